@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/adapters/nethttp
+
+go 1.25.0

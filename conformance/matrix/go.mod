@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/conformance/matrix
+
+go 1.26.0

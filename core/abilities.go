@@ -1,0 +1,86 @@
+package reprise
+
+import (
+	"context"
+	"time"
+)
+
+// The abilities below are optional. An engine finds them in its [Store] by type assertion when it is built; a store
+// that wraps another must forward those that it wants to keep.
+
+// A ContextBinder puts something of a claim, such as its database transaction, into the context of the handler.
+// Bind is called once, after the claim was granted and before the handler runs.
+type ContextBinder interface {
+	Bind(ctx context.Context, id ID, owner Owner) context.Context
+}
+
+// A Waiter tells that an ID may have changed, sooner than polling would. It is a hint: it may come late, twice, or
+// never, and the caller always looks again by a claim.
+type Waiter interface {
+	// Watch starts to listen before it returns. The channel receives a value, or is closed, when id may have changed;
+	// stop ends the watch, does not block, and may be called more than once. An error means that there is no
+	// hint, not that the store is unavailable.
+	Watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func(), err error)
+}
+
+// A Purger deletes records that are no longer seen, in batches of at most limit (1 to 100,000) records. It never deletes a record that is
+// live, or was claimed again while it looked. It returns how many it deleted; fewer than limit means that there
+// was no more to do.
+type Purger interface {
+	Purge(ctx context.Context, limit int) (deleted int, err error)
+}
+
+// A Checker looks at the server's configuration and reports what would break a guarantee. An error means that it could
+// not look; no findings means that it looked and found nothing.
+type Checker interface {
+	Check(ctx context.Context) ([]Finding, error)
+}
+
+// Finding is one thing that a [Checker] noticed.
+type Finding struct {
+	Code     string   // stable and short, such as "eviction-policy"
+	Severity Severity // how bad it is
+	Detail   string   // what was found, what it breaks, and what to change; for a person
+}
+
+// Severity grades a [Finding].
+type Severity uint8
+
+// The grades of a finding.
+const (
+	Warning Severity = iota + 1 // a guarantee holds, at a cost or with less margin than it should
+	Unsafe                      // a guarantee does not hold on this server
+)
+
+// An Inspector lets an operator look at records and resolve those whose outcome is unknown.
+type Inspector interface {
+	// Inspect returns the record of id, or ErrNotFound when none is seen.
+	Inspect(ctx context.Context, id ID) (Record, error)
+
+	// List returns up to limit (1 to 10,000) of the records that are seen, without their payloads, in no particular order. It is for
+	// people, not for programs: records that change while it looks may be missing or old.
+	List(ctx context.Context, limit int) ([]Record, error)
+
+	// Resolve ends a lapsed record whose fence still is r.Fence, by the word of an operator who found out what became of its
+	// last attempt. It is ErrRecordChanged, and changes nothing, when the record is live, completed, gone, or has another fence.
+	Resolve(ctx context.Context, id ID, r Resolution) error
+}
+
+// Record is what an [Inspector] shows of a record that is seen.
+type Record struct {
+	ID        ID
+	Completed bool
+	Attempt   int
+	Fence     uint64
+	Lease     time.Duration // what is left of the lease; zero or less: lapsed. Zero for a completed record
+	Validity  time.Duration // what is left until the record is not seen any more
+	Payload   []byte        // of a completed record; not in a listing. Nobody may modify it
+}
+
+// Resolution is what an operator decides about a lapsed record. See [Inspector].
+type Resolution struct {
+	Fence     uint64        // of the record that was looked at
+	Forget    bool          // forget the record: the next request with the key runs
+	Payload   []byte        // or keep this as its answer; ignored with Forget
+	Retention time.Duration // of the answer; ignored with Forget
+}

@@ -1,0 +1,60 @@
+package reprise
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// ID identifies an operation: SHA-256 over scope, endpoint and key. It is the only form of a client's key that a store
+// ever sees, and safe to log in its short form.
+type ID [sha256.Size]byte
+
+// idLabel separates the digests of this version and purpose from all others. Changing it, or anything else of the layout, runs
+// every operation in flight twice: see docs/adr/0002-byte-layouts.md.
+const idLabel = "reprise/id/1\x00"
+
+// DeriveID returns the ID of key for scope and endpoint. No two different triples share one: each part goes in with its
+// length before it. Layout, version 1:
+//
+//	SHA-256("reprise/id/1\0" ‖ u64(len scope) ‖ scope ‖ u64(len endpoint) ‖ endpoint ‖ u64(len key) ‖ key)
+//
+// with big-endian lengths.
+func DeriveID(scope, endpoint, key string) ID {
+	var stack [512]byte
+	b := append(stack[:0], idLabel...)
+	b = appendPart(b, scope)
+	b = appendPart(b, endpoint)
+	b = appendPart(b, key)
+	return sha256.Sum256(b)
+}
+
+// String returns the ID in hexadecimal, 64 digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Short returns the first 12 hexadecimal digits, enough to find an operation in a log.
+func (id ID) Short() string { return hex.EncodeToString(id[:6]) }
+
+// Fingerprint is a digest of what a request asks for. It binds a key to one request; the package protocol derives it
+// from an HTTP request, and other callers use a digest of their message.
+type Fingerprint [sha256.Size]byte
+
+// Owner is the random token of one attempt. Whoever presents it is the owner, so it never leaves the process and its store.
+type Owner [16]byte
+
+// NewOwner returns a random owner.
+func NewOwner() Owner {
+	var o Owner
+	_, _ = rand.Read(o[:]) // never fails: it ends the program instead
+	return o
+}
+
+// IsZero reports whether o is the zero value, which no attempt has.
+func (o Owner) IsZero() bool { return o == Owner{} }
+
+// appendPart appends s with its length before it, so that no two lists of parts look alike.
+func appendPart(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
+	return append(b, s...)
+}

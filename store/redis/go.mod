@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/store/redis
+
+go 1.26.0
