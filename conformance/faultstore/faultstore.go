@@ -1,0 +1,202 @@
+// Package faultstore wraps a [reprise.Store] and makes its operations fail on command: before they were executed, after,
+// with a lost reply, by hanging, late, slowly, or by a panic. Tests of an engine use it to show what happens when the
+// network or the server does not cooperate.
+//
+//	store, faults := faultstore.New(memstore.New())
+//	t.Cleanup(faults.Close)
+//	faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
+//	faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
+//
+// The faults are what a real network does, no more: a call that hung and was given up is [reprise.ErrUnknown], and one
+// that executes late does so whether or not its caller still waits.
+//
+// It works in a bubble of testing/synctest if New is called inside the bubble. All methods are safe for concurrent use.
+package faultstore
+
+import (
+	"context"
+	"sync"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Op names an operation of [reprise.Store].
+type Op uint8
+
+// The operations.
+const (
+	Claim Op = iota
+	Renew
+	Complete
+	Release
+	numOps
+)
+
+// String returns the name of the operation in lower case.
+func (op Op) String() string {
+	if op >= numOps {
+		return "invalid"
+	}
+	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release"}[op]
+}
+
+// Faults is the script that a store made by [New] follows, and the log of the calls that it received.
+type Faults struct {
+	inner reprise.Store
+
+	mu     sync.Mutex
+	next   [numOps][]Fault
+	always [numOps]*Fault
+	calls  []Call
+	counts [numOps]int
+	called chan struct{} // closed and replaced at each call
+	letGo  chan struct{} // closed and replaced by LetGo
+	closed chan struct{} // closed by Close
+	late   int           // executions that may outlive their call
+	idle   *sync.Cond    // late became zero
+}
+
+// New returns a store that forwards to inner, and the script that it follows, which is empty. The store has the optional
+// abilities of inner ([reprise.Waiter], [reprise.ContextBinder], [reprise.Inspector], [reprise.Purger] and
+// [reprise.Checker]), exactly those; they are forwarded as they are and never fail on command.
+func New(inner reprise.Store) (reprise.Store, *Faults) {
+	f := &Faults{
+		inner:  inner,
+		called: make(chan struct{}),
+		letGo:  make(chan struct{}),
+		closed: make(chan struct{}),
+	}
+	f.idle = sync.NewCond(&f.mu)
+	return withAbilities(&scripted{f}, inner), f
+}
+
+// Next appends faults to the queue of op: each call of op takes one. [Pass] lets a call through.
+func (f *Faults) Next(op Op, faults ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next[op] = append(f.next[op], faults...)
+}
+
+// Always makes every call of op that finds its queue empty fail, until Always is called again or op is cleared.
+func (f *Faults) Always(op Op, fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.always[op] = &fault
+}
+
+// Clear forgets the queue of each op and what always happens to it; without arguments, of all. Calls that hang go on hanging:
+// see [Faults.LetGo].
+func (f *Faults) Clear(ops ...Op) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(ops) == 0 {
+		ops = []Op{Claim, Renew, Complete, Release}
+	}
+	for _, op := range ops {
+		f.next[op], f.always[op] = nil, nil
+	}
+}
+
+// LetGo ends the calls that hang at this moment; they return [reprise.ErrUnknown]. Later calls hang again.
+func (f *Faults) LetGo() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.letGo)
+	f.letGo = make(chan struct{})
+}
+
+// Wait waits until no late execution is pending or running.
+func (f *Faults) Wait() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.late > 0 {
+		f.idle.Wait()
+	}
+}
+
+// Close clears the script, lets all hanging calls go, drops the late executions that did not begin, and waits for those that
+// did. Later calls are forwarded. Close may be called more than once.
+func (f *Faults) Close() {
+	f.Clear()
+	f.mu.Lock()
+	if !f.isClosed() {
+		close(f.closed)
+	}
+	f.mu.Unlock()
+	f.LetGo()
+	f.Wait()
+}
+
+// take logs the call and returns what should happen to it, and the signal with which the test lets it go.
+func (f *Faults) take(c Call) (Fault, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, c.clone())
+	f.counts[c.Op]++
+	close(f.called)
+	f.called = make(chan struct{})
+
+	fault := Pass()
+	switch queue := f.next[c.Op]; {
+	case f.isClosed():
+	case len(queue) > 0:
+		fault, f.next[c.Op] = queue[0], queue[1:]
+	case f.always[c.Op] != nil:
+		fault = *f.always[c.Op]
+	}
+	if fault.kind == executeLate {
+		f.late++ // here, so that Close either sees it or comes before it
+	}
+	return fault, f.letGo
+}
+
+// lateEnded takes back what take counted.
+func (f *Faults) lateEnded() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late--
+	if f.late == 0 {
+		f.idle.Broadcast()
+	}
+}
+
+func (f *Faults) isClosed() bool {
+	select {
+	case <-f.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// scripted is the store that New returns, without the abilities.
+type scripted struct{ f *Faults }
+
+func (s *scripted) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	c := Call{Op: Claim, ID: r.ID, Owner: r.Owner, Claim: r}
+	return run(ctx, s.f, c, func(ctx context.Context, c Call) (reprise.ClaimResult, error) {
+		return s.f.inner.Claim(ctx, c.Claim)
+	})
+}
+
+func (s *scripted) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	return run(ctx, s.f, Call{Op: Renew, Renew: rs}, func(ctx context.Context, c Call) ([]reprise.RenewStatus, error) {
+		return s.f.inner.Renew(ctx, c.Renew)
+	})
+}
+
+func (s *scripted) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	c := Call{Op: Complete, ID: r.ID, Owner: r.Owner, Complete: r}
+	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
+		return struct{}{}, s.f.inner.Complete(ctx, c.Complete)
+	})
+	return err
+}
+
+func (s *scripted) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	c := Call{Op: Release, ID: id, Owner: owner}
+	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
+		return struct{}{}, s.f.inner.Release(ctx, c.ID, c.Owner)
+	})
+	return err
+}

@@ -1,0 +1,284 @@
+package faultstore_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+)
+
+var errScripted = errors.New("scripted")
+
+// counter is a store that counts what it executes, and answers every claim with Completed and every renewal with Renewed.
+type counter struct {
+	mu       sync.Mutex
+	executed map[faultstore.Op]int
+	payloads []string
+	ended    bool // an operation was executed with a context that had ended
+}
+
+func (c *counter) execute(ctx context.Context, op faultstore.Op) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.executed == nil {
+		c.executed = map[faultstore.Op]int{}
+	}
+	c.executed[op]++
+	c.ended = c.ended || ctx.Err() != nil
+}
+
+func (c *counter) count(op faultstore.Op) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.executed[op]
+}
+
+func (c *counter) Claim(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	c.execute(ctx, faultstore.Claim)
+	return reprise.ClaimResult{Outcome: reprise.Completed}, nil
+}
+
+func (c *counter) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	c.execute(ctx, faultstore.Renew)
+	return slices.Repeat([]reprise.RenewStatus{reprise.Renewed}, len(rs)), nil
+}
+
+func (c *counter) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	c.execute(ctx, faultstore.Complete)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.payloads = append(c.payloads, string(r.Payload))
+	return nil
+}
+
+func (c *counter) Release(ctx context.Context, _ reprise.ID, _ reprise.Owner) error {
+	c.execute(ctx, faultstore.Release)
+	return nil
+}
+
+// operations calls each operation of a store, and tells whether its answer was the zero value.
+var operations = map[faultstore.Op]func(context.Context, reprise.Store) (zero bool, err error){
+	faultstore.Claim: func(ctx context.Context, s reprise.Store) (bool, error) {
+		r, err := s.Claim(ctx, reprise.ClaimRequest{ID: reprise.ID{1}, Owner: reprise.Owner{1}})
+		return r.Outcome == 0, err
+	},
+	faultstore.Renew: func(ctx context.Context, s reprise.Store) (bool, error) {
+		st, err := s.Renew(ctx, []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}}})
+		return st == nil, err
+	},
+	faultstore.Complete: func(ctx context.Context, s reprise.Store) (bool, error) {
+		err := s.Complete(ctx, reprise.CompleteRequest{ID: reprise.ID{1}, Owner: reprise.Owner{1}})
+		return err != nil, err
+	},
+	faultstore.Release: func(ctx context.Context, s reprise.Store) (bool, error) {
+		err := s.Release(ctx, reprise.ID{1}, reprise.Owner{1})
+		return err != nil, err
+	},
+}
+
+func TestFaultDecidesWhatIsExecutedAndAnswered(t *testing.T) {
+	t.Parallel()
+	const budget = 10 * time.Second // of the caller
+	tests := []struct {
+		name     string
+		fault    faultstore.Fault
+		want     error         // nil: the store's own answer
+		executed int           // when the call returned
+		took     time.Duration // of the call
+	}{
+		{"pass", faultstore.Pass(), nil, 1, 0},
+		{"zero value", faultstore.Fault{}, nil, 1, 0},
+		{"fail before", faultstore.FailBefore(errScripted), errScripted, 0, 0},
+		{"fail after", faultstore.FailAfter(errScripted), errScripted, 1, 0},
+		{"lose reply", faultstore.LoseReply(), reprise.ErrUnknown, 1, 0},
+		{"hang", faultstore.Hang(), reprise.ErrUnknown, 0, budget},
+		{"hang after", faultstore.HangAfter(), reprise.ErrUnknown, 1, budget},
+		{"delay", faultstore.Delay(time.Second), nil, 1, time.Second},
+		{"delay longer than the caller waits", faultstore.Delay(time.Minute), reprise.ErrUnknown, 0, budget},
+		{"execute late, caller gone", faultstore.ExecuteLate(time.Minute), reprise.ErrUnknown, 0, budget},
+		{"execute late, caller waits", faultstore.ExecuteLate(time.Second), reprise.ErrUnknown, 1, budget},
+		{"hold", faultstore.Hold(nil), reprise.ErrUnknown, 0, budget},
+	}
+	for _, tt := range tests {
+		for op, call := range operations {
+			t.Run(tt.name+"/"+op.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					inner := &counter{}
+					store, faults := faultstore.New(inner)
+					defer faults.Close()
+					faults.Next(op, tt.fault)
+					ctx, cancel := context.WithTimeout(t.Context(), budget)
+					defer cancel()
+
+					start := time.Now()
+					zero, err := call(ctx, store)
+					if !errors.Is(err, tt.want) || zero != (tt.want != nil) {
+						t.Errorf("answer: zero %v, error %v, want error %v", zero, err, tt.want)
+					}
+					if got := inner.count(op); got != tt.executed {
+						t.Errorf("executed %d times when the call returned, want %d", got, tt.executed)
+					}
+					if took := time.Since(start); took != tt.took {
+						t.Errorf("took %v, want %v", took, tt.took)
+					}
+
+					if zero, err := call(t.Context(), store); err != nil || zero {
+						t.Errorf("the next call: zero %v, error %v, want the store's own answer", zero, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestExecuteLateOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counter{}
+		store, faults := faultstore.New(inner)
+		defer faults.Close()
+		faults.Next(faultstore.Complete, faultstore.ExecuteLate(time.Minute))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+
+		payload := []byte("answer")
+		if err := store.Complete(ctx, reprise.CompleteRequest{Payload: payload}); !errors.Is(err, reprise.ErrUnknown) {
+			t.Fatalf("error %v, want ErrUnknown", err)
+		}
+		copy(payload, "reused")
+
+		start := time.Now()
+		faults.Wait()
+		if waited := time.Since(start); waited != 59*time.Second {
+			t.Errorf("executed %v after the caller gave up, want 59s", waited)
+		}
+		if want := []string{"answer"}; !slices.Equal(inner.payloads, want) {
+			t.Errorf("executed with the payloads %q, want %q", inner.payloads, want)
+		}
+		if inner.ended {
+			t.Error("executed with a context that had ended")
+		}
+	})
+}
+
+func TestExecuteLateAnswersCallerWithoutDeadlineAfterwards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counter{}
+		store, faults := faultstore.New(inner)
+		defer faults.Close()
+		faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Minute))
+
+		start := time.Now()
+		err := store.Release(context.Background(), reprise.ID{}, reprise.Owner{}) //nolint:usetesting // a context that cannot end
+		if !errors.Is(err, reprise.ErrUnknown) || time.Since(start) != time.Minute || inner.count(faultstore.Release) != 1 {
+			t.Errorf("error %v after %v with %d executions", err, time.Since(start), inner.count(faultstore.Release))
+		}
+	})
+}
+
+func TestCloseDropsLateExecutionsAndEndsHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counter{}
+		store, faults := faultstore.New(inner)
+		faults.Always(faultstore.Renew, faultstore.Hang())
+		faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Hour))
+
+		answers := make(chan error, 2)
+		go func() {
+			_, err := store.Renew(t.Context(), nil)
+			answers <- err
+		}()
+		go func() { answers <- store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) }()
+		synctest.Wait()
+		faults.Close()
+		for range 2 {
+			if err := <-answers; !errors.Is(err, reprise.ErrUnknown) {
+				t.Errorf("error %v, want ErrUnknown", err)
+			}
+		}
+		if n := inner.count(faultstore.Release); n != 0 {
+			t.Errorf("%d late executions after Close", n)
+		}
+
+		faults.Always(faultstore.Renew, faultstore.Hang())
+		if _, err := store.Renew(t.Context(), nil); err != nil {
+			t.Errorf("a call after Close: %v, want it forwarded", err)
+		}
+		faults.Close()
+	})
+}
+
+func TestLetGoEndsOnlyTheCallsThatHangNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counter{}
+		store, faults := faultstore.New(inner)
+		defer faults.Close()
+		faults.Always(faultstore.Renew, faultstore.Hang())
+
+		answers := make(chan error, 2)
+		renew := func() {
+			_, err := store.Renew(t.Context(), nil)
+			answers <- err
+		}
+		for range 2 {
+			go renew()
+			synctest.Wait()
+			if len(answers) != 0 {
+				t.Fatal("the call did not hang")
+			}
+			faults.LetGo()
+			if err := <-answers; !errors.Is(err, reprise.ErrUnknown) {
+				t.Errorf("error %v, want ErrUnknown", err)
+			}
+		}
+	})
+}
+
+func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counter{}
+		store, faults := faultstore.New(inner)
+		defer faults.Close()
+		gate := make(chan struct{})
+		faults.Next(faultstore.Claim, faultstore.Hold(gate))
+
+		answer := make(chan error)
+		go func() {
+			_, err := store.Claim(t.Context(), reprise.ClaimRequest{})
+			answer <- err
+		}()
+		synctest.Wait()
+		if n := inner.count(faultstore.Claim); n != 0 {
+			t.Fatalf("%d executions before the gate opened", n)
+		}
+		close(gate)
+		if err := <-answer; err != nil || inner.count(faultstore.Claim) != 1 {
+			t.Errorf("error %v, %d executions, want nil and 1", err, inner.count(faultstore.Claim))
+		}
+	})
+}
+
+func TestPanicReachesTheCaller(t *testing.T) {
+	t.Parallel()
+	inner := &counter{}
+	store, faults := faultstore.New(inner)
+	faults.Next(faultstore.Claim, faultstore.Panic("boom"))
+	defer func() {
+		if v := recover(); v != "boom" || inner.count(faultstore.Claim) != 0 {
+			t.Errorf("recovered %v with %d executions, want boom and 0", v, inner.count(faultstore.Claim))
+		}
+	}()
+	_, _ = store.Claim(t.Context(), reprise.ClaimRequest{})
+}

@@ -1,0 +1,175 @@
+package faultstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+)
+
+func TestQueueComesBeforeAlways(t *testing.T) {
+	t.Parallel()
+	inner := &counter{}
+	store, faults := faultstore.New(inner)
+	other := errors.New("always")
+	faults.Always(faultstore.Release, faultstore.FailBefore(other))
+	faults.Next(faultstore.Release, faultstore.FailBefore(errScripted), faultstore.Pass())
+	release := func() error { return store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) }
+
+	for i, want := range []error{errScripted, nil, other, other} {
+		if err := release(); !errors.Is(err, want) {
+			t.Errorf("call %d: error %v, want %v", i, err, want)
+		}
+	}
+	if _, err := store.Claim(t.Context(), reprise.ClaimRequest{}); err != nil {
+		t.Errorf("another operation: %v, want nil", err)
+	}
+	faults.Clear(faultstore.Claim)
+	if err := release(); !errors.Is(err, other) {
+		t.Errorf("after another operation was cleared: %v, want %v", err, other)
+	}
+	faults.Clear()
+	if err := release(); err != nil {
+		t.Errorf("after Clear: %v, want nil", err)
+	}
+}
+
+func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
+	t.Parallel()
+	store, faults := faultstore.New(&counter{})
+	faults.Always(faultstore.Complete, faultstore.FailBefore(errScripted))
+	id, owner := reprise.ID{7}, reprise.Owner{8}
+	batch := []reprise.RenewRequest{{ID: id, Owner: owner, Lease: time.Second}}
+	payload := []byte("answer")
+
+	_, _ = store.Claim(t.Context(), reprise.ClaimRequest{ID: id, Owner: owner, MaxAttempts: 3})
+	_, _ = store.Renew(t.Context(), batch)
+	_ = store.Complete(t.Context(), reprise.CompleteRequest{ID: id, Owner: owner, Payload: payload})
+	_ = store.Release(t.Context(), id, owner)
+	batch[0].Lease = 0
+	copy(payload, "reused")
+
+	calls := faults.Calls()
+	ops := make([]faultstore.Op, len(calls))
+	for i, c := range calls {
+		ops[i] = c.Op
+		if faults.Count(c.Op) != 1 {
+			t.Errorf("%v counted %d times, want once", c.Op, faults.Count(c.Op))
+		}
+		if c.Op != faultstore.Renew && (c.ID != id || c.Owner != owner) {
+			t.Errorf("%v logged for %v and %v", c.Op, c.ID, c.Owner)
+		}
+	}
+	want := []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release}
+	if !slices.Equal(ops, want) {
+		t.Fatalf("logged %v, want %v", ops, want)
+	}
+	if calls[0].Claim.MaxAttempts != 3 || calls[1].Renew[0].Lease != time.Second || string(calls[2].Complete.Payload) != "answer" {
+		t.Errorf("logged arguments %+v", calls)
+	}
+}
+
+func TestAwaitWaitsForTheNthCall(t *testing.T) {
+	t.Parallel()
+	store, faults := faultstore.New(&counter{})
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() { _ = store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) })
+	}
+	if err := faults.Await(t.Context(), faultstore.Release, 8); err != nil {
+		t.Error(err)
+	}
+	callers.Wait()
+	if n := len(faults.Calls()); n != 8 {
+		t.Errorf("%d calls logged, want 8", n)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := faults.Await(ctx, faultstore.Release, 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting for a call that does not come: %v, want context.Canceled", err)
+	}
+}
+
+// The abilities, each as a type to embed.
+type (
+	binder    struct{ reprise.ContextBinder }
+	waiter    struct{ reprise.Waiter }
+	purger    struct{ reprise.Purger }
+	checker   struct{ reprise.Checker }
+	inspector struct{ reprise.Inspector }
+)
+
+func abilities(s reprise.Store) [5]bool {
+	_, b := s.(reprise.ContextBinder)
+	_, w := s.(reprise.Waiter)
+	_, p := s.(reprise.Purger)
+	_, c := s.(reprise.Checker)
+	_, i := s.(reprise.Inspector)
+	return [5]bool{b, w, p, c, i}
+}
+
+func TestStoreHasExactlyTheAbilitiesOfTheWrappedOne(t *testing.T) {
+	t.Parallel()
+	stores := []reprise.Store{
+		&counter{},
+		struct {
+			*counter
+			binder
+		}{},
+		struct {
+			*counter
+			waiter
+			purger
+			inspector
+		}{},
+		struct {
+			*counter
+			purger
+			checker
+		}{},
+		struct {
+			*counter
+			binder
+			waiter
+			purger
+			checker
+			inspector
+		}{},
+	}
+	for _, inner := range stores {
+		t.Run(fmt.Sprint(abilities(inner)), func(t *testing.T) {
+			t.Parallel()
+			store, _ := faultstore.New(inner)
+			if got := abilities(store); got != abilities(inner) {
+				t.Errorf("wrapped: %v", got)
+			}
+			twice, _ := faultstore.New(store)
+			if got := abilities(twice); got != abilities(inner) {
+				t.Errorf("wrapped twice: %v", got)
+			}
+		})
+	}
+}
+
+type fakePurger struct{}
+
+func (fakePurger) Purge(context.Context, int) (int, error) { return 42, nil }
+
+func TestAbilitiesAreForwarded(t *testing.T) {
+	t.Parallel()
+	store, _ := faultstore.New(struct {
+		*counter
+		fakePurger
+	}{&counter{}, fakePurger{}})
+	if n, err := store.(reprise.Purger).Purge(t.Context(), 1); n != 42 || err != nil { //nolint:errcheck,forcetypeassert // the test above shows it
+		t.Errorf("purged %d, %v", n, err)
+	}
+}
