@@ -1,0 +1,109 @@
+package reprise
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// Attempt is one owned execution of an operation. Its owner runs the operation with [Attempt.Context] and then ends it once: by
+// Complete or by Release, after which the other is refused. Nothing in it may be copied.
+type Attempt struct {
+	engine *Engine
+	op     Operation
+	id     ID
+	owner  Owner
+	began  instant
+	values context.Context // the values of the request, without its cancellation
+
+	number int
+	fence  uint64
+	atomic bool
+
+	run    runContext      // what the handler sees, before the store's Bind
+	bound  context.Context // and after it
+	ended  atomic.Bool
+	tenure tenure // the renewer's
+
+	calls [2]callContext // of the claim and of the completion; any more are made as they come
+	made  int
+}
+
+func newAttempt(ctx context.Context, e *Engine, op Operation) *Attempt {
+	a := &Attempt{engine: e, op: op, owner: NewOwner(), began: now(), values: context.WithoutCancel(ctx)}
+	a.id = DeriveID(op.Scope, op.Endpoint, op.Key)
+	a.run.attempt = a
+	a.tenure.index = -1
+	return a
+}
+
+// Context returns the context to run the operation with. It has the values of Begin's, and what the store binds to the
+// claim, such as a transaction; it is cancelled with the cause [ErrLeaseLost] when the lease can no longer be counted on, with
+// [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended.
+func (a *Attempt) Context() context.Context { return a.bound }
+
+// View returns what a handler may know of the attempt.
+func (a *Attempt) View() AttemptView { return AttemptView{a} }
+
+// Atomic reports whether the effects commit together with the completion: then no part of the response may leave before
+// Complete returned.
+func (a *Attempt) Atomic() bool { return a.atomic }
+
+// ID returns the operation's ID, for logs.
+func (a *Attempt) ID() ID { return a.id }
+
+// grant is a claim that this attempt was given, and how long to believe in it.
+type grant struct {
+	ClaimResult
+	deadline, renewAt instant
+}
+
+// start makes a claimed attempt a running one.
+func (a *Attempt) start(g grant) {
+	e := a.engine
+	a.number, a.fence, a.atomic = g.Attempt, g.Fence, g.Atomic
+	a.bound = &a.run
+	if e.store.binder != nil {
+		a.bound = e.store.binder.Bind(a.bound, a.id, a.owner)
+	}
+	runUntil := never
+	if e.cfg.MaxRun > 0 {
+		runUntil = a.began.add(e.cfg.MaxRun)
+	}
+	e.renewer.add(e.base, a, g.deadline, g.renewAt, runUntil)
+	e.flights.enter(a)
+	kind := EventClaimed
+	if g.Attempt > 1 {
+		kind = EventTakeover
+	}
+	a.observe(kind, nil)
+}
+
+// finish ends a running attempt: nothing keeps its lease, nothing in this process speaks for it, and its context ends.
+func (a *Attempt) finish() {
+	e := a.engine
+	e.renewer.remove(a)
+	e.flights.leave(a)
+	a.run.cancel(context.Canceled)
+	e.waitroom.wake(a.id)
+	e.leave()
+}
+
+// call returns the context of the next operation, or series of repeated ones, on the store.
+func (a *Attempt) call(b *budget) context.Context {
+	c := new(callContext)
+	if a.made < len(a.calls) {
+		c = &a.calls[a.made]
+		a.made++
+	}
+	c.Context, c.values = b.context(), a.values
+	return c
+}
+
+// resolve makes sure that an attempt ends once.
+func (a *Attempt) resolve() error {
+	if a.ended.Swap(true) {
+		return fmt.Errorf("%w: the attempt was ended before", ErrInvalid)
+	}
+	return nil
+}

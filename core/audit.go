@@ -1,0 +1,37 @@
+package reprise
+
+import (
+	"context"
+	"log/slog"
+)
+
+// auditLevels says how loudly each transition is logged; those that are not named are logged at Info.
+var auditLevels = map[EventKind]slog.Level{
+	EventRenewed:    slog.LevelDebug,
+	EventLapsed:     slog.LevelWarn,
+	EventTakeover:   slog.LevelWarn,
+	EventLeaseLost:  slog.LevelWarn,
+	EventRunTooLong: slog.LevelWarn,
+	EventUnrecorded: slog.LevelError,
+	EventStoreError: slog.LevelError,
+}
+
+// NewAuditLog returns an [Observer] that logs every transition as one structured record: the event as the message, and the
+// attributes id (12 digits), scope (hashed), attempt, fence, elapsed and error where they apply. It logs no key.
+func NewAuditLog(log *slog.Logger) Observer {
+	return ObserverFunc(func(ctx context.Context, e Event) {
+		level := auditLevels[e.Kind]
+		if !log.Enabled(ctx, level) {
+			return
+		}
+		attrs := append(make([]slog.Attr, 0, 6), slog.String("id", e.ID.Short()), slog.String("scope", e.Scope))
+		if e.Attempt > 0 {
+			attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Uint64("fence", e.Fence))
+		}
+		attrs = append(attrs, slog.Duration("elapsed", e.Elapsed))
+		if e.Err != nil {
+			attrs = append(attrs, slog.String("error", e.Err.Error()))
+		}
+		log.LogAttrs(ctx, level, "idempotency "+e.Kind.String(), attrs...)
+	})
+}

@@ -1,0 +1,124 @@
+package reprise
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+)
+
+// runContext is the context of a handler: the values of its request, no deadline and no cancellation of the client's, and
+// cancelled when the attempt loses its lease or has ended. Most handlers are done before anybody asks for Done, so
+// what it takes to be cancelled is made when it is asked for.
+type runContext struct {
+	attempt *Attempt
+
+	mu    sync.Mutex
+	cause error           // of the first cancellation
+	inner context.Context // nil until somebody asks for Done
+	stop  context.CancelCauseFunc
+}
+
+// cancellable returns the context that can be cancelled, making it if need be.
+func (c *runContext) cancellable() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.stop = context.WithCancelCause(c.attempt.values)
+		if c.cause != nil {
+			c.stop(c.cause)
+		}
+	}
+	return c.inner
+}
+
+func (c *runContext) cancel(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil {
+		return
+	}
+	c.cause = cause
+	if c.stop != nil {
+		c.stop(cause)
+	}
+}
+
+// made returns the cancellable context if there has to be one: somebody asked for it, or it was cancelled.
+func (c *runContext) made() context.Context {
+	c.mu.Lock()
+	needed := c.inner != nil || c.cause != nil
+	c.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	return c.cancellable()
+}
+
+// Deadline implements [context.Context]: an attempt has none.
+func (c *runContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements [context.Context].
+func (c *runContext) Done() <-chan struct{} { return c.cancellable().Done() }
+
+// Err implements [context.Context].
+func (c *runContext) Err() error {
+	if inner := c.made(); inner != nil {
+		return inner.Err()
+	}
+	return nil
+}
+
+// Value implements [context.Context].
+func (c *runContext) Value(key any) any {
+	if key == (attemptKey{}) {
+		return c.attempt
+	}
+	if inner := c.made(); inner != nil {
+		return inner.Value(key)
+	}
+	return c.attempt.values.Value(key)
+}
+
+type attemptKey struct{}
+
+// AttemptView is what a handler may know of the attempt it runs in.
+type AttemptView struct{ a *Attempt }
+
+// AttemptFrom returns the attempt that the handler with this context runs in, and false outside of one.
+func AttemptFrom(ctx context.Context) (AttemptView, bool) {
+	a, ok := ctx.Value(attemptKey{}).(*Attempt)
+	return AttemptView{a}, ok
+}
+
+// Number returns 1 for the first attempt and one more for every takeover of a lapsed one. A handler that sees more than 1 knows that an
+// earlier attempt may have got as far as its effects.
+func (v AttemptView) Number() int { return v.a.number }
+
+// Fence returns a number that grows with every attempt on the operation while the store keeps its record. A
+// resource that remembers the highest it saw can refuse a stale attempt.
+func (v AttemptView) Fence() uint64 { return v.a.fence }
+
+// ID returns the operation's ID, for logs.
+func (v AttemptView) ID() ID { return v.a.id }
+
+// Key returns the idempotency key for one downstream call of this operation, the same in every attempt. Give each call
+// its own name. It is a UUID (version 8) derived from the operation and its request, and tells nothing of the client's
+// key. Layout, version 1: the first 16 bytes of
+//
+//	SHA-256("reprise/downstream/1\0" ‖ ID ‖ fingerprint ‖ u64(len name) ‖ name)
+//
+// with the UUID's version and variant bits set.
+func (v AttemptView) Key(name string) string {
+	b := make([]byte, 0, 128)
+	b = append(b, "reprise/downstream/1\x00"...)
+	b = append(b, v.a.id[:]...)
+	b = append(b, v.a.op.Fingerprint[:]...)
+	b = appendPart(b, name)
+	sum := sha256.Sum256(b)
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80
+	h := hex.EncodeToString(sum[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

@@ -1,0 +1,64 @@
+package reprise
+
+import (
+	"context"
+	"fmt"
+)
+
+// driver calls the store, and makes sure of what the engine relies on: every error is one of the sentinels, and a store that
+// panics has an unknown outcome instead of ending the process from a background goroutine.
+type driver struct {
+	store  Store
+	binder ContextBinder // nil where the store has none
+	waiter Waiter        // likewise
+}
+
+// newDriver is the one place where the optional abilities that the engine itself uses are found.
+func newDriver(s Store) driver {
+	d := driver{store: s}
+	d.binder, _ = s.(ContextBinder)
+	d.waiter, _ = s.(Waiter)
+	return d
+}
+
+func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, err error) {
+	defer sort(&err)
+	res, err = d.store.Claim(ctx, r)
+	if err == nil && (res.Outcome < Claimed || res.Outcome > Lapsed) {
+		return ClaimResult{}, fmt.Errorf("%w: the store answered %v", ErrUnknown, res.Outcome)
+	}
+	return res, err
+}
+
+func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []RenewStatus, err error) {
+	defer sort(&err)
+	statuses, err = d.store.Renew(ctx, rs)
+	if err == nil && len(statuses) != len(rs) {
+		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", ErrUnknown, len(statuses), len(rs))
+	}
+	return statuses, err
+}
+
+func (d *driver) complete(ctx context.Context, r CompleteRequest) (err error) {
+	defer sort(&err)
+	return d.store.Complete(ctx, r)
+}
+
+func (d *driver) release(ctx context.Context, id ID, owner Owner) (err error) {
+	defer sort(&err)
+	return d.store.Release(ctx, id, owner)
+}
+
+// sort makes an error that is no sentinel, and a panic, ErrUnknown. It is deferred.
+func sort(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: the store panicked: %v", ErrUnknown, p)
+		return
+	}
+	if *err == nil {
+		return
+	}
+	if _, known := classify(*err); !known {
+		*err = fmt.Errorf("%w: %w", ErrUnknown, *err)
+	}
+}

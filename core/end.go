@@ -1,0 +1,171 @@
+package reprise
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+)
+
+// Completion is the answer to keep.
+type Completion struct {
+	Payload []byte // kept as it is; the caller may reuse it after Complete
+
+	// DiscardEffects keeps the answer of an Atomic attempt and undoes its effects.
+	DiscardEffects bool
+}
+
+// Ending says what became of a completion, and so which response the client gets.
+type Ending struct {
+	Settlement Settlement
+	Payload    []byte // of Superseded: the answer that was kept instead; nobody may modify it
+	Err        error  // why it is not Recorded; nil where the store answered
+}
+
+// Complete ends the attempt and keeps its answer. Call it before the response leaves: the ending says which one may.
+// It is bounded by Config.CompleteTimeout; a completion that the store could not take by then is repeated in the background
+// while the lease is kept, until the store has a definite answer or the engine closes. The error is [ErrInvalid], for an
+// attempt that was ended before.
+func (a *Attempt) Complete(c Completion) (Ending, error) {
+	if err := a.resolve(); err != nil {
+		return Ending{}, err
+	}
+	e := a.engine
+	ctx := a.call(&e.completing)
+	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.op.Retention, DiscardEffects: c.DiscardEffects}
+	err := a.insist(ctx, func(ctx context.Context) error { return e.store.complete(ctx, r) })
+	switch {
+	case err == nil:
+		a.observe(EventCompleted, nil)
+		a.finish()
+		return Ending{Settlement: Recorded}, nil
+	case a.atomic:
+		a.observe(EventUnrecorded, err)
+		a.finish()
+		return Ending{Settlement: settleAtomic(err), Err: err}, nil
+	case errors.Is(err, ErrLeaseLost):
+		return a.completeLost(ctx, r), nil
+	default:
+		return a.completeLater(r, err), nil
+	}
+}
+
+// Release ends the attempt and forgets its claim, so that the next request runs. Call it before the response leaves. It is
+// bounded and repeated as Complete is; an error other than [ErrInvalid] says that the release goes on in the background, or, where
+// repeating is of no use, that the claim lapses.
+func (a *Attempt) Release() error {
+	if err := a.resolve(); err != nil {
+		return err
+	}
+	e := a.engine
+	release := func(ctx context.Context) error { return e.store.release(ctx, a.id, a.owner) }
+	err := a.insist(a.call(&e.completing), release)
+	if err == nil {
+		a.observe(EventReleased, nil)
+	}
+	if f, _ := classify(err); err == nil || a.atomic || !f.repeatEnd {
+		a.finish()
+		return err
+	}
+	go func() {
+		defer a.finish()
+		if a.insist(e.base, a.bounded(release)) == nil {
+			a.observe(EventReleased, nil)
+		}
+	}()
+	return err
+}
+
+// completeLost finds out what became of the operation after the store called the lease lost: the claim of the same owner, without
+// takeover, tells who has it now.
+func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) Ending {
+	e := a.engine
+	a.observe(EventLeaseLost, ErrLeaseLost)
+	now, err := e.store.claim(ctx, a.claimRequest(false))
+	if err == nil && now.Outcome == Claimed { // the record itself was lost, and is ours anew
+		err = e.store.complete(ctx, r)
+		if err == nil {
+			a.observe(EventCompleted, nil)
+			a.finish()
+			return Ending{Settlement: Recorded}
+		}
+	}
+	if err != nil {
+		return a.completeLater(r, err)
+	}
+	settlement := settleLost[now.Outcome]
+	if settlement == Unrecorded {
+		a.observe(EventUnrecorded, ErrLeaseLost)
+	}
+	a.finish()
+	return Ending{Settlement: settlement, Payload: now.Payload, Err: ErrLeaseLost}
+}
+
+// completeLater gives the response free, unrecorded, and goes on completing where that is of use.
+func (a *Attempt) completeLater(r CompleteRequest, err error) Ending {
+	e := a.engine
+	a.observe(EventUnrecorded, err)
+	if f, _ := classify(err); !f.repeatEnd {
+		a.finish()
+		return Ending{Settlement: Unrecorded, Err: err}
+	}
+	r.Payload = bytes.Clone(r.Payload)
+	go func() {
+		defer a.finish()
+		complete := func(ctx context.Context) error { return e.store.complete(ctx, r) }
+		if err := a.insist(e.base, a.bounded(complete)); err != nil {
+			a.observe(EventUnrecorded, err)
+		} else {
+			a.observe(EventCompleted, nil)
+		}
+	}()
+	return Ending{Settlement: Unrecorded, Err: err}
+}
+
+// insist repeats a completion or release until it succeeds, ctx ends, or repeating is of no use. What an Atomic store has
+// not settled by itself, repeating does not settle.
+func (a *Attempt) insist(ctx context.Context, operation func(context.Context) error) error {
+	for wait := firstPause; ; wait = min(4*wait, longestPause) {
+		err := operation(ctx)
+		if err == nil {
+			return nil
+		}
+		a.observe(EventStoreError, err)
+		if f, _ := classify(err); !f.repeatEnd || a.atomic || !pause(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// bounded gives each try of an operation in the background a deadline and the values of the request.
+func (a *Attempt) bounded(operation func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, a.engine.cfg.CompleteTimeout)
+		defer cancel()
+		return operation(&callContext{Context: ctx, values: a.values})
+	}
+}
+
+// releaseLater forgets a claim that nobody runs. It asks until it has a definite answer, and once more a claim's budget
+// later: a claim that was on its way when the first answer was given has arrived by then.
+func (a *Attempt) releaseLater() {
+	e := a.engine
+	e.also()
+	go func() {
+		defer e.leave()
+		release := a.bounded(func(ctx context.Context) error { return e.store.release(ctx, a.id, a.owner) })
+		if a.insist(e.base, release) != nil {
+			return
+		}
+		late := time.NewTimer(e.cfg.ClaimTimeout)
+		defer late.Stop()
+		select {
+		case <-late.C:
+		case <-e.closing:
+		}
+		if a.insist(e.base, release) == nil {
+			a.observe(EventReleased, nil)
+		}
+		e.waitroom.wake(a.id)
+	}()
+}

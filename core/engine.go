@@ -1,0 +1,152 @@
+package reprise
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Engine decides, over one [Store], which request runs an operation and which gets its answer. Make one per process and
+// store with [New], and Close it when no request uses it any more. Its methods are safe for concurrent use.
+type Engine struct {
+	cfg      Config
+	store    driver
+	flights  flights
+	renewer  *renewer
+	waitroom waitroom
+
+	claiming   budget // of Begin
+	completing budget // of what a response waits for
+
+	// base ends when Close has given up waiting, or nothing is left to wait for: it stops the renewer and the
+	// background work.
+	base context.Context
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	closing chan struct{} // closed by Close, for those who wait
+	active  int           // calls to Begin, attempts and background work that have not ended
+	idle    chan struct{} // made by Close, closed when active is 0
+}
+
+// New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and names the field of cfg that is out of
+// its range.
+func New(store Store, cfg Config) (*Engine, error) {
+	if store == nil {
+		return nil, fmt.Errorf("%w: New without a store", ErrInvalid)
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, store: newDriver(store), closing: make(chan struct{})}
+	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
+	e.base, e.stop = context.WithCancel(context.Background())
+	e.renewer = newRenewer(&e.store, cfg.Lease, e.lose)
+	e.waitroom.limits = cfg.Waiting
+	return e, nil
+}
+
+// Result is the answer to [Engine.Begin].
+type Result struct {
+	Outcome Outcome
+	Attempt *Attempt // of Claimed: run it, and end it by Complete or Release
+	Payload []byte   // of Completed; nobody may modify it
+}
+
+// Begin claims op and says what to do with it. It takes one round trip to the store, or none when the answer is in this process.
+//
+// The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does not stop it. With op.Wait, Begin
+// waits for another attempt to end until ctx ends or op.Wait has passed, and then answers InProgress. The context of the attempt
+// carries the values of ctx, and neither its deadline nor its cancellation.
+//
+// An error means that there is no definite answer and nothing may run: [ErrInvalid] for an operation with a field out
+// of its range, [ErrClosed] after Close, or the failure of the store. A claim that may have been written all the same
+// is released in the background.
+func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
+	orDefault(&op.Retention, e.cfg.Retention)
+	if err := op.validate(); err != nil {
+		return Result{}, err
+	}
+	if !e.enter() {
+		return Result{}, ErrClosed
+	}
+	a := newAttempt(ctx, e, op)
+	res, err := a.begin(ctx)
+	if res.Attempt == nil {
+		e.leave()
+	}
+	return res, err
+}
+
+// Close takes no new operations, waits until the attempts that run and the work in the background have ended, and stops what the
+// engine started. When ctx ends first it stops all the same and returns an error that wraps the cause: handlers that still
+// run are cancelled with [ErrLeaseLost], and their records lapse; they are not released. Closing again waits again.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.closed {
+		e.closed = true
+		e.idle = make(chan struct{})
+		close(e.closing)
+		if e.active == 0 {
+			close(e.idle)
+		}
+	}
+	e.mu.Unlock()
+
+	var err error
+	select {
+	case <-e.idle:
+	case <-ctx.Done():
+		e.mu.Lock()
+		left := e.active
+		e.mu.Unlock()
+		if left > 0 {
+			err = fmt.Errorf("reprise: closed with %d operations unfinished: %w", left, context.Cause(ctx))
+		}
+	}
+	e.stop()
+	e.renewer.wait(ctx)
+	e.claiming.stop()
+	e.completing.stop()
+	return err
+}
+
+// enter counts one more thing for Close to wait for, unless the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.active++
+	return true
+}
+
+// also counts one more thing on behalf of one that is counted already, so that it may come after Close began.
+func (e *Engine) also() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.active++
+}
+
+func (e *Engine) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.active--
+	if e.closed && e.active == 0 {
+		close(e.idle)
+	}
+}
+
+// lose tells an attempt that it must not go on: its lease cannot be counted on, or it ran too long. Without a lease the
+// table of this process no longer speaks for it.
+func (e *Engine) lose(a *Attempt, cause error, kind EventKind) {
+	if kind == EventLeaseLost {
+		e.flights.leave(a)
+		e.waitroom.wake(a.id)
+	}
+	a.run.cancel(cause)
+	a.observe(kind, nil)
+}

@@ -1,0 +1,47 @@
+package reprise
+
+import "time"
+
+// instant is a reading of both local clocks. The wall clock may be set and the monotonic one stops while the machine sleeps,
+// so a deadline has passed as soon as either says so. The store's clock stays the judge; this one only decides when
+// to stop believing in a lease.
+type instant struct {
+	mono time.Duration // since the process started
+	wall int64         // Unix time in nanoseconds
+}
+
+var processStart = time.Now()
+
+func now() instant {
+	t := time.Now()
+	return instant{mono: t.Sub(processStart), wall: t.UnixNano()}
+}
+
+// never is later than every reading.
+var never = instant{mono: 1<<63 - 1, wall: 1<<63 - 1}
+
+func (i instant) add(d time.Duration) instant {
+	if i == never {
+		return never
+	}
+	return instant{mono: i.mono + d, wall: i.wall + int64(d)}
+}
+
+// until returns how long it is from i to then: the shorter by either clock.
+func (i instant) until(then instant) time.Duration {
+	if then == never {
+		return never.mono
+	}
+	return min(then.mono-i.mono, time.Duration(then.wall-i.wall))
+}
+
+// reached reports whether the clocks stand at then or past it.
+func (i instant) reached(then instant) bool { return i.until(then) <= 0 }
+
+// earlier orders instants of one process by their monotonic part.
+func earlier(a, b instant) instant {
+	if b.mono < a.mono {
+		return b
+	}
+	return a
+}

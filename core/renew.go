@@ -1,0 +1,285 @@
+package reprise
+
+import (
+	"container/heap"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// renewer keeps the leases of all attempts of an engine. It is a heap of due times served by one goroutine, which starts with
+// the first attempt and ends in Close; renewals go out as one batch per tick, never two at once. While a batch is out the goroutine goes on
+// watching deadlines, so a store that hangs cannot keep a handler from being told.
+type renewer struct {
+	store *driver
+	lease time.Duration
+	lost  func(a *Attempt, cause error, kind EventKind) // tells the attempt; called without mu
+
+	mu       sync.Mutex
+	due      dueHeap
+	started  bool
+	ended    bool
+	sleeping instant       // the goroutine looks again at this instant, unasked
+	wake     chan struct{} // asks it to look now
+	done     chan struct{} // closed when the goroutine has ended
+}
+
+// tenure is the renewer's part of an attempt, guarded by renewer.mu.
+type tenure struct {
+	renewAt  instant // when to renew; never for an Atomic attempt, and while a renewal is out
+	deadline instant // when to stop believing in the lease
+	runUntil instant // Config.MaxRun; never once it was told
+	next     instant // the earliest of the three: the heap's order
+	index    int     // in the heap; -1 outside of it
+}
+
+// longestSleep bounds how late a deadline is noticed after the machine was suspended, when timers stood still.
+const longestSleep = time.Second
+
+func newRenewer(store *driver, lease time.Duration, lost func(*Attempt, error, EventKind)) *renewer {
+	return &renewer{store: store, lease: lease, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// add starts to keep a lease that was granted or renewed at sent.
+func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUntil instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended { // the engine was closed while the claim was on its way
+		a.run.cancel(ErrLeaseLost)
+		return
+	}
+	a.tenure = tenure{renewAt: renewAt, deadline: deadline, runUntil: runUntil}
+	a.tenure.schedule()
+	heap.Push(&r.due, a)
+	if !r.started {
+		r.started = true
+		go r.serve(ctx)
+	} else if a.tenure.next.mono < r.sleeping.mono {
+		r.poke()
+	}
+}
+
+// remove stops keeping the lease of a. It may have gone already.
+func (r *renewer) remove(a *Attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.tenure.index >= 0 {
+		heap.Remove(&r.due, a.tenure.index)
+	}
+}
+
+// believed reports whether the lease of a can still be counted on.
+func (a *Attempt) believed() bool {
+	r := a.engine.renewer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return a.tenure.index >= 0 && !now().reached(a.tenure.deadline)
+}
+
+func (r *renewer) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when the goroutine, whose own context has ended, has gone, or when ctx ends.
+func (r *renewer) wait(ctx context.Context) {
+	r.mu.Lock()
+	started := r.started
+	r.mu.Unlock()
+	if started {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// serve is the goroutine. It ends with ctx: then nobody renews any more, so the attempts that are left are told.
+func (r *renewer) serve(ctx context.Context) {
+	defer close(r.done)
+	defer r.abandon()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	renewed := make(chan struct{}, 1)
+	out := false
+	for {
+		select {
+		case <-ctx.Done():
+			if out {
+				<-renewed
+			}
+			return
+		case <-timer.C:
+		case <-r.wake:
+		case <-renewed:
+			out = false
+		}
+		sleep, batch := r.tick(out)
+		if len(batch) > 0 {
+			out = true
+			go func() {
+				r.renew(ctx, batch)
+				renewed <- struct{}{}
+			}()
+		}
+		timer.Reset(sleep)
+	}
+}
+
+// abandon tells every attempt that is left that its lease is not kept any more.
+func (r *renewer) abandon() {
+	r.mu.Lock()
+	left := slices.Clone(r.due)
+	for _, a := range left {
+		a.tenure.index = -1
+	}
+	r.due, r.ended = nil, true
+	r.mu.Unlock()
+	for _, a := range left {
+		r.lost(a, ErrLeaseLost, EventLeaseLost)
+	}
+}
+
+// tick tells every attempt that is past its time, and returns those to renew now, unless a batch is out, and how long to sleep.
+func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
+	type notice struct {
+		a     *Attempt
+		cause error
+		kind  EventKind
+	}
+	var notices []notice
+	r.mu.Lock()
+	at := now()
+	for len(r.due) > 0 && at.reached(r.due[0].tenure.next) {
+		a := r.due[0]
+		t := &a.tenure
+		switch {
+		case at.reached(t.deadline):
+			heap.Pop(&r.due)
+			notices = append(notices, notice{a, ErrLeaseLost, EventLeaseLost})
+			continue
+		case at.reached(t.runUntil):
+			t.runUntil = never
+			notices = append(notices, notice{a, ErrRunTooLong, EventRunTooLong})
+		case out:
+			t.renewAt = at.add(r.retry()) // one batch at a time
+		default:
+			t.renewAt = never
+			batch = append(batch, a)
+		}
+		t.schedule()
+		heap.Fix(&r.due, 0)
+	}
+	// No lease is due for renewal before a third of it, so looking every quarter means that a steady stream of short
+	// requests never has to wake the goroutine.
+	sleep = min(r.lease/4, longestSleep)
+	if len(r.due) > 0 {
+		sleep = min(sleep, at.until(r.due[0].tenure.next))
+	}
+	r.sleeping = at.add(sleep)
+	r.mu.Unlock()
+	for _, n := range notices {
+		r.lost(n.a, n.cause, n.kind)
+	}
+	return sleep, batch
+}
+
+// renew sends one batch and takes in its answers.
+func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
+	ctx, cancel := context.WithTimeout(ctx, r.lease/6)
+	defer cancel()
+	requests := make([]RenewRequest, len(batch))
+	for i, a := range batch {
+		requests[i] = RenewRequest{ID: a.id, Owner: a.owner, Lease: r.lease}
+	}
+	sent := now()
+	statuses, err := r.store.renew(ctx, requests)
+	for i, a := range batch {
+		status := RenewBusy // not renewed, and not known to be lost: ask again until the deadline
+		if err == nil {
+			status = statuses[i]
+		}
+		r.settle(a, status, sent)
+		switch {
+		case err != nil:
+			a.observe(EventStoreError, err)
+		case status == Renewed:
+			a.observe(EventRenewed, nil)
+		}
+	}
+}
+
+// settle takes in the answer to one renewal that was sent at the given instant.
+func (r *renewer) settle(a *Attempt, status RenewStatus, sent instant) {
+	r.mu.Lock()
+	t := &a.tenure
+	if t.index < 0 { // resolved, or given up, while the renewal was out
+		r.mu.Unlock()
+		return
+	}
+	switch status {
+	case Renewed:
+		t.deadline = sent.add(localDeadline(r.lease))
+		t.renewAt = sent.add(renewDelay(r.lease))
+	case RenewCompleted: // its completion is on its way back: nothing to keep
+		t.renewAt = never
+	case RenewLost:
+		heap.Remove(&r.due, t.index)
+		r.mu.Unlock()
+		r.lost(a, ErrLeaseLost, EventLeaseLost)
+		return
+	default:
+		t.renewAt = now().add(r.retry())
+	}
+	t.schedule()
+	heap.Fix(&r.due, t.index)
+	if t.next.mono < r.sleeping.mono {
+		r.poke()
+	}
+	r.mu.Unlock()
+}
+
+// retry is the pause after a renewal that was not answered.
+func (r *renewer) retry() time.Duration { return r.lease / 20 }
+
+// renewDelay is a third of the lease, give or take a tenth of that, so that leases taken at once are not renewed at once
+// for ever.
+func renewDelay(lease time.Duration) time.Duration {
+	third := lease / 3
+	return third - third/10 + rand.N(third/5)
+}
+
+func (t *tenure) schedule() {
+	t.next = earlier(earlier(t.renewAt, t.deadline), t.runUntil)
+}
+
+// dueHeap orders attempts by the next thing to do for them.
+type dueHeap []*Attempt
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].tenure.next.mono < h[j].tenure.next.mono }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].tenure.index, h[j].tenure.index = i, j
+}
+
+// Push implements [heap.Interface].
+func (h *dueHeap) Push(x any) {
+	a := x.(*Attempt)
+	a.tenure.index = len(*h)
+	*h = append(*h, a)
+}
+
+// Pop implements [heap.Interface].
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	a := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	a.tenure.index = -1
+	return a
+}
