@@ -1,0 +1,97 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any of it is renewed.
+func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if err := enter(ctx); err != nil {
+		return nil, err
+	}
+	answers := make([]reprise.RenewStatus, len(rs))
+	for i := range rs {
+		answers[i] = s.renew(&rs[i])
+	}
+	return answers, nil
+}
+
+func (s *Store) renew(r *reprise.RenewRequest) reprise.RenewStatus {
+	sh := s.shard(r.ID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	rec := sh.find(r.ID, now)
+	switch {
+	case rec == nil || rec.owner != r.Owner:
+		return reprise.RenewLost
+	case rec.completed:
+		return reprise.RenewCompleted
+	default:
+		rec.lease = now + r.Lease
+		sh.moved(rec)
+		return reprise.Renewed
+	}
+}
+
+// Complete implements [reprise.Store]. It is never refused for want of room: see [Bounds].
+func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := enter(ctx); err != nil {
+		return err
+	}
+	payload := make([]byte, len(r.Payload)) // outside the lock: it may be many megabytes
+	copy(payload, r.Payload)
+
+	sh := s.shard(r.ID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	rec := sh.find(r.ID, now)
+	switch {
+	case rec == nil || rec.owner != r.Owner:
+		return reprise.ErrLeaseLost
+	case rec.completed:
+		return nil // by an earlier call, whose payload stays
+	default:
+		sh.complete(rec, payload, now+r.Retention)
+		return nil
+	}
+}
+
+// complete ends the attempt on a record and keeps payload, which belongs to the record from then on, until valid.
+func (sh *shard) complete(rec *record, payload []byte, valid instant) {
+	rec.completed, rec.payload, rec.valid = true, payload, valid
+	sh.room.grow(len(payload))
+	sh.moved(rec)
+	sh.changed(rec.id)
+}
+
+// Release implements [reprise.Store].
+func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	if err := enter(ctx); err != nil {
+		return err
+	}
+	sh := s.shard(id)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
+		sh.forget(rec)
+	}
+	return nil
+}
+
+// forget deletes a record that somebody may be waiting for.
+func (sh *shard) forget(rec *record) {
+	sh.remove(rec)
+	sh.changed(rec.id)
+}

@@ -1,0 +1,68 @@
+package memstore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+var answer = make([]byte, 256)
+
+// claimAndComplete runs one new key through the store. It hands each error to report, which keeps it free of allocations.
+func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
+	claimed, err := s.Claim(context.Background(), op.claim())
+	if err != nil || claimed.Outcome != reprise.Claimed {
+		report(claimed.Outcome, err)
+	}
+	r := reprise.CompleteRequest{ID: op.id, Owner: op.owner, Payload: answer, Retention: retention}
+	if err := s.Complete(context.Background(), r); err != nil {
+		report(err)
+	}
+}
+
+// The record and the copy of its payload; what the map and the order of expiry allocate as they grow is a fraction of one.
+func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
+	s, op, n := memstore.New(), newOperation(), 0
+	if got := testing.AllocsPerRun(50_000, func() {
+		op.id = reprise.ID(numbered(n))
+		claimAndComplete(s, op, t.Fatal)
+		n++
+	}); got > 2 {
+		t.Errorf("a new key: %v allocations, want 2 at most", got)
+	}
+	if got := testing.AllocsPerRun(1000, func() {
+		if got, err := s.Claim(context.Background(), op.claim()); err != nil || got.Outcome != reprise.Completed {
+			t.Fatal(got.Outcome, err)
+		}
+	}); got != 0 {
+		t.Errorf("a replay: %v allocations, want 0", got)
+	}
+}
+
+func BenchmarkNewKey(b *testing.B) {
+	s, op, n := memstore.New(), newOperation(), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		op.id = reprise.ID(numbered(n))
+		claimAndComplete(s, op, b.Fatal)
+		if n++; n%500_000 == 0 {
+			s = memstore.New() // before it is full
+		}
+	}
+}
+
+func BenchmarkReplay(b *testing.B) {
+	s, op := memstore.New(), newOperation()
+	claimAndComplete(s, op, b.Fatal)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if got, err := s.Claim(context.Background(), op.claim()); err != nil || got.Outcome != reprise.Completed {
+				b.Error(got.Outcome, err)
+				return
+			}
+		}
+	})
+}

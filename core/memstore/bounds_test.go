@@ -1,0 +1,142 @@
+package memstore_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func bounded(t *testing.T, b memstore.Bounds) *memstore.Store {
+	t.Helper()
+	s, err := memstore.NewBounded(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNegativeBoundsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, b := range []memstore.Bounds{{Records: -1}, {Bytes: -1}} {
+		_, err := memstore.NewBounded(b)
+		wantError(t, "NewBounded", err, reprise.ErrMisconfigured)
+	}
+	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), reprise.Claimed)
+}
+
+// Whatever is live or valid stays, and goes on being answered; only a new key finds no room.
+func TestFullStoreRefusesNewKeysAndKeepsWhatItHolds(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := bounded(t, memstore.Bounds{Records: 3})
+		running, done, lapsed, next := newOperation(), newOperation(), newOperation(), newOperation()
+		for i, op := range []*operation{&running, &done, &lapsed, &next} {
+			op.id = reprise.ID(numbered(i))
+		}
+		mustClaim(t, s, lapsed.claim(), reprise.Claimed)
+		time.Sleep(lease)
+		mustClaim(t, s, done.claim(), reprise.Claimed)
+		mustComplete(t, s, done.complete("answer"))
+		mustClaim(t, s, running.claim(), reprise.Claimed)
+
+		_, err := s.Claim(t.Context(), next.claim())
+		wantError(t, "a fourth key", err, reprise.ErrFull)
+		mustClaim(t, s, done.claim(), reprise.Completed)
+		mustClaim(t, s, running.by(reprise.NewOwner()).claim(), reprise.InProgress)
+		mustClaim(t, s, lapsed.by(reprise.NewOwner()).claim(), reprise.Claimed)
+		_, err = s.Claim(t.Context(), next.claim())
+		wantError(t, "a fourth key", err, reprise.ErrFull)
+
+		if err := s.Release(t.Context(), running.id, running.owner); err != nil {
+			t.Fatal(err)
+		}
+		mustClaim(t, s, next.claim(), reprise.Claimed)
+	})
+}
+
+// The record that makes room is in another shard than the new key.
+func TestDeadRecordsMakeRoomForAnyKey(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const records = 100
+		s := bounded(t, memstore.Bounds{Records: records})
+		op := newOperation()
+		for n := range records {
+			op.id = reprise.ID(numbered(n))
+			mustClaim(t, s, op.claim(), reprise.Claimed)
+			if n == 0 {
+				time.Sleep(time.Second) // this one ends first
+			}
+		}
+		op.id = reprise.ID(numbered(records))
+		time.Sleep(retention - time.Second - time.Nanosecond)
+		_, err := s.Claim(t.Context(), op.claim())
+		wantError(t, "one key more", err, reprise.ErrFull)
+		time.Sleep(time.Nanosecond)
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+	})
+}
+
+func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := bounded(t, memstore.Bounds{Bytes: 2*memstore.RecordOverhead + 1000})
+		first, second, third := newOperation(), newOperation(), newOperation()
+		second.id, third.id = reprise.ID(numbered(2)), reprise.ID(numbered(3))
+		mustClaim(t, s, first.claim(), reprise.Claimed)
+		mustClaim(t, s, second.claim(), reprise.Claimed)
+		large := string(bytes.Repeat([]byte{'x'}, 999))
+		mustComplete(t, s, first.complete(large))
+		mustClaim(t, s, third.claim(), reprise.Claimed) // one byte was left
+
+		fourth := newOperation()
+		fourth.id = reprise.ID(numbered(4))
+		_, err := s.Claim(t.Context(), fourth.claim())
+		wantError(t, "a fourth key", err, reprise.ErrFull)
+		mustComplete(t, s, second.complete(large))
+		mustComplete(t, s, third.complete(large))
+		_, err = s.Claim(t.Context(), fourth.claim())
+		wantError(t, "a fourth key", err, reprise.ErrFull)
+		time.Sleep(retention)
+		mustClaim(t, s, fourth.claim(), reprise.Claimed)
+	})
+}
+
+// Nobody calls Purge here: claims alone keep the dead from piling up.
+func TestClaimsSweepWhatIsDead(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const keys, alive = 20_000, 100
+		s, op := memstore.New(), newOperation()
+		for n := range keys {
+			op.id = reprise.ID(numbered(n))
+			claim := op.claim()
+			claim.Lease, claim.Retention = alive*time.Second, alive*time.Second
+			mustClaim(t, s, claim, reprise.Claimed)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(alive * time.Second)
+		left, err := s.Purge(t.Context(), 100_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left > 2*alive {
+			t.Errorf("%d dead records were left of %d, want at most %d", left, keys, 2*alive)
+		}
+	})
+}
+
+func TestPurgeDeletesUpToItsLimit(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		for n := range 300 {
+			op.id = reprise.ID(numbered(n))
+			mustClaim(t, s, op.claim(), reprise.Claimed)
+		}
+		time.Sleep(retention)
+		for _, want := range []int{200, 100, 0} {
+			if n, err := s.Purge(t.Context(), 200); n != want || err != nil {
+				t.Fatalf("purged %d, %v; want %d", n, err, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package memstore_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// The decision table of reprise.Store.Claim, row by row: what is stored, who asks, what is answered.
+func TestClaimDecides(t *testing.T) {
+	t.Parallel()
+	first, rival := newOperation(), newOperation()
+	stranger := rival
+	stranger.fingerprint = reprise.Fingerprint{2}
+
+	refuse := rival.claim()
+	refuse.Takeover = false
+	once := rival.claim()
+	once.MaxAttempts = 1
+	twice := rival.claim()
+	twice.MaxAttempts = 2
+	own := first.claim()
+	own.Takeover = false
+
+	running := func(t *testing.T, s *memstore.Store) { mustClaim(t, s, first.claim(), reprise.Claimed) }
+	lapsed := func(t *testing.T, s *memstore.Store) {
+		running(t, s)
+		time.Sleep(lease)
+	}
+	completed := func(t *testing.T, s *memstore.Store) {
+		running(t, s)
+		mustComplete(t, s, first.complete("answer"))
+	}
+	unseen := func(t *testing.T, s *memstore.Store) {
+		running(t, s)
+		time.Sleep(retention)
+	}
+
+	for _, row := range []struct {
+		name    string
+		stored  func(*testing.T, *memstore.Store)
+		request reprise.ClaimRequest
+		want    reprise.ClaimResult // without the fence
+	}{
+		{"nothing", func(*testing.T, *memstore.Store) {}, first.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
+		{"running, another request", running, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
+		{"running, another owner", running, rival.claim(), reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: lease}},
+		{"running, its owner", running, own, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
+		{"lapsed, another request", lapsed, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
+		{"lapsed, its owner", lapsed, own, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1}},
+		{"lapsed, takeover refused", lapsed, refuse, reprise.ClaimResult{Outcome: reprise.Lapsed}},
+		{"lapsed, attempts used up", lapsed, once, reprise.ClaimResult{Outcome: reprise.Lapsed}},
+		{"lapsed, an attempt left", lapsed, twice, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Remaining: lease}},
+		{"lapsed, takeover", lapsed, rival.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Remaining: lease}},
+		{"completed, another request", completed, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
+		{"completed, another owner", completed, rival.claim(), reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer")}},
+		{"completed, its owner", completed, own, reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer")}},
+		{"not valid any more", unseen, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTime(t, func(t *testing.T) {
+				s := memstore.New()
+				row.stored(t, s)
+				got := mustClaim(t, s, row.request, row.want.Outcome)
+				if (got.Fence != 0) != (got.Outcome == reprise.Claimed) {
+					t.Errorf("fence %d with outcome %v", got.Fence, got.Outcome)
+				}
+				if got.Attempt != row.want.Attempt || got.Remaining != row.want.Remaining || string(got.Payload) != string(row.want.Payload) || got.Atomic {
+					t.Errorf("got  %+v\nwant %+v", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+func TestClaimRepeatedByItsOwnerStartsTheLeaseAnew(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		first := mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(lease - time.Nanosecond)
+		again := mustClaim(t, s, op.claim(), reprise.Claimed)
+		if again.Attempt != 1 || again.Fence != first.Fence || again.Remaining != lease {
+			t.Errorf("got %+v after %+v", again, first)
+		}
+	})
+}
+
+func TestFencesGrowOverTakeoverReleaseAndExpiry(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		last := uint64(0)
+		for range 3 {
+			got := mustClaim(t, s, op.claim(), reprise.Claimed)
+			if got.Fence <= last {
+				t.Fatalf("fence %d after %d", got.Fence, last)
+			}
+			last = got.Fence
+			time.Sleep(lease)
+			op = op.by(reprise.NewOwner())
+			got = mustClaim(t, s, op.claim(), reprise.Claimed)
+			if got.Fence <= last {
+				t.Fatalf("fence %d after %d", got.Fence, last)
+			}
+			last = got.Fence
+			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(retention)
+		if got := mustClaim(t, s, op.claim(), reprise.Claimed); got.Fence <= last {
+			t.Fatalf("fence %d after %d", got.Fence, last)
+		}
+	})
+}
+
+func TestOfManyClaimsOneIsGranted(t *testing.T) {
+	t.Parallel()
+	s, op := memstore.New(), newOperation()
+	for n := range 200 {
+		op.id = reprise.ID(numbered(n))
+		var granted atomic.Int32
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				got, err := s.Claim(context.Background(), op.by(reprise.NewOwner()).claim())
+				if err != nil {
+					t.Error(err)
+				}
+				if got.Outcome == reprise.Claimed {
+					granted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if granted.Load() != 1 {
+			t.Fatalf("%d claims of ID %d were granted", granted.Load(), n)
+		}
+	}
+}
+
+func TestInvalidRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	s, op := memstore.New(), newOperation()
+	claim := op.claim()
+	claim.Lease = 0
+	_, err := s.Claim(t.Context(), claim)
+	wantError(t, "Claim", err, reprise.ErrInvalid)
+
+	good := op.renew()[0]
+	_, err = s.Renew(t.Context(), []reprise.RenewRequest{good, {ID: op.id, Owner: op.owner}})
+	wantError(t, "Renew", err, reprise.ErrInvalid)
+
+	complete := op.complete("")
+	complete.Retention = reprise.MaxDuration + 1
+	wantError(t, "Complete", s.Complete(t.Context(), complete), reprise.ErrInvalid)
+	wantError(t, "Resolve", s.Resolve(t.Context(), op.id, reprise.Resolution{}), reprise.ErrInvalid)
+	for _, limit := range []int{0, -1, 10_001} {
+		_, err = s.List(t.Context(), limit)
+		wantError(t, "List", err, reprise.ErrInvalid)
+	}
+	for _, limit := range []int{0, 100_001} {
+		_, err = s.Purge(t.Context(), limit)
+		wantError(t, "Purge", err, reprise.ErrInvalid)
+	}
+}
+
+func TestEndedContextExecutesNothing(t *testing.T) {
+	t.Parallel()
+	s, op := memstore.New(), newOperation()
+	mustClaim(t, s, op.claim(), reprise.Claimed)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	other := op
+	other.id = reprise.ID(numbered(2))
+	_, err := s.Claim(ended, other.claim())
+	wantError(t, "Claim", err, reprise.ErrUnavailable)
+	wantError(t, "Claim", err, context.Canceled)
+	_, err = s.Renew(ended, op.renew())
+	wantError(t, "Renew", err, reprise.ErrUnavailable)
+	wantError(t, "Complete", s.Complete(ended, op.complete("")), reprise.ErrUnavailable)
+	wantError(t, "Release", s.Release(ended, op.id, op.owner), reprise.ErrUnavailable)
+	_, err = s.Inspect(ended, op.id)
+	wantError(t, "Inspect", err, reprise.ErrUnavailable)
+	_, _, err = s.Watch(ended, op.id)
+	wantError(t, "Watch", err, reprise.ErrUnavailable)
+
+	list, err := s.List(t.Context(), 10)
+	if err != nil || len(list) != 1 || list[0].Completed {
+		t.Errorf("the store holds %+v, %v; want the one record in progress", list, err)
+	}
+}

@@ -1,0 +1,90 @@
+package memstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func TestInspectShowsWhatIsSeen(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		_, err := s.Inspect(t.Context(), op.id)
+		wantError(t, "Inspect", err, reprise.ErrNotFound)
+
+		got := mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(lease + time.Second)
+		view, err := s.Inspect(t.Context(), op.id)
+		want := reprise.Record{ID: op.id, Attempt: 1, Fence: got.Fence, Lease: -time.Second, Validity: retention - lease - time.Second}
+		if err != nil || view.Payload != nil || !sameView(view, want) {
+			t.Fatalf("got %+v, %v; want %+v", view, err, want)
+		}
+
+		mustComplete(t, s, op.complete("answer"))
+		view, err = s.Inspect(t.Context(), op.id)
+		want = reprise.Record{ID: op.id, Completed: true, Attempt: 1, Fence: got.Fence, Validity: retention}
+		if err != nil || string(view.Payload) != "answer" || !sameView(view, want) {
+			t.Fatalf("got %+v, %v; want %+v", view, err, want)
+		}
+		list, err := s.List(t.Context(), 5)
+		if err != nil || len(list) != 1 || list[0].Payload != nil || !sameView(list[0], want) {
+			t.Fatalf("listed %+v, %v; want %+v", list, err, want)
+		}
+	})
+}
+
+func TestListIsBoundedAndShowsNothingDead(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		for n := range 50 {
+			op.id = reprise.ID(numbered(n))
+			mustClaim(t, s, op.claim(), reprise.Claimed)
+		}
+		if list, err := s.List(t.Context(), 30); err != nil || len(list) != 30 {
+			t.Fatalf("listed %d, %v", len(list), err)
+		}
+		time.Sleep(retention)
+		if list, err := s.List(t.Context(), 30); err != nil || len(list) != 0 {
+			t.Fatalf("listed %d, %v", len(list), err)
+		}
+	})
+}
+
+func TestResolveEndsOnlyTheLapsedRecordThatWasLookedAt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		keep := reprise.Resolution{Payload: []byte("by hand"), Retention: time.Minute}
+		resolve := func(fence uint64) error {
+			r := keep
+			r.Fence = fence
+			return s.Resolve(t.Context(), op.id, r)
+		}
+		wantError(t, "gone", resolve(1), reprise.ErrRecordChanged)
+		first := mustClaim(t, s, op.claim(), reprise.Claimed)
+		wantError(t, "live", resolve(first.Fence), reprise.ErrRecordChanged)
+		time.Sleep(lease)
+		wantError(t, "another fence", resolve(first.Fence-1), reprise.ErrRecordChanged)
+		if err := resolve(first.Fence); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "completed", resolve(first.Fence), reprise.ErrRecordChanged)
+
+		if got := mustClaim(t, s, op.claim(), reprise.Completed); string(got.Payload) != "by hand" {
+			t.Errorf("kept %q", got.Payload)
+		}
+		wantError(t, "complete after a resolution", s.Complete(t.Context(), op.complete("late")), reprise.ErrLeaseLost)
+		if got, err := s.Renew(t.Context(), op.renew()); err != nil || got[0] != reprise.RenewLost {
+			t.Errorf("renewed %v, %v", got, err)
+		}
+		time.Sleep(time.Minute)
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+	})
+}
+
+func sameView(a, b reprise.Record) bool {
+	a.Payload, b.Payload = nil, nil
+	return a.ID == b.ID && a.Completed == b.Completed && a.Attempt == b.Attempt && a.Fence == b.Fence &&
+		a.Lease == b.Lease && a.Validity == b.Validity
+}

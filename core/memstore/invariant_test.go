@@ -1,0 +1,77 @@
+package memstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// After any sequence of operations the map, the order of expiry and the counted room agree with each other.
+func TestBookkeepingAgreesAfterAnyOperations(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			s := New()
+			random := rand.New(rand.NewPCG(seed, 0))
+			owners := []reprise.Owner{{1}, {2}}
+			for range 2_000 {
+				step(s, random, owners)
+			}
+			checkBookkeeping(t, s, seed)
+		})
+	}
+}
+
+func step(s *Store, random *rand.Rand, owners []reprise.Owner) {
+	ctx := context.Background()
+	id := reprise.ID{byte(random.IntN(2)), byte(random.IntN(40))}
+	owner := owners[random.IntN(len(owners))]
+	span := time.Duration(1+random.IntN(20)) * time.Second
+	switch random.IntN(8) {
+	case 0, 1, 2:
+		_, _ = s.Claim(ctx, reprise.ClaimRequest{
+			ID: id, Owner: owner, Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
+		})
+	case 3:
+		_ = s.Complete(ctx, reprise.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
+	case 4:
+		_, _ = s.Renew(ctx, []reprise.RenewRequest{{ID: id, Owner: owner, Lease: 2 * span}})
+	case 5:
+		_ = s.Release(ctx, id, owner)
+	case 6:
+		_, _ = s.Purge(ctx, 1+random.IntN(3))
+	case 7:
+		time.Sleep(span / 10)
+	}
+}
+
+func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
+	t.Helper()
+	var records, bytes int64
+	for i := range s.shards {
+		sh := &s.shards[i]
+		if len(sh.records) != len(sh.order) {
+			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
+		}
+		for place, rec := range sh.order {
+			if rec.place != place || sh.records[rec.id] != rec {
+				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.place)
+			}
+			if parent := sh.order[max(0, place-1)/2]; rec.end() < parent.end() {
+				t.Fatalf("seed %d: a record that ends at %v is below one that ends at %v", seed, rec.end(), parent.end())
+			}
+			records++
+			bytes += rec.size()
+		}
+	}
+	if records == 0 {
+		t.Fatalf("seed %d: nothing to check", seed)
+	}
+	if records != s.room.records.Load() || bytes != s.room.bytes.Load() {
+		t.Fatalf("seed %d: holds %d records in %d bytes and counts %d in %d", seed, records, bytes, s.room.records.Load(), s.room.bytes.Load())
+	}
+}

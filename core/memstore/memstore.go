@@ -1,0 +1,105 @@
+// Package memstore keeps idempotency records in the memory of one process.
+//
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
+//
+// It is a complete [reprise.Store]: exclusion, fencing, lapse and takeover, retention, and replay of the same bytes hold as in
+// every other store. What it cannot do follows from where the records are: they cover one process, not its siblings
+// behind the same load balancer, and a restart forgets them, so that a key used before the restart is new after it.
+//
+// A store is bounded in records and in bytes. It evicts nothing that is live or valid: when it is full, claims of new keys
+// are refused with [reprise.ErrFull] until records reach the end of their retention. It starts no goroutine and
+// needs no Close; records past their retention are unseen at once, and deleted by later claims or by Purge.
+//
+// Time is the monotonic clock, so that setting the wall clock moves no deadline.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// The bounds of a store made by [New], and of a zero field of [Bounds].
+const (
+	DefaultRecords = 1_000_000
+	DefaultBytes   = 256 << 20
+)
+
+// Bounds limits what a store holds. A claim that finds either bound reached is refused with [reprise.ErrFull], unless it is for a
+// key that the store already holds.
+type Bounds struct {
+	// Records is how many records the store holds, in any state. Zero is [DefaultRecords].
+	Records int
+
+	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for each. Zero is
+	// [DefaultBytes]. It is checked when a key is claimed and never when an attempt completes, because refusing the answer
+	// of what already happened would make its retry run again; so the attempts that were running when the bound was
+	// reached may exceed it by their payloads.
+	Bytes int64
+}
+
+// RecordOverhead is what a record is counted with besides its payload, in bytes: the record, its place in a map
+// and its place in the order of expiry.
+const RecordOverhead = 256
+
+// Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter], [reprise.Inspector] and [reprise.Purger].
+// It is safe for concurrent use. Make one with [New] or [NewBounded].
+type Store struct {
+	epoch  time.Time // the zero of the store's clock
+	room   room
+	shards [shardCount]shard
+}
+
+var (
+	_ reprise.Store     = (*Store)(nil)
+	_ reprise.Waiter    = (*Store)(nil)
+	_ reprise.Inspector = (*Store)(nil)
+	_ reprise.Purger    = (*Store)(nil)
+)
+
+// New returns an empty store with the default bounds.
+func New() *Store {
+	return build(Bounds{Records: DefaultRecords, Bytes: DefaultBytes})
+}
+
+// NewBounded returns an empty store with the given bounds. It fails with [reprise.ErrMisconfigured] when one is negative.
+func NewBounded(b Bounds) (*Store, error) {
+	if b.Records < 0 {
+		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", reprise.ErrMisconfigured, b.Records)
+	}
+	if b.Bytes < 0 {
+		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", reprise.ErrMisconfigured, b.Bytes)
+	}
+	if b.Records == 0 {
+		b.Records = DefaultRecords
+	}
+	if b.Bytes == 0 {
+		b.Bytes = DefaultBytes
+	}
+	return build(b), nil
+}
+
+func build(b Bounds) *Store {
+	s := &Store{epoch: time.Now(), room: room{bounds: b}}
+	for i := range s.shards {
+		s.shards[i].init(&s.room, s.epoch)
+	}
+	return s
+}
+
+// now reads the store's clock. An operation reads it under the lock of its shard, so that the readings of one ID
+// are in the order of its operations.
+func (s *Store) now() instant { return time.Since(s.epoch) }
+
+// shard returns the part of the store that keeps id. An ID is a digest, so its first byte spreads well.
+func (s *Store) shard(id reprise.ID) *shard { return &s.shards[id[0]%shardCount] }
+
+// enter refuses a call whose context has already ended. Nothing here waits, so no later moment needs a look at it.
+func enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
+	}
+	return nil
+}

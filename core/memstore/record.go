@@ -1,0 +1,38 @@
+package memstore
+
+import (
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// instant is a reading of the store's clock, or a deadline on it: the time since the store was made.
+type instant = time.Duration
+
+// record is what the store keeps for an ID. The lock of its shard guards it.
+type record struct {
+	id          reprise.ID
+	owner       reprise.Owner // zero once an operator resolved it: then it is nobody's
+	fingerprint reprise.Fingerprint
+	completed   bool
+	attempt     int
+	fence       uint64
+	lease       instant // when the lease ends; means nothing once completed
+	valid       instant // until when the record is valid
+	payload     []byte  // shared with every replay, so it is never written to
+	place       int     // index in its shard's order of expiry
+}
+
+// live reports whether an attempt holds the record. A deadline that equals now has passed.
+func (r *record) live(now instant) bool { return !r.completed && now < r.lease }
+
+// end returns the instant from which on the record is not seen: the end of its validity, or of a lease that outlives it.
+func (r *record) end() instant {
+	if r.completed {
+		return r.valid
+	}
+	return max(r.valid, r.lease)
+}
+
+// size returns what the record counts in bytes.
+func (r *record) size() int64 { return RecordOverhead + int64(len(r.payload)) }

@@ -1,0 +1,94 @@
+package memstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func woken(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWatchWakesOnCompleteReleaseAndResolve(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		other := op
+		other.id[31]++ // same shard
+		first, stopFirst, err := s.Watch(t.Context(), op.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, stopSecond, err := s.Watch(t.Context(), op.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stopSecond()
+
+		mustClaim(t, s, other.claim(), reprise.Claimed)
+		mustComplete(t, s, other.complete(""))
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		if woken(first) || woken(second) {
+			t.Error("woken by another ID, or by a claim")
+		}
+
+		if err := s.Release(t.Context(), op.id, op.owner); err != nil {
+			t.Fatal(err)
+		}
+		if !woken(first) || !woken(second) {
+			t.Error("not woken by the release")
+		}
+
+		stopFirst()
+		stopFirst()
+		got := mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(lease)
+		if err := s.Resolve(t.Context(), op.id, reprise.Resolution{Fence: got.Fence, Forget: true}); err != nil {
+			t.Fatal(err)
+		}
+		if !woken(second) {
+			t.Error("not woken by the resolution")
+		}
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustComplete(t, s, op.complete(""))
+		if !woken(second) {
+			t.Error("not woken by the completion")
+		}
+		if woken(first) {
+			t.Error("woken after stop")
+		}
+	})
+}
+
+func TestWatchKeepsOneValueAndEndsWithStop(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		changed, stop, err := s.Watch(t.Context(), op.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := func() {
+			mustClaim(t, s, op.claim(), reprise.Claimed)
+			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release()
+		release()
+		if !woken(changed) || woken(changed) {
+			t.Error("two changes did not leave one value")
+		}
+		stop()
+		release()
+		if woken(changed) {
+			t.Error("woken after stop")
+		}
+	})
+}
