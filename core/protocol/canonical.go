@@ -1,0 +1,227 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxJSONDepth bounds how often a byte is moved while members are sorted, and the depth of the recursion.
+const maxJSONDepth = 100
+
+// appendCanonicalJSON appends a form of text that is the same for every way to write the same JSON value, and different
+// for different values. It is made to be hashed, not read: each value is a letter and
+//
+//	z null, t true, f false: nothing
+//	n number: its shortest decimal form, without point, as digits ‖ "e" ‖ exponent ‖ ";"
+//	s string: u64 length ‖ bytes
+//	a array:  its values ‖ "."
+//	o object: its members, sorted by the bytes of their names, each a string and a value ‖ "."
+//
+// ok is false where text has no single reading; see [CanonicalJSON].
+func appendCanonicalJSON(dst, text []byte) (canonical []byte, ok bool) {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return dst, false
+	}
+	c := canonicalizer{rest: text, out: dst}
+	ok = c.value(0)
+	return c.out, ok
+}
+
+// canonicalizer reads JSON that is known to be valid. Its methods each read one thing off rest and append its canonical
+// form to out; they report false where the text has no single reading.
+type canonicalizer struct {
+	rest []byte
+	out  []byte
+}
+
+// next returns the first byte of the next thing to read. In valid JSON commas and colons say nothing that the order does not.
+func (c *canonicalizer) next() byte {
+	c.rest = bytes.TrimLeft(c.rest, " \t\r\n,:")
+	return c.rest[0]
+}
+
+func (c *canonicalizer) value(depth int) bool {
+	if depth > maxJSONDepth {
+		return false
+	}
+	switch c.next() {
+	case '{':
+		return c.object(depth)
+	case '[':
+		return c.array(depth)
+	case '"':
+		return c.string()
+	case 'n':
+		return c.literal('z', "null")
+	case 't':
+		return c.literal('t', "true")
+	case 'f':
+		return c.literal('f', "false")
+	default:
+		return c.number()
+	}
+}
+
+func (c *canonicalizer) literal(letter byte, word string) bool {
+	c.rest = c.rest[len(word):]
+	c.out = append(c.out, letter)
+	return true
+}
+
+func (c *canonicalizer) array(depth int) bool {
+	c.rest = c.rest[1:]
+	c.out = append(c.out, 'a')
+	for c.next() != ']' {
+		if !c.value(depth + 1) {
+			return false
+		}
+	}
+	c.rest = c.rest[1:]
+	c.out = append(c.out, '.')
+	return true
+}
+
+func (c *canonicalizer) object(depth int) bool {
+	type member struct{ start, value, end int } // where in out
+	var members []member
+	c.rest = c.rest[1:]
+	c.out = append(c.out, 'o')
+	first := len(c.out)
+	for c.next() != '}' {
+		m := member{start: len(c.out)}
+		if !c.string() {
+			return false
+		}
+		m.value = len(c.out)
+		if !c.value(depth + 1) {
+			return false
+		}
+		m.end = len(c.out)
+		members = append(members, m)
+	}
+	c.rest = c.rest[1:]
+
+	byName := func(a, b member) int { return bytes.Compare(c.out[a.start:a.value], c.out[b.start:b.value]) }
+	if !slices.IsSortedFunc(members, byName) {
+		slices.SortFunc(members, byName)
+	}
+	for i := range len(members) - 1 {
+		if byName(members[i], members[i+1]) == 0 {
+			return false
+		}
+	}
+	end := len(c.out)
+	for _, m := range members {
+		c.out = append(c.out, c.out[m.start:m.end]...)
+	}
+	copy(c.out[first:], c.out[end:])
+	c.out = append(c.out[:end], '.')
+	return true
+}
+
+func (c *canonicalizer) string() bool {
+	c.rest = c.rest[1:]
+	c.out = append(c.out, 's')
+	var at int
+	c.out, at = openPart(c.out)
+	for {
+		special := bytes.IndexAny(c.rest, `"\`)
+		c.out = append(c.out, c.rest[:special]...)
+		quote := c.rest[special] == '"'
+		c.rest = c.rest[special+1:]
+		if quote {
+			closePart(c.out, at)
+			return true
+		}
+		if !c.escape() {
+			return false
+		}
+	}
+}
+
+// escape reads what follows a backslash. Half of a surrogate pair is no character.
+func (c *canonicalizer) escape() bool {
+	letter := c.rest[0]
+	c.rest = c.rest[1:]
+	if letter != 'u' {
+		if i := bytes.IndexByte([]byte("bfnrt"), letter); i >= 0 {
+			letter = "\b\f\n\r\t"[i]
+		}
+		c.out = append(c.out, letter)
+		return true
+	}
+	r := c.hex4()
+	if utf16.IsSurrogate(r) {
+		if !bytes.HasPrefix(c.rest, []byte(`\u`)) {
+			return false
+		}
+		c.rest = c.rest[2:]
+		if r = utf16.DecodeRune(r, c.hex4()); r == utf8.RuneError {
+			return false
+		}
+	}
+	c.out = utf8.AppendRune(c.out, r)
+	return true
+}
+
+func (c *canonicalizer) hex4() rune {
+	n, _ := strconv.ParseUint(string(c.rest[:4]), 16, 16) // valid JSON: four hexadecimal digits
+	c.rest = c.rest[4:]
+	return rune(n)
+}
+
+// number writes digits × 10^exponent with neither leading nor trailing zeros in the digits; zero is 0e0, without sign.
+func (c *canonicalizer) number() bool {
+	end := bytes.IndexFunc(c.rest, func(r rune) bool { return !isNumberByte(r) })
+	if end < 0 {
+		end = len(c.rest)
+	}
+	text := c.rest[:end]
+	c.rest = c.rest[end:]
+
+	text, negative := bytes.CutPrefix(text, []byte("-"))
+	var exponent int64
+	if e := bytes.IndexAny(text, "eE"); e >= 0 {
+		var ok bool
+		if exponent, ok = parseExponent(text[e+1:]); !ok {
+			return false
+		}
+		text = text[:e]
+	}
+	whole, fraction, _ := bytes.Cut(text, []byte("."))
+	exponent -= int64(len(fraction))
+
+	digits := slices.Concat(whole, fraction)
+	trimmed := bytes.TrimRight(digits, "0")
+	exponent += int64(len(digits) - len(trimmed))
+	trimmed = bytes.TrimLeft(trimmed, "0")
+	if len(trimmed) == 0 {
+		trimmed, exponent, negative = []byte("0"), 0, false
+	}
+	c.out = append(c.out, 'n')
+	if negative {
+		c.out = append(c.out, '-')
+	}
+	c.out = append(c.out, trimmed...)
+	c.out = append(c.out, 'e')
+	c.out = strconv.AppendInt(c.out, exponent, 10)
+	c.out = append(c.out, ';')
+	return true
+}
+
+func isNumberByte(r rune) bool {
+	return '0' <= r && r <= '9' || r == '+' || r == '-' || r == '.' || r == 'e' || r == 'E'
+}
+
+// parseExponent reads an exponent of up to 15 digits, so that adjusting it cannot overflow.
+func parseExponent(text []byte) (exponent int64, ok bool) {
+	if len(bytes.TrimLeft(text, "+-0")) > 15 {
+		return 0, false
+	}
+	exponent, err := strconv.ParseInt(string(text), 10, 64)
+	return exponent, err == nil
+}

@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Field is one line of a response's header section.
+type Field struct {
+	Name  string
+	Value string
+
+	// Add says how the line meets what the response has under Name already: false replaces it, true goes after it. A
+	// field with the two values a and b is (a, false), (b, true).
+	Add bool
+}
+
+// Header is an ordered, immutable list of fields. The zero value is empty. It is safe for concurrent use, and copying it
+// copies no fields.
+//
+// A header that was read from a stored response reads its fields from the stored bytes as it goes. The strings that it
+// hands out are views into those bytes: they stay valid for as long as somebody holds them, because nobody may ever modify a
+// payload that a store handed out.
+type Header struct {
+	fields []Field
+	view   string // the field section of a stored response, already validated; see stored.go
+	viewed int    // how many fields view holds
+}
+
+// NewHeader returns the header of fields, which it copies.
+func NewHeader(fields ...Field) Header {
+	return Header{fields: slices.Clone(fields)}
+}
+
+// Len returns the number of fields.
+func (h Header) Len() int { return len(h.fields) + h.viewed }
+
+// All goes over the fields in their order. It does not allocate.
+func (h Header) All() iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for _, f := range h.fields {
+			if !yield(f) {
+				return
+			}
+		}
+		for rest := h.view; rest != ""; {
+			var f Field
+			if f, rest, _ = cutField(rest); !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the first value of the field called name, in any case, and whether there is one.
+func (h Header) Get(name string) (string, bool) {
+	for f := range h.All() {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// Response is what an adapter writes: a replay, a rejection, or the response of a handler. Nobody may modify Body, which
+// may be part of a stored record or shared by many answers.
+type Response struct {
+	Status int
+	Header Header
+	Body   []byte
+}
+
+// validField reports whether a field can be sent: its name is a token of RFC 9110, section 5.6.2, and its value has no
+// CR, LF or NUL, with which it could end its line and begin another.
+func validField(name, value string) bool {
+	return validName(name) && strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 && strings.IndexByte(value, 0) < 0
+}
+
+func validName(name string) bool {
+	for i := range len(name) {
+		if !isTokenByte(name[i]) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func isTokenByte(c byte) bool {
+	return isLetterOrDigit(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}
+
+func isLetterOrDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// trimSpace removes the optional white space of RFC 9110: spaces and tabs.
+func trimSpace(s string) string { return strings.Trim(s, " \t") }
+
+// appendLower appends s with its ASCII letters in lower case.
+func appendLower(b []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		b = append(b, c)
+	}
+	return b
+}

@@ -1,0 +1,193 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// A Fingerprinter digests what a request asks for. A key that comes back with another fingerprint is refused with 422.
+//
+// r.Body was read already and is not to be touched; body is all of it, the bytes as they were sent, and must be neither
+// kept nor modified. The key is to be part of the digest: else whoever reads the records could find short bodies by trying
+// them. An error refuses the request with 400 request-invalid. A Fingerprinter is safe for concurrent use, and
+// deterministic over processes and versions: a rolling deploy with two different ones answers 422 to honest retries.
+//
+// [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Another one is best made of them: it passes
+// on a copy of the request in which what does not matter is blank.
+type Fingerprinter func(r *Request, key string, body []byte) (reprise.Fingerprint, error)
+
+// fingerprintLabel separates the digests of this version and purpose from all others. Changing it, or anything else of
+// the layout, answers 422 to the retries of everything in flight.
+const fingerprintLabel = "reprise/fingerprint/1\x00"
+
+// DefaultFingerprint is the [Fingerprinter] of a guard that names none. It never fails. What counts is the method, the escaped path, the
+// raw query, the media type and charset, the content coding and the bytes of the body. Case, white space and quoting in
+// media type, charset and coding do not count, nor do other parameters of the media type or other fields. Layout, version 1:
+//
+//	SHA-256("reprise/fingerprint/1\0" ‖ part("bytes") ‖ part(key) ‖ part(method) ‖ part(path) ‖ part(query)
+//		‖ part(media types) ‖ part(charsets) ‖ part(content codings) ‖ u64(len body) ‖ SHA-256(body))
+//
+// where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have one element for each Content-Type
+// line, the codings one for each listed, and elements are in lower case and joined by commas.
+func DefaultFingerprint(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
+	return fingerprint("bytes", r, key, body), nil
+}
+
+// CanonicalJSON is a [Fingerprinter] for clients that build the JSON of a retry anew. It differs from
+// [DefaultFingerprint] where the media type is application/json, text/json or ends in +json: of such a body counts
+// the value, not how it is written. The order of members, white space, escapes in strings and the notation of numbers do
+// not matter; 1, 1.0 and 10e-1 are one number, and no two different numbers are ever taken for the same, however long.
+//
+// A body that has no single reading counts as its bytes, as in DefaultFingerprint: one that is not JSON in UTF-8, has two
+// members of one name, half of a surrogate pair, more than 100 levels, or an exponent of more than 15 digits. It never fails.
+//
+// The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical form for the body.
+func CanonicalJSON(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
+	if !isJSON(r) {
+		return DefaultFingerprint(r, key, body)
+	}
+	canonical, ok := appendCanonicalJSON(make([]byte, 0, len(body)+len(body)/2), body)
+	if !ok {
+		return DefaultFingerprint(r, key, body)
+	}
+	return fingerprint("json", r, key, canonical), nil
+}
+
+// NoFingerprint is a [Fingerprinter] that binds a key to nothing: whatever comes with the key later gets the response of the
+// first request. It is for clients that cannot repeat their requests faithfully, and gives up the protection from
+// reused keys. It never fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖ part(key)).
+func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error) {
+	var stack [512]byte
+	b := append(stack[:0], fingerprintLabel...)
+	b = appendPart(b, "none")
+	b = appendPart(b, key)
+	return sha256.Sum256(b), nil
+}
+
+// fingerprint digests the parts of r and of content, which stands for its body in the given form. The content goes in as a
+// digest of its own, so that all the parts fit on the stack and nothing is allocated.
+func fingerprint(form string, r *Request, key string, content []byte) reprise.Fingerprint {
+	var stack [1024]byte
+	b := append(stack[:0], fingerprintLabel...)
+	b = appendPart(b, form)
+	b = appendPart(b, key)
+	b = appendPart(b, r.Method)
+	b = appendPart(b, r.Path)
+	b = appendPart(b, r.RawQuery)
+
+	types := r.values("Content-Type")
+	b, at := openPart(b)
+	for i, line := range types {
+		media, _ := splitMediaType(line)
+		b = appendElement(b, i, media)
+	}
+	closePart(b, at)
+	b, at = openPart(b)
+	for i, line := range types {
+		_, charset := splitMediaType(line)
+		b = appendElement(b, i, charset)
+	}
+	closePart(b, at)
+	b, at = openPart(b)
+	b = appendCodings(b, r.values("Content-Encoding"))
+	closePart(b, at)
+
+	sum := sha256.Sum256(content)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(content)))
+	b = append(b, sum[:]...)
+	return sha256.Sum256(b)
+}
+
+// appendPart appends s with its length before it, so that no two lists of parts look alike.
+func appendPart(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// openPart leaves room for the length of a part that is about to be appended; closePart fills it in.
+func openPart(b []byte) (opened []byte, at int) {
+	return binary.BigEndian.AppendUint64(b, 0), len(b)
+}
+
+func closePart(b []byte, at int) {
+	binary.BigEndian.PutUint64(b[at:], uint64(len(b)-at-8))
+}
+
+// appendElement appends element i of a list, in lower case.
+func appendElement(b []byte, i int, element string) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return appendLower(b, element)
+}
+
+// appendCodings appends the content codings of all lines as one list: how they are spread over lines does not matter.
+func appendCodings(b []byte, lines []string) []byte {
+	n := 0
+	for _, list := range lines {
+		for list != "" {
+			var coding string
+			coding, list, _ = strings.Cut(list, ",")
+			if coding = trimSpace(coding); coding != "" {
+				b = appendElement(b, n, coding)
+				n++
+			}
+		}
+	}
+	return b
+}
+
+// isJSON reports whether every Content-Type line of r, and at least one, says JSON.
+func isJSON(r *Request) bool {
+	lines := r.values("Content-Type")
+	for _, line := range lines {
+		var stack [64]byte
+		media, _ := splitMediaType(line)
+		lower := string(appendLower(stack[:0], media))
+		if lower != "application/json" && lower != "text/json" && !strings.HasSuffix(lower, "+json") {
+			return false
+		}
+	}
+	return len(lines) > 0
+}
+
+// splitMediaType returns the media type of a Content-Type line and the value of its first charset parameter without
+// quotes, both as they are written. It takes any line: what is malformed is still split the same way each time.
+func splitMediaType(line string) (media, charset string) {
+	media, parameters, _ := strings.Cut(line, ";")
+	for parameters != "" {
+		var parameter string
+		parameter, parameters = cutParameter(parameters)
+		if name, value, _ := strings.Cut(parameter, "="); strings.EqualFold(trimSpace(name), "charset") {
+			return trimSpace(media), unquote(trimSpace(value))
+		}
+	}
+	return trimSpace(media), ""
+}
+
+// cutParameter cuts at the first semicolon that is not in a quoted string.
+func cutParameter(s string) (parameter, rest string) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == '\\' && quoted:
+			i++
+		case s[i] == ';' && !quoted:
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// unquote takes the quotes off a quoted string. Escapes stay: no charset has a character that needs one.
+func unquote(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}

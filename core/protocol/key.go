@@ -1,0 +1,120 @@
+package protocol
+
+import (
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// KeyMode says which forms of a key are accepted.
+type KeyMode uint8
+
+// The modes. In both, a value that begins with a quote is a String of RFC 9651, and two spellings of the same string
+// are the same key.
+const (
+	// Compat accepts a bare value as well, made of letters, digits and . _ ~ : + / = - only, which is what most clients
+	// send. It is the same key as the quoted form of the same bytes.
+	Compat KeyMode = iota
+
+	// Strict accepts strings only, as the draft of the header asks for.
+	Strict
+)
+
+// The range of the longest key that a guard accepts, in bytes of the decoded key. A UUID has 36.
+const (
+	minKeyLimit     = 36
+	defaultKeyLimit = 255
+)
+
+// maxKeyParameters bounds what may stand in a field line beside the key: parameters are syntax-checked and then ignored.
+const maxKeyParameters = 1024
+
+// keyError says what is wrong with a key, as the end of the sentence "The Idempotency-Key field …". It is a constant and
+// has nothing of what the client sent.
+type keyError string
+
+func (e keyError) Error() string { return "reprise: the key " + string(e) }
+
+// Unwrap makes a keyError match [reprise.ErrInvalid].
+func (keyError) Unwrap() error { return reprise.ErrInvalid }
+
+const (
+	errKeyEmpty    keyError = "is empty"
+	errKeyTooLong  keyError = "is too long"
+	errKeyBytes    keyError = "contains a control character or a byte that is not US-ASCII"
+	errKeyBare     keyError = "is neither a quoted string nor made of letters, digits and . _ ~ : + / = - only"
+	errKeyUnquoted keyError = "is not a quoted string (RFC 9651)"
+	errKeyString   keyError = "is not one well-formed quoted string (RFC 9651)"
+	errKeyRepeated keyError = "appears more than once"
+)
+
+// keyGrammar reads keys.
+type keyGrammar struct {
+	mode KeyMode
+	max  int // the longest decoded key, in bytes
+}
+
+// parse returns the decoded key of one field line: rules R2 to R6 as far as they concern a single line. The error is a
+// [keyError]. The key may be a part of line, so whoever keeps it longer than the request copies it. A bare key, and a
+// quoted one with neither escapes nor parameters, costs no allocation.
+func (g keyGrammar) parse(line string) (key string, err error) {
+	line = trimSpace(line)
+	if line == "" {
+		return "", errKeyEmpty
+	}
+	if len(line) > 2*g.max+maxKeyParameters {
+		return "", errKeyTooLong
+	}
+	for i := range len(line) {
+		if line[i] < ' ' || line[i] > '~' {
+			return "", errKeyBytes
+		}
+	}
+	switch {
+	case line[0] == '"':
+		key, err = parseString(line)
+	case g.mode == Strict:
+		return "", errKeyUnquoted
+	default:
+		key, err = parseBare(line)
+	}
+	if err != nil {
+		return "", err
+	}
+	if key == "" {
+		return "", errKeyEmpty
+	}
+	if len(key) > g.max {
+		return "", errKeyTooLong
+	}
+	return key, nil
+}
+
+// parseString decodes a String with its parameters. The bytes of line are printable US-ASCII, and the first is a quote.
+func parseString(line string) (string, error) {
+	if inner := line[1:]; strings.IndexByte(inner, '"') == len(inner)-1 && strings.IndexByte(inner, '\\') < 0 && inner != "" {
+		return inner[:len(inner)-1], nil // nothing to decode
+	}
+	item, err := httpsfv.UnmarshalItem([]string{line})
+	if err != nil {
+		return "", errKeyString // without the parser's words: its error is about the client's bytes
+	}
+	key, ok := item.Value.(string)
+	if !ok {
+		return "", errKeyString
+	}
+	return key, nil
+}
+
+// parseBare accepts the keys that clients send without quotes. It is not built on the tokens of RFC 9651: a bare UUID is
+// one, or is not, depending on its first digit.
+func parseBare(line string) (string, error) {
+	for i := range len(line) {
+		if !isLetterOrDigit(line[i]) && strings.IndexByte("._~:+/=-", line[i]) < 0 {
+			return "", errKeyBare
+		}
+	}
+	return line, nil
+}

@@ -1,0 +1,29 @@
+package protocol
+
+import "io"
+
+// HeaderValues reads the header of a request. [net/http.Header] is one.
+type HeaderValues interface {
+	// Values returns the value of every field line called name, in the order in which they came in and as they came in: not
+	// joined, not trimmed. Names are case-insensitive. Lines of the trailer section are not part of it. Nobody modifies
+	// the slice, and nobody keeps it, or a string in it, after the request.
+	Values(name string) []string
+}
+
+// Request is what the protocol looks at of an HTTP request, free of any framework. An adapter fills it for each request;
+// nothing of it is kept after the request, so an adapter may pass buffers that its framework reuses.
+type Request struct {
+	Method   string       // as sent, case-sensitive
+	Path     string       // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
+	RawQuery string       // the query as sent, without the question mark
+	Header   HeaderValues // the header section; nil is an empty one
+	Body     io.Reader    // the body, read only after the checks on the header; nil is an empty one
+}
+
+// values returns the field lines called name, none where the request has no header.
+func (r *Request) values(name string) []string {
+	if r.Header == nil {
+		return nil
+	}
+	return r.Header.Values(name)
+}
