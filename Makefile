@@ -1,0 +1,136 @@
+# Every check of the project is a target here; CI calls targets and nothing else. GNU make 4 or newer.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
+.DEFAULT_GOAL := help
+
+# A checkout that another user owns must build as well; the version stamp is not worth a failure.
+export GOFLAGS ?= -buildvcs=false
+
+# The folders of the modules, from go.work. One target, some modules: make race MODULES="core adapters/gin"
+ROOT := github.com/reprise-go/reprise/
+MODULES ?= $(patsubst $(ROOT)%,%,$(or $(filter $(ROOT)%,$(shell go list -m)),$(error go list -m found no modules)))
+PACKAGES = $(MODULES:%=./%/...)
+
+BIN := $(CURDIR)/.bin
+BENCH ?= .
+COUNT ?= 1
+FUZZTIME ?= 20s
+SOAK ?= 1h
+
+# $(call each,COMMAND) runs COMMAND in the folder of every module, all of them even after a failure, and then fails if
+# one did. A loop that ends in a negated command never would.
+define each
+failed=
+for module in $(MODULES); do
+	(cd "$$module" && $(1)) || failed="$$failed $$module"
+done
+[[ -z $$failed ]] || { echo "$@ failed in:$$failed" >&2; exit 1; }
+endef
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## Run the example on real HTTP and print what happens
+	@go run ./examples/quickstart -demo
+
+.PHONY: test
+test: ## Run every test with the race detector, on real servers (installs them if it may)
+	@require=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE="$${REPRISE_TEST_REQUIRE-$$require}"
+	go test -race $(PACKAGES)
+
+.PHONY: race
+race: ## Like test, with the servers that are there; what needs another is skipped
+	@go test -race $(PACKAGES)
+
+.PHONY: check
+check: build test checks ## Everything that CI runs
+
+.PHONY: checks
+checks: boundaries isolated tidy fmt/check lint check/test ## What check runs besides build and test
+
+.PHONY: build
+build: ## Build every package
+	@go build -o /dev/null $(PACKAGES)
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Lint every module and the tools
+	@$(call each,$(BIN)/golangci-lint run ./...)
+	(cd tools && GOWORK=off $(BIN)/golangci-lint run ./...)
+
+.PHONY: boundaries
+boundaries: ## Prove who imports what, and what a go.mod may require
+	@cd tools
+	GOWORK=off go run ./boundaries -root ..
+
+.PHONY: isolated
+isolated: ## Build, vet and compile the tests of each module without the workspace
+	@export GOWORK=off
+	$(call each,go build -o /dev/null ./... && go vet ./... && go test -run '^$$' ./... >/dev/null)
+
+.PHONY: tidy
+tidy: ## Fail if go mod tidy would change a go.mod or go.sum
+	@export GOWORK=off
+	$(call each,go mod tidy -diff)
+	(cd tools && go mod tidy -diff)
+
+.PHONY: tidy/fix
+tidy/fix: ## Run go mod tidy in every module
+	@export GOWORK=off
+	$(call each,go mod tidy)
+	(cd tools && go mod tidy)
+
+.PHONY: fmt
+fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
+	@$(BIN)/gofumpt -w .
+	$(BIN)/goimports -w .
+
+.PHONY: fmt/check
+fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
+	@unformatted=$$({ $(BIN)/gofumpt -l . && $(BIN)/goimports -l .; } | sort -u)
+	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
+
+.PHONY: check/test
+check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should
+	@cd tools
+	GOWORK=off go test -count=1 ./... # uncached: the cache does not know the files outside tools
+
+.PHONY: bench
+bench: ## Run the benchmarks of every module: BENCH=regexp COUNT=n
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES)
+
+.PHONY: bench/peers
+bench/peers: ## Run the benchmarks side by side with other libraries
+	@$(MAKE) --no-print-directory bench MODULES=conformance/matrix BENCH='^BenchmarkPeers'
+
+.PHONY: bench/diff
+bench/diff: $(BIN)/benchstat ## Compare two outputs of bench: OLD=file NEW=file
+	@$(BIN)/benchstat $(or $(OLD),$(error OLD=file is missing)) $(or $(NEW),$(error NEW=file is missing))
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each
+	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: soak
+soak: ## Run the tests of the matrix with their faults for SOAK each
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(SOAK)
+	go test -race -count=1 -timeout 0 ./conformance/matrix/...
+
+# The tools are built from source, in the versions of tools/go.mod, and checked against its go.sum.
+$(BIN)/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(BIN)/gofumpt: PACKAGE := mvdan.cc/gofumpt
+$(BIN)/goimports: PACKAGE := golang.org/x/tools/cmd/goimports
+$(BIN)/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
+$(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/goimports $(BIN)/benchstat: tools/go.mod tools/go.sum
+	@cd tools
+	GOWORK=off GOBIN=$(BIN) go install $(PACKAGE)
+	touch $@

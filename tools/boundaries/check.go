@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// check returns what breaks the rules, one sentence each, sorted and without repetition.
+func check(modules []module, pkgs []pkg) []string {
+	var bad []string
+	for _, p := range pkgs {
+		bad = append(bad, checkPackage(p)...)
+	}
+	for _, m := range modules {
+		bad = append(bad, checkModule(m, pkgs)...)
+	}
+	slices.Sort(bad)
+	return slices.Compact(bad)
+}
+
+func checkPackage(p pkg) []string {
+	if p.broken != "" {
+		return []string{p.path + ": cannot be loaded: " + p.broken}
+	}
+	r, ok := roomOf(p.path)
+	if !ok {
+		return []string{p.path + ": belongs to no room; give its folder a row in tools/boundaries/rules.go"}
+	}
+	if r.free {
+		return nil
+	}
+	var bad []string
+	report := func(format string, args ...any) {
+		bad = append(bad, p.path+": "+fmt.Sprintf(format, args...))
+	}
+	for _, imported := range p.imports {
+		if !isStandard(imported) && !allows(r.imports, imported) {
+			report("imports %s, which the room %s may not", imported, r.folder)
+		}
+	}
+	inTests := with(r.imports, r.tests...)
+	for _, imported := range p.tests {
+		if !isStandard(imported) && imported != root+p.path && !allows(inTests, imported) {
+			report("its tests import %s, which the tests of the room %s may not", imported, r.folder)
+		}
+	}
+	for _, needed := range p.deps {
+		if slices.Contains(r.never, needed) {
+			report("needs %s, directly or through others, which the room %s may not", needed, r.folder)
+		}
+	}
+	return bad
+}
+
+func checkModule(m module, pkgs []pkg) []string {
+	var bad []string
+	report := func(format string, args ...any) {
+		bad = append(bad, m.path+"/go.mod: "+fmt.Sprintf(format, args...))
+	}
+	r, ok := roomOf(m.path)
+	if !ok {
+		report("belongs to no room; give its folder a row in tools/boundaries/rules.go")
+		return bad
+	}
+	if !slices.Contains(goVersions, m.goVersion) {
+		report("go %s, want one of %s", m.goVersion, strings.Join(goVersions, ", "))
+	}
+	if m.toolchain != "" {
+		report("toolchain %s: consumers choose their own", m.toolchain)
+	}
+	for _, required := range m.direct {
+		folder, ours := strings.CutPrefix(required, root)
+		if got := m.replaced[required]; ours && (!strings.HasPrefix(got, ".") || path.Join(m.path, got) != folder) {
+			report("requires %s and replaces it by %q, want the relative path of its folder", required, got)
+		}
+	}
+	if r.free {
+		return bad
+	}
+	used := usedModules(m, pkgs)
+	for _, required := range m.direct {
+		if !used[required] {
+			report("requires %s, which no code outside tests imports", required)
+		}
+	}
+	for _, linked := range m.graph {
+		if slices.Contains(exclusive, linked) && !allows(r.imports, linked) {
+			report("has %s in its module graph", linked)
+		}
+	}
+	return bad
+}
+
+// usedModules returns which direct requirements of m provide a package that m's code outside tests imports.
+func usedModules(m module, pkgs []pkg) map[string]bool {
+	used := map[string]bool{}
+	for _, p := range pkgs {
+		if p.module != m.path {
+			continue
+		}
+		for _, imported := range p.imports {
+			provider := "" // the longest path wins: modules nest
+			for _, candidate := range m.direct {
+				if within(imported, candidate) && len(candidate) > len(provider) {
+					provider = candidate
+				}
+			}
+			used[provider] = true
+		}
+	}
+	return used
+}

@@ -1,0 +1,109 @@
+// Package tree makes trees to break: copies of the project, and small ones of a few files.
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Root returns the folder of go.work, above the test that asks.
+func Root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("no go.work above the test")
+	return ""
+}
+
+// Copy returns the folder of a copy of the project, without what a build made and without version control.
+func Copy(t *testing.T) string {
+	t.Helper()
+	from, to := Root(t), t.TempDir()
+	for _, name := range []string{"Makefile", ".ci", "go.work", "go.work.sum", "adapters", "conformance", "core", "examples", "store", "tools"} {
+		info, err := os.Stat(filepath.Join(from, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // not every project has a go.work.sum
+		case err != nil:
+			t.Fatal(err)
+		case info.IsDir():
+			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
+		default:
+			err = copyFile(from, to, name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// Small returns the folder of a new tree with the project's Makefile and scripts, and the given files by their path.
+func Small(t *testing.T, files map[string]string) string {
+	t.Helper()
+	from, to := Root(t), t.TempDir()
+	if err := errors.Join(
+		copyFile(from, to, "Makefile"),
+		os.CopyFS(filepath.Join(to, ".ci"), os.DirFS(filepath.Join(from, ".ci"))),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range files {
+		Write(t, to, path, text)
+	}
+	return to
+}
+
+// Write writes a file of a tree, and the folders on its way.
+func Write(t *testing.T, dir, path, text string) {
+	t.Helper()
+	path = filepath.Join(dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run runs a program in a tree, away from the make and the workspace mode that run the test itself, with more variables
+// in its environment. It returns what the program printed, both streams, and whether it exited with 0.
+func Run(t *testing.T, dir string, env []string, name string, args ...string) (output string, ok bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "MAKE") || name == "MFLAGS" || name == "GOWORK" || strings.HasPrefix(name, "REPRISE_")
+	}), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), err == nil
+}
+
+func copyFile(from, to, name string) error {
+	text, err := os.ReadFile(filepath.Join(from, name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, name), text, 0o644)
+}

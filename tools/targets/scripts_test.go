@@ -1,0 +1,130 @@
+package targets_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/tools/internal/tree"
+)
+
+func TestFuzzRunsEveryTarget(t *testing.T) {
+	t.Parallel()
+	dir := small(t, map[string]string{
+		"core/fuzz_test.go":        fuzzTarget("core", "FuzzOne", "") + "func FuzzTwo(f *testing.F) { f.Fuzz(func(*testing.T, string) {}) }\n",
+		"store/redis/fuzz_test.go": fuzzTarget("redis", "FuzzThree", ""),
+	})
+	out, ok := tree.Run(t, dir, nil, "make", "fuzz", "FUZZTIME=1x")
+	if !ok {
+		t.Errorf("make fuzz failed:\n%s", out)
+	}
+	for _, want := range []string{root + "core FuzzOne\n", root + "core FuzzTwo\n", root + "store/redis FuzzThree\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q did not run:\n%s", want, out)
+		}
+	}
+}
+
+func TestFuzzGoesOnAfterAFailureAndFails(t *testing.T) {
+	t.Parallel()
+	dir := small(t, map[string]string{
+		"core/fuzz_test.go":        fuzzTarget("core", "FuzzBad", `f.Fuzz(func(t *testing.T, s string) { t.Error("always") })`),
+		"store/redis/fuzz_test.go": fuzzTarget("redis", "FuzzGood", ""),
+	})
+	out := fails(t, dir, "fuzz: failed: "+root+"core.FuzzBad", "fuzz", "FUZZTIME=1x")
+	if !strings.Contains(out, "store/redis FuzzGood") {
+		t.Errorf("the target after the failure did not run:\n%s", out)
+	}
+}
+
+func TestFuzzWithoutATargetFails(t *testing.T) {
+	t.Parallel()
+	fails(t, small(t, nil), "fuzz: no target found", "fuzz")
+}
+
+// On a machine without servers, where nothing may be installed, the tests must not pass by skipping.
+func TestServersNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	out, ok := servers(t, map[string]string{"id": "echo 1000"})
+	for _, want := range []string{"redis-server redis-sentinel", "REPRISE_TEST_REDIS_URL", "REPRISE_TEST_POSTGRES_URL"} {
+		if ok || !strings.Contains(out, want) {
+			t.Errorf("passed=%t, want a failure that names %s:\n%s", ok, want, out)
+		}
+	}
+}
+
+func TestServersRefusesAnOldRedis(t *testing.T) {
+	t.Parallel()
+	out, ok := servers(t, map[string]string{
+		"id":             "echo 1000",
+		"redis-server":   "echo Redis server v=6.2.16 sha=00000000:0",
+		"redis-sentinel": "",
+	})
+	if ok || !strings.Contains(out, "redis-server is 6.2.16, want 7.0 or newer") {
+		t.Errorf("passed=%t, want a failure that names both versions:\n%s", ok, out)
+	}
+}
+
+func TestServersTakesAURLForAServer(t *testing.T) {
+	t.Parallel()
+	out, ok := servers(t, map[string]string{
+		"id":        "echo 1000",
+		"pgbouncer": "",
+	}, "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x")
+	if !ok || strings.Contains(lastLine(out), "redis") || !strings.HasSuffix(lastLine(out), "pgbouncer") {
+		t.Errorf("passed=%t, want success, and no redis to require:\n%s", ok, out)
+	}
+}
+
+func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
+	t.Parallel()
+	out, ok := servers(t, map[string]string{
+		"redis-server":   "echo Redis server v=7.0.15 sha=00000000:0",
+		"redis-sentinel": "",
+		"pgbouncer":      "",
+		"initdb":         "",
+		"postgres":       "echo 'postgres (PostgreSQL) 18.1 (Debian 18.1-1)'",
+	})
+	if !ok || out != "redis,postgres,pgbouncer\n" {
+		t.Errorf("passed=%t, printed %q, want the three servers and nothing else", ok, out)
+	}
+}
+
+// servers runs .ci/servers with a PATH that has the programs it is written in and the given ones, each a line of shell.
+func servers(t *testing.T, programs map[string]string, env ...string) (output string, ok bool) {
+	t.Helper()
+	path := t.TempDir()
+	for _, name := range []string{"bash", "cat", "dirname", "gcc", "go", "head", "id", "sort", "tr"} {
+		if _, replaced := programs[name]; replaced {
+			continue
+		}
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program, filepath.Join(path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, line := range programs {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tree.Run(t, tree.Root(t), append(env, "PATH="+path), "bash", ".ci/servers")
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSuffix(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// fuzzTarget returns a test file with one fuzz target; an empty body finds nothing.
+func fuzzTarget(pkg, name, body string) string {
+	if body == "" {
+		body = "f.Fuzz(func(*testing.T, string) {})"
+	}
+	return "package " + pkg + "\n\nimport \"testing\"\n\nfunc " + name + "(f *testing.F) { " + body + " }\n"
+}
