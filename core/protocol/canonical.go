@@ -16,10 +16,10 @@ const maxJSONDepth = 100
 // for different values. It is made to be hashed, not read: each value is a letter and
 //
 //	z null, t true, f false: nothing
-//	n number: its shortest decimal form, without point, as digits ‖ "e" ‖ exponent ‖ ";"
+//	n number: "-" if negative ‖ digits without leading and trailing zeros ‖ "e" ‖ exponent ‖ ";"; zero is 0e0
 //	s string: u64 length ‖ bytes
 //	a array:  its values ‖ "."
-//	o object: its members, sorted by the bytes of their names, each a string and a value ‖ "."
+//	o object: its members, each a string and a value, sorted by the bytes of their canonical names ‖ "."
 //
 // ok is false where text has no single reading; see [CanonicalJSON].
 func appendCanonicalJSON(dst, text []byte) (canonical []byte, ok bool) {
@@ -45,14 +45,11 @@ func (c *canonicalizer) next() byte {
 }
 
 func (c *canonicalizer) value(depth int) bool {
-	if depth > maxJSONDepth {
-		return false
-	}
 	switch c.next() {
 	case '{':
-		return c.object(depth)
+		return depth < maxJSONDepth && c.object(depth)
 	case '[':
-		return c.array(depth)
+		return depth < maxJSONDepth && c.array(depth)
 	case '"':
 		return c.string()
 	case 'n':
@@ -106,9 +103,7 @@ func (c *canonicalizer) object(depth int) bool {
 	c.rest = c.rest[1:]
 
 	byName := func(a, b member) int { return bytes.Compare(c.out[a.start:a.value], c.out[b.start:b.value]) }
-	if !slices.IsSortedFunc(members, byName) {
-		slices.SortFunc(members, byName)
-	}
+	slices.SortFunc(members, byName)
 	for i := range len(members) - 1 {
 		if byName(members[i], members[i+1]) == 0 {
 			return false
@@ -174,7 +169,8 @@ func (c *canonicalizer) hex4() rune {
 	return rune(n)
 }
 
-// number writes digits × 10^exponent with neither leading nor trailing zeros in the digits; zero is 0e0, without sign.
+// number compares numbers exactly, not as the floating-point numbers that RFC 8785 makes of them: two amounts beyond 2^53 that
+// differ by one are two amounts.
 func (c *canonicalizer) number() bool {
 	end := bytes.IndexFunc(c.rest, func(r rune) bool { return !isNumberByte(r) })
 	if end < 0 {
@@ -194,19 +190,23 @@ func (c *canonicalizer) number() bool {
 	}
 	whole, fraction, _ := bytes.Cut(text, []byte("."))
 	exponent -= int64(len(fraction))
-
-	digits := slices.Concat(whole, fraction)
-	trimmed := bytes.TrimRight(digits, "0")
-	exponent += int64(len(digits) - len(trimmed))
-	trimmed = bytes.TrimLeft(trimmed, "0")
-	if len(trimmed) == 0 {
-		trimmed, exponent, negative = []byte("0"), 0, false
+	whole = bytes.TrimLeft(whole, "0")
+	if len(whole) == 0 {
+		fraction = bytes.TrimLeft(fraction, "0")
+	}
+	if len(whole)+len(fraction) == 0 {
+		c.out = append(c.out, "n0e0;"...)
+		return true
 	}
 	c.out = append(c.out, 'n')
 	if negative {
 		c.out = append(c.out, '-')
 	}
-	c.out = append(c.out, trimmed...)
+	c.out = append(append(c.out, whole...), fraction...)
+	for c.out[len(c.out)-1] == '0' {
+		c.out = c.out[:len(c.out)-1]
+		exponent++
+	}
 	c.out = append(c.out, 'e')
 	c.out = strconv.AppendInt(c.out, exponent, 10)
 	c.out = append(c.out, ';')

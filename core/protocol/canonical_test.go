@@ -1,0 +1,257 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func jsonRequest(contentType ...string) Request {
+	return Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": contentType}}
+}
+
+func TestCanonicalJSONComparesValues(t *testing.T) {
+	t.Parallel()
+	for _, same := range [][]string{
+		{`{"a":1,"b":[true,null]}`, " {\"b\" : [ true , null ] ,\r\n\t\"a\": 1 } "},
+		{`{"a":{"x":1,"y":2},"b":{}}`, `{"b":{},"a":{"y":2,"x":1}}`},
+		{`{"":1,"a":2,"aa":3,"b":4}`, `{"b":4,"aa":3,"a":2,"":1}`},
+		{`"aé\"\\/\b\f\n\r\t"`, `"\u0061\u00e9\u0022\u005c\/\u0008\u000C\u000a\u000d\u0009"`},
+		{`"😀"`, `"\ud83d\ude00"`, `"\uD83D\uDE00"`},
+		{`1`, `1.0`, `1.000`, `1e0`, `1E+0`, `10e-1`, `0.1e1`, `100e-00002`},
+		{`0`, `-0`, `0.0`, `0e5`, `-0.000e-7`},
+		{`-12.5`, `-1.25e1`, `-125E-1`, `-12.500`},
+		{`9007199254740993`, `9007199254740993.0`, `9.007199254740993e15`},
+		{`1e999999999999999`, `10e999999999999998`},
+		{`[]`, `[ ]`},
+	} {
+		want := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", same[0])
+		for _, body := range same[1:] {
+			if got := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", body); got != want {
+				t.Errorf("%s and %s have two fingerprints", same[0], body)
+			}
+		}
+	}
+}
+
+func TestCanonicalJSONTellsValuesApart(t *testing.T) {
+	t.Parallel()
+	bodies := []string{
+		`null`, `true`, `false`, `0`, `1`, `-1`, `10`, `1e1000`, `0.1`, `11`, `"1"`, `""`, `"z"`, `[]`, `{}`, `[[]]`, `[{}]`, `[null]`, `["a"]`,
+		`["a","b"]`, `["b","a"]`, `["ab"]`, `[1,2]`, `[12]`, `[[1],2]`, `[[1,2]]`, `[1,[2]]`, `{"a":1}`, `{"a":"1"}`, `{"A":1}`, `{"a":{"b":1}}`,
+		`{"a":{},"b":1}`, `{"a":null}`, `{"a":[],"b":[]}`, `{"a":["b"]}`, `["a",{"b":1}]`,
+		`9007199254740992`, `9007199254740993`, // one floating-point number, two amounts
+		`"\ufffd"`, `"\ud800"`, `"\udc00"`, `"\ud800\ud800"`, `"\ud800x"`, "\"\xff\"", // what a lenient decoder takes for one string
+		`{"a":1,"a":1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":1}`, // and for one object
+		`1e1000000000000000`, `1e1000000000000001`, `{"a":1`, `{"a":1} x`, ``,
+	}
+	seen := map[string]string{}
+	for _, body := range bodies {
+		got := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", body)
+		if other, ok := seen[string(got[:])]; ok {
+			t.Errorf("%s and %s have one fingerprint", other, body)
+		}
+		seen[string(got[:])] = body
+	}
+}
+
+func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", maxJSONDepth+1) + strings.Repeat("]", maxJSONDepth+1)
+	for _, c := range []struct {
+		name, contentType, body string
+		bytes                   bool
+	}{
+		{"JSON", "application/json", `{}`, false},
+		{"JSON in any case, with parameters", "Application/JSON; charset=utf-8", `{}`, false},
+		{"text/json", "text/json", `{}`, false},
+		{"a +json type", "application/vnd.shop.order+JSON", `{}`, false},
+		{"as deep as it may be", "application/json", deep[1 : len(deep)-1], false},
+		{"too deep", "application/json", deep, true},
+		{"another type", "text/plain", `{}`, true},
+		{"json in the name only", "application/json-patch", `{}`, true},
+		{"not JSON", "application/json", `{`, true},
+		{"two values", "application/json", `{} {}`, true},
+		{"a byte order mark", "application/json", "\ufeff{}", true},
+		{"not UTF-8", "application/json", "\"\xe9\"", true},
+		{"a name twice", "application/json", `{"a":1,"a":1}`, true},
+		{"a name twice, spelled differently", "application/json", `[{"b":{"a":1,"c":2,"\u0061":3}}]`, true},
+		{"half of a surrogate pair", "application/json", `["\ud83d"]`, true},
+		{"the wrong half in a name", "application/json", `{"\ude00\ud83d":1}`, true},
+		{"an exponent of 16 digits", "application/json", `1e1000000000000000`, true},
+		{"no body", "application/json", ``, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := jsonRequest(c.contentType)
+			asBytes := digest(t, CanonicalJSON, r, "k", c.body) == digest(t, DefaultFingerprint, r, "k", c.body)
+			if asBytes != c.bytes {
+				t.Errorf("counts as its bytes: %t, want %t", asBytes, c.bytes)
+			}
+		})
+	}
+	none, mixed := jsonRequest(), jsonRequest("application/json", "text/plain")
+	for _, r := range []Request{none, mixed} {
+		if digest(t, CanonicalJSON, r, "k", `{}`) != digest(t, DefaultFingerprint, r, "k", `{}`) {
+			t.Errorf("Content-Type %q counts as JSON", r.values("Content-Type"))
+		}
+	}
+}
+
+// What the request is sent to counts with canonical JSON as well.
+func TestCanonicalJSONCountsTheOtherParts(t *testing.T) {
+	t.Parallel()
+	first, other := jsonRequest("application/json"), jsonRequest("application/json")
+	other.Path = "/refunds"
+	if digest(t, CanonicalJSON, first, "k", `{}`) == digest(t, CanonicalJSON, other, "k", `{}`) {
+		t.Error("two paths have one fingerprint")
+	}
+	if digest(t, CanonicalJSON, first, "k", `{}`) == digest(t, CanonicalJSON, first, "l", `{}`) {
+		t.Error("two keys have one fingerprint")
+	}
+}
+
+// A member is copied once for each level above it, and no oftener: a body that is as deep, wide and unsorted as it may
+// be does not make its fingerprint grow.
+func TestCanonicalJSONIsBounded(t *testing.T) {
+	t.Parallel()
+	var body bytes.Buffer
+	for range maxJSONDepth - 1 {
+		body.WriteString(`{"b":0,"a":`)
+	}
+	body.WriteString("{")
+	for i := range 10_000 {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.WriteString(`"` + strconv.Itoa(99_999-i) + `":""`)
+	}
+	body.WriteString(strings.Repeat("}", maxJSONDepth))
+	canonical, ok := appendCanonicalJSON(nil, body.Bytes())
+	if !ok {
+		t.Fatal("the body has no canonical form")
+	}
+	if len(canonical) > 5*body.Len() {
+		t.Errorf("%d bytes of JSON have a canonical form of %d", body.Len(), len(canonical))
+	}
+}
+
+// FuzzCanonicalJSON compares with encoding/json and math/big: two texts have one canonical form exactly if they are
+// the same value, and a text's canonical form survives being written anew.
+func FuzzCanonicalJSON(f *testing.F) {
+	f.Add([]byte(`{"a":1.0,"b":[null,true,""]}`), []byte(`{"b":[null,true,""],"a":10e-1}`))
+	f.Add([]byte(`"\ud83d\ude00"`), []byte(`"😀"`))
+	f.Add([]byte(`{"a":1,"\u0061":2}`), []byte(`{"a":2}`))
+	f.Add([]byte(`[0.00120e-3,-0]`), []byte(`[12e-7,0]`))
+	f.Add([]byte(`[1,2]`), []byte(`[12]`))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		first, ok := appendCanonicalJSON(nil, a)
+		if !ok {
+			return
+		}
+		valueA := decodeJSON(t, a)
+		again, err := json.MarshalIndent(valueA, "", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rewritten, ok := appendCanonicalJSON(nil, again); !ok || !bytes.Equal(rewritten, first) {
+			t.Fatalf("%s and %s are one value with two forms", a, again)
+		}
+		second, ok := appendCanonicalJSON(nil, b)
+		if !ok {
+			return
+		}
+		same, comparable := sameJSON(valueA, decodeJSON(t, b))
+		if comparable && same != bytes.Equal(first, second) {
+			t.Fatalf("%s and %s: same value %t, forms %q and %q", a, b, same, first, second)
+		}
+	})
+}
+
+func decodeJSON(t *testing.T, text []byte) any {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatalf("%s has a canonical form and cannot be decoded: %v", text, err)
+	}
+	return v
+}
+
+// sameJSON compares two decoded values. It gives up on numbers that are too long to calculate with.
+func sameJSON(a, b any) (same, comparable bool) {
+	switch a := a.(type) {
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok {
+			return false, true
+		}
+		return sameNumber(a.String(), b.String())
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false, true
+		}
+		same = true
+		for i := range a {
+			s, c := sameJSON(a[i], b[i])
+			if !c {
+				return false, false
+			}
+			same = same && s
+		}
+		return same, true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false, true
+		}
+		same = true
+		for name := range a {
+			other, ok := b[name]
+			if !ok {
+				return false, true
+			}
+			s, c := sameJSON(a[name], other)
+			if !c {
+				return false, false
+			}
+			same = same && s
+		}
+		return same, true
+	default:
+		switch b.(type) {
+		case json.Number, []any, map[string]any:
+			return false, true
+		}
+		return a == b, true
+	}
+}
+
+func sameNumber(a, b string) (same, comparable bool) {
+	for _, n := range []string{a, b} {
+		if i := strings.IndexAny(n, "eE"); i >= 0 && len(n)-i > 5 {
+			return false, false
+		}
+	}
+	x, okX := new(big.Rat).SetString(a)
+	y, okY := new(big.Rat).SetString(b)
+	return okX && okY && x.Cmp(y) == 0, okX && okY
+}
+
+func BenchmarkCanonicalJSON(b *testing.B) {
+	body := []byte(`{"sku":"tea","quantity":2,"price":{"amount":12.50,"currency":"EUR"},"tags":["a","b"]}`)
+	out := slices.Grow([]byte(nil), 4*len(body))
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, ok := appendCanonicalJSON(out, body); !ok {
+			b.Fatal("no canonical form")
+		}
+	}
+}

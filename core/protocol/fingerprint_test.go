@@ -1,0 +1,280 @@
+package protocol
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// lines is a request header with canonical names.
+type lines map[string][]string
+
+func (l lines) Values(name string) []string { return l[name] }
+
+func digest(t *testing.T, f Fingerprinter, r Request, key, body string) reprise.Fingerprint {
+	t.Helper()
+	got, err := f(&r, key, []byte(body))
+	if err != nil {
+		t.Fatalf("fingerprint: %v", err)
+	}
+	return got
+}
+
+// The vectors were computed by a program of its own, from the layouts in the comments. A change of one of them
+// answers 422 to the retries of everything in flight.
+func TestFingerprintGoldenVectors(t *testing.T) {
+	t.Parallel()
+	everyByte := make([]byte, 256)
+	for i := range everyByte {
+		everyByte[i] = byte(i)
+	}
+	for _, c := range []struct {
+		name    string
+		f       Fingerprinter
+		request Request
+		key     string
+		body    string
+		want    string
+	}{
+		{
+			"a usual request", DefaultFingerprint,
+			Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": {"application/json"}}},
+			uuid, `{"sku":"tea","quantity":2}`,
+			"36a317f1eb8c8423496020b6f7e5e6352a3df9324aba5ab0cdb9c35711b3eff4",
+		},
+		{
+			"every part", DefaultFingerprint,
+			Request{Method: "PATCH", Path: "/v1/orders%2F7", RawQuery: "dry=1&x=%20", Header: lines{
+				"Content-Type": {"Application/JSON ; v=1; Charset=\"UTF-8\""}, "Content-Encoding": {"GZip", " br"},
+			}},
+			"k", string(everyByte),
+			"32de2907b76066ff9642b4de4b23dd74889527703ff51167c27eacf0025aab20",
+		},
+		{
+			"nothing but a path", DefaultFingerprint, Request{Method: "POST", Path: "/"}, "k", "",
+			"bbdb27018c2f4385496f70a044527d72d73a44d5c5d7d112eaff256cdfcd81d7",
+		},
+		{
+			"canonical JSON", CanonicalJSON,
+			Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": {"application/json"}}},
+			"k", `{"quantity": [-2.50, 0e7, null, true, false], "sku": "t\u00e9\n"}`,
+			"ecdcfb19ddea911de6e4a5f36d0b09c072c698f2347d2a8bd9d351ad6dd40b79",
+		},
+		{
+			"none", NoFingerprint, Request{Method: "POST", Path: "/orders"}, "k", "anything",
+			"6bd3abb92ad255cb526d49191ac97696b2c86232471d5b2a051427d893393eb5",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := digest(t, c.f, c.request, c.key, c.body)
+			if hex.EncodeToString(got[:]) != c.want {
+				t.Errorf("got %x, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestR24EveryPartCounts(t *testing.T) {
+	t.Parallel()
+	type parts struct{ method, path, query, contentType, coding, key, body string }
+	base := parts{"POST", "/a", "q=1", "text/plain; charset=utf-8", "gzip", "k", "body"}
+	variants := map[string]parts{"base": base}
+	vary := func(name string, change func(*parts)) {
+		p := base
+		change(&p)
+		variants[name] = p
+	}
+	vary("method", func(p *parts) { p.method = "PATCH" })
+	vary("method case", func(p *parts) { p.method = "post" })
+	vary("path", func(p *parts) { p.path = "/b" })
+	vary("path case", func(p *parts) { p.path = "/A" })
+	vary("escaped path", func(p *parts) { p.path = "/%61" })
+	vary("query", func(p *parts) { p.query = "q=2" })
+	vary("no query", func(p *parts) { p.query = "" })
+	vary("path takes the query", func(p *parts) { p.path, p.query = "/aq=1", "" })
+	vary("media type", func(p *parts) { p.contentType = "text/html; charset=utf-8" })
+	vary("charset", func(p *parts) { p.contentType = "text/plain; charset=latin1" })
+	vary("no charset", func(p *parts) { p.contentType = "text/plain" })
+	vary("charset as media type", func(p *parts) { p.contentType = "text/plainutf-8" })
+	vary("no type", func(p *parts) { p.contentType = "" })
+	vary("coding", func(p *parts) { p.coding = "br" })
+	vary("two codings", func(p *parts) { p.coding = "gzip, gzip" })
+	vary("no coding", func(p *parts) { p.coding = "" })
+	vary("key", func(p *parts) { p.key = "K" })
+	vary("body", func(p *parts) { p.body = "bodY" })
+	vary("body with a NUL", func(p *parts) { p.body = "body\x00" })
+	vary("no body", func(p *parts) { p.body = "" })
+
+	seen := map[reprise.Fingerprint]string{}
+	for name, p := range variants {
+		h := lines{}
+		if p.contentType != "" {
+			h["Content-Type"] = []string{p.contentType}
+		}
+		if p.coding != "" {
+			h["Content-Encoding"] = []string{p.coding}
+		}
+		got := digest(t, DefaultFingerprint, Request{Method: p.method, Path: p.path, RawQuery: p.query, Header: h}, p.key, p.body)
+		if other, ok := seen[got]; ok {
+			t.Errorf("%q and %q have one fingerprint", name, other)
+		}
+		seen[got] = name
+	}
+}
+
+func TestR25SpellingDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	request := func(h lines) Request { return Request{Method: "POST", Path: "/a", Header: h} }
+	for _, group := range [][]lines{
+		{
+			{},
+			{"Date": {"x"}, "User-Agent": {"x"}, "Traceparent": {"x"}, "Accept": {"x"}, "Accept-Language": {"x"}, "Authorization": {"x"}, "Cookie": {"x"}},
+		},
+		{
+			{"Content-Type": {"text/plain;charset=utf-8"}},
+			{"Content-Type": {"Text/Plain; Charset=UTF-8"}},
+			{"Content-Type": {"text/plain ; charset=\"utf-8\""}},
+			{"Content-Type": {"text/plain; q=\"a;charset=x\\\";\"; charset = utf-8; charset=other"}},
+			{"Content-Type": {" text/plain;;charset=utf-8; boundary=abc "}},
+		},
+		{
+			{"Content-Type": {"multipart/form-data; boundary=1"}},
+			{"Content-Type": {"multipart/form-data; boundary=\"2"}},
+		},
+		{
+			{"Content-Encoding": {"gzip, br"}},
+			{"Content-Encoding": {"GZIP", "Br"}},
+			{"Content-Encoding": {" gzip,, br\t,"}},
+		},
+	} {
+		want := digest(t, DefaultFingerprint, request(group[0]), "k", "body")
+		for _, h := range group[1:] {
+			if got := digest(t, DefaultFingerprint, request(h), "k", "body"); got != want {
+				t.Errorf("%v and %v have two fingerprints", group[0], h)
+			}
+		}
+	}
+}
+
+func TestRequestWithoutHeaderIsLikeAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	for _, f := range []Fingerprinter{DefaultFingerprint, CanonicalJSON} {
+		without := digest(t, f, Request{Method: "POST", Path: "/a"}, "k", "{}")
+		if empty := digest(t, f, Request{Method: "POST", Path: "/a", Header: lines{}}, "k", "{}"); empty != without {
+			t.Error("an empty header changes the fingerprint")
+		}
+	}
+}
+
+func TestNoFingerprintBindsToTheKeyOnly(t *testing.T) {
+	t.Parallel()
+	first := digest(t, NoFingerprint, Request{Method: "POST", Path: "/a"}, "k", "one")
+	if digest(t, NoFingerprint, Request{Method: "PATCH", Path: "/b"}, "k", "two") != first {
+		t.Error("a different request has another fingerprint")
+	}
+	if digest(t, NoFingerprint, Request{Method: "POST", Path: "/a"}, "l", "one") == first {
+		t.Error("two keys have one fingerprint")
+	}
+}
+
+func TestFingerprintDoesNotAllocate(t *testing.T) {
+	r := &Request{Method: "POST", Path: "/v1/tenants/42/orders", RawQuery: "expand=items", Header: lines{
+		"Content-Type": {"application/json; charset=utf-8"}, "Content-Encoding": {"identity"},
+	}}
+	body := make([]byte, 64<<10)
+	for name, f := range map[string]Fingerprinter{"default": DefaultFingerprint, "none": NoFingerprint} {
+		allocs := testing.AllocsPerRun(20, func() {
+			if _, err := f(r, uuid, body); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations for a body of 64 KiB, want 0", name, allocs)
+		}
+	}
+}
+
+// FuzzFingerprintInjective cuts one text into key, method, path, query and body in two ways: two ways to cut are two
+// requests, and two requests have two fingerprints.
+func FuzzFingerprintInjective(f *testing.F) {
+	f.Add("kPOST/aq=1body", uint(1), uint(5), uint(7), uint(10), uint(1), uint(5), uint(7), uint(11))
+	f.Add("", uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0))
+	f.Add("\x00\x00\x00\x00\x00\x00\x00\x01a", uint(0), uint(1), uint(8), uint(9), uint(0), uint(0), uint(8), uint(9))
+	f.Add(strings.Repeat("long", 600), uint(1), uint(5), uint(700), uint(2000), uint(1), uint(5), uint(2000), uint(2400))
+	f.Fuzz(func(t *testing.T, text string, a1, b1, c1, d1, a2, b2, c2, d2 uint) {
+		first, second := cutText(text, a1, b1, c1, d1), cutText(text, a2, b2, c2, d2)
+		same := digestParts(t, first) == digestParts(t, second)
+		if same != (first == second) {
+			t.Fatalf("%q and %q: one fingerprint is %t", first, second, same)
+		}
+	})
+}
+
+// cutText cuts text at four places, in order of their appearance, each taken modulo what is left.
+func cutText(text string, places ...uint) (parts [5]string) {
+	for i, place := range places {
+		at := int(place % uint(len(text)+1))
+		parts[i], text = text[:at], text[at:]
+	}
+	parts[4] = text
+	return parts
+}
+
+func digestParts(t *testing.T, p [5]string) reprise.Fingerprint {
+	t.Helper()
+	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
+}
+
+// FuzzMediaType checks that folding is stable: a line in another case, or what it was split into, is the same type.
+func FuzzMediaType(f *testing.F) {
+	for _, line := range []string{
+		"text/plain; charset=utf-8", "text/plain;q=\"a;\\\";charset=x\";charset=\"y\"", ";", "a;charset", "\";", "a;charset=\"", "",
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		media, charset := splitMediaType(line)
+		if len(media)+len(charset) > len(line) {
+			t.Fatalf("%q is split into the longer %q and %q", line, media, charset)
+		}
+		if strings.ContainsAny(media, ";") || media != trimSpace(media) {
+			t.Fatalf("%q has the media type %q", line, media)
+		}
+		upper, lower := upperASCII(line), string(appendLower(nil, line))
+		sum := func(line string) reprise.Fingerprint {
+			return digest(t, DefaultFingerprint, Request{Header: lines{"Content-Type": {line}}}, "", "")
+		}
+		if sum(upper) != sum(lower) {
+			t.Fatalf("the case of %q matters", line)
+		}
+	})
+}
+
+func upperASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			b[i] = c &^ 0x20
+		}
+	}
+	return string(b)
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	r := &Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": {"application/json"}}}
+	for name, size := range map[string]int{"64B": 64, "64KiB": 64 << 10} {
+		body := make([]byte, size)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				if _, err := DefaultFingerprint(r, uuid, body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
