@@ -17,7 +17,15 @@ type Request struct {
 	Path     string       // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
 	RawQuery string       // the query as sent, without the question mark
 	Header   HeaderValues // the header section; nil is an empty one
-	Body     io.Reader    // the body, read only after the checks on the header; nil is an empty one
+
+	// Body is the body as it was sent, read only after the checks on the header. A framework that has read it already passes
+	// Bytes instead, and leaves Body nil. Both empty: no body.
+	Body  io.Reader
+	Bytes []byte
+
+	// Length is the length that the client declared for Body, so that one over the limit is refused before it is read. Zero or
+	// less: not known.
+	Length int64
 }
 
 // values returns the field lines called name, none where the request has no header.

@@ -1,0 +1,71 @@
+// Package reprisehttp serves the Idempotency-Key header in net/http, and in everything that is made of http.Handler: chi,
+// gorilla/mux, and the standard ServeMux.
+//
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
+//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenantOf)(createOrder))
+//
+// Authentication, rate limiting and timeouts belong outside of the middleware. What the handler then does is run once for each
+// key; see the package protocol for what clients observe.
+package reprisehttp
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
+// the request with 403.
+type Scope func(*http.Request) (string, error)
+
+// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
+func Unscoped(*http.Request) (string, error) { return protocol.SharedScope, nil }
+
+// Middleware runs the handlers behind it once for each key. One guard may serve many routes. It panics if guard or scope
+// is nil.
+func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
+	if guard == nil || scope == nil {
+		panic("reprisehttp: Middleware needs a guard and a scope")
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			verdict := guard.Admit(r.Context(), request(r), func() (string, error) { return scope(r) })
+			switch {
+			case verdict.Pass:
+				next.ServeHTTP(w, r)
+			case verdict.Exchange != nil:
+				run(w, r, verdict.Exchange, next)
+			default:
+				protocol.WriteResponse(w.Header(), w, verdict.Response)
+			}
+		})
+	}
+}
+
+// run runs the handler in an exchange.
+func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
+	defer x.Close()
+	rec := x.Record(w.Header(), w, http.DetectContentType)
+	defer rec.Abandon() // where next does not return
+	r = r.WithContext(x.Context())
+	r.Body = x.Body()
+	next.ServeHTTP(&writer{ResponseWriter: w, rec: rec}, r)
+	rec.Finish()
+}
+
+// request is what the protocol looks at of r. The path is the one that was sent, whatever layers outside have cut off it.
+func request(r *http.Request) protocol.Request {
+	req := protocol.Request{
+		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
+		Header: r.Header, Length: r.ContentLength,
+	}
+	if strings.HasPrefix(r.RequestURI, "/") {
+		req.Path, req.RawQuery, _ = strings.Cut(r.RequestURI, "?")
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		req.Body = r.Body
+	}
+	return req
+}

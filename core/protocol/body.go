@@ -1,0 +1,89 @@
+package protocol
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// errBodyClosed is what reading the request body answers once the exchange is over.
+var errBodyClosed = errors.New("reprise: request body read after the request was answered")
+
+// Body is the body of a keyed request, read in full and given to the handler as it was sent. It is safe for concurrent use, and
+// empty once the exchange is closed.
+type Body struct {
+	mu     sync.Mutex
+	data   []byte
+	off    int
+	closed bool
+}
+
+// Read implements [io.Reader].
+func (b *Body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return 0, errBodyClosed
+	case b.off >= len(b.data):
+		return 0, io.EOF
+	}
+	n := copy(p, b.data[b.off:])
+	b.off += n
+	return n, nil
+}
+
+// Close implements [io.Closer]. Reading after it fails, as it does after a framework's own body was closed.
+func (b *Body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return nil
+}
+
+// drop lets go of the bytes, which are used for another request from now on.
+func (b *Body) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.data, b.closed = nil, true
+}
+
+// readBody reads the body of the request, and returns the code of what is wrong with it (R26 to R28).
+func (x *Exchange) readBody(req *Request) Code {
+	limit := x.guard.cfg.MaxRequestBody
+	if req.Length > int64(limit) || len(req.Bytes) > limit {
+		return CodeRequestTooLarge
+	}
+	if req.Body == nil {
+		x.body.data = req.Bytes
+		return ""
+	}
+	data, err := readAtMost(x.scratch.request[:0], req.Body, limit+1)
+	x.scratch.request, x.body.data = data, data
+	switch {
+	case len(data) > limit:
+		return CodeRequestTooLarge
+	case err != nil:
+		return CodeRequestInvalid
+	default:
+		return ""
+	}
+}
+
+// readAtMost appends what it reads to buf until r ends, or most bytes are there.
+func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
+	for len(buf) < most {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):min(cap(buf), most)])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
+}

@@ -1,0 +1,178 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// Guard is one policy over one engine. Make it with [New]; its methods are safe for concurrent use.
+type Guard struct {
+	engine   *reprise.Engine
+	cfg      Config
+	grammar  keyGrammar
+	fields   fieldPolicy
+	problems problems
+	counts   counts
+}
+
+// Stats counts what a guard did that leaves no other trace. The numbers only grow.
+type Stats struct {
+	DroppedCookies  uint64 // Set-Cookie lines that were not kept (R14)
+	HeadersTooLarge uint64 // responses whose fields were too many or too long to keep: their retries get 409 result-unavailable
+	Unprotected     uint64 // handlers that ran without a claim because FailOpen says so
+}
+
+type counts struct{ cookies, headers, unprotected atomic.Uint64 }
+
+// New makes a guard. The error wraps [reprise.ErrInvalid] and names the field of cfg that cannot be.
+func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
+	if engine == nil {
+		return nil, fmt.Errorf("%w: New without an engine", reprise.ErrInvalid)
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	fields, err := newFieldPolicy(cfg.KeepHeaders)
+	if err != nil {
+		return nil, fmt.Errorf("Config.KeepHeaders: %w", err)
+	}
+	return &Guard{
+		engine: engine, cfg: cfg, fields: fields,
+		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.MaxKeyLength},
+		problems: newProblems(cfg.ProblemBase, cfg.Header, cfg.WriteProblem),
+	}, nil
+}
+
+// Stats returns the counts since the guard was made.
+func (g *Guard) Stats() Stats {
+	return Stats{
+		DroppedCookies:  g.counts.cookies.Load(),
+		HeadersTooLarge: g.counts.headers.Load(),
+		Unprotected:     g.counts.unprotected.Load(),
+	}
+}
+
+// Verdict is what to do with a request: exactly one of three things.
+type Verdict struct {
+	Pass     bool      // run the handler, untouched
+	Exchange *Exchange // not nil: run the handler in it
+	Response Response  // otherwise: write it; the handler does not run
+}
+
+// SharedScope is the scope of every adapter's Unscoped: one key space for all clients.
+const SharedScope = "unscoped"
+
+// How long a client is asked to wait before it tries again.
+const (
+	retryRunning = time.Second
+	retryStore   = 2 * time.Second
+)
+
+// Admit decides about one request. It checks method, key lines, presence, grammar, scope and body, in this order, and asks the engine
+// last. A request that is not keyed costs no allocation, calls no scope function and reads no body.
+//
+// scope names the authenticated principal whose key it is; an error, or an empty name, refuses the request with 403. It
+// is called at most once, before Admit returns. ctx bounds the wait for another attempt, if the policy waits, and its values are the handler's; see
+// [reprise.Engine.Begin].
+func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Verdict {
+	if !slices.Contains(g.cfg.Methods, req.Method) {
+		return Verdict{Pass: true}
+	}
+	line, lines := g.keyLines(&req)
+	switch {
+	case lines == 0 && g.cfg.Required:
+		return g.refuse(CodeKeyMissing, 0)
+	case lines == 0:
+		return Verdict{Pass: true}
+	case lines > 1:
+		return Verdict{Response: g.problems.answerKey(errKeyRepeated)}
+	}
+	key, err := g.grammar.parse(line)
+	if err != nil {
+		return Verdict{Response: g.problems.answerKey(err)}
+	}
+	principal, err := scope()
+	if err != nil || principal == "" {
+		return g.refuse(CodeScopeMissing, 0)
+	}
+	x := newExchange(g)
+	if code := x.readBody(&req); code != "" {
+		x.Close()
+		return g.refuse(code, 0)
+	}
+	fingerprint, err := g.fingerprint(&req, key, x.body.data)
+	if err != nil {
+		x.Close()
+		return g.refuse(CodeRequestInvalid, 0)
+	}
+	res, err := g.engine.Begin(ctx, reprise.Operation{
+		Scope: principal, Key: key, Endpoint: g.cfg.Endpoint, Fingerprint: fingerprint,
+		Preset: g.cfg.Preset, Retention: g.cfg.Retention, MaxAttempts: g.cfg.MaxAttempts, Wait: g.cfg.Wait,
+	})
+	switch {
+	case err == nil && res.Outcome == reprise.Claimed:
+		x.run(res.Attempt.Context(), res.Attempt)
+		return Verdict{Exchange: x}
+	case g.cfg.FailOpen && (errors.Is(err, reprise.ErrUnavailable) || errors.Is(err, reprise.ErrUnknown)):
+		g.counts.unprotected.Add(1)
+		x.run(ctx, nil)
+		return Verdict{Exchange: x}
+	}
+	x.Close()
+	return g.answer(res, err)
+}
+
+// keyLines returns the first field line that carries a key, under any of the names, and how many there are.
+func (g *Guard) keyLines(req *Request) (line string, n int) {
+	values := req.values(g.cfg.Header)
+	n = len(values)
+	if n > 0 {
+		line = values[0]
+	}
+	for _, alias := range g.cfg.Aliases {
+		if values := req.values(alias); len(values) > 0 {
+			line, n = values[0], n+len(values)
+		}
+	}
+	return line, n
+}
+
+// fingerprint keeps the request of everybody who does not configure a function of their own off the heap.
+func (g *Guard) fingerprint(req *Request, key string, body []byte) (reprise.Fingerprint, error) {
+	if g.cfg.Fingerprint == nil {
+		return DefaultFingerprint(req, key, body)
+	}
+	own := *req
+	return g.cfg.Fingerprint(&own, key, body)
+}
+
+// answer is the table of what a client gets that does not run the handler.
+func (g *Guard) answer(res reprise.Result, err error) Verdict {
+	switch {
+	case errors.Is(err, reprise.ErrCorrupt):
+		return g.refuse(CodeRecordCorrupt, 0)
+	case err != nil:
+		return g.refuse(CodeStoreUnavailable, retryStore)
+	}
+	switch res.Outcome {
+	case reprise.Completed:
+		return Verdict{Response: g.replay(res.Payload)}
+	case reprise.InProgress:
+		return g.refuse(CodeInProgress, retryRunning)
+	case reprise.Mismatch:
+		return g.refuse(CodeKeyReused, 0)
+	default: // Lapsed; Claimed never comes here
+		return g.refuse(CodeOutcomeUnknown, 0)
+	}
+}
+
+func (g *Guard) refuse(code Code, retryAfter time.Duration) Verdict {
+	return Verdict{Response: g.problems.answer(code, retryAfter)}
+}

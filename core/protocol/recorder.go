@@ -1,0 +1,236 @@
+package protocol
+
+import (
+	"errors"
+	"sync"
+)
+
+// Wire is the way to the client as net/http and the frameworks on it have it.
+type Wire interface {
+	WriteHeader(status int)
+	Write(p []byte) (int, error)
+}
+
+// Recorder stands between a handler and its [Wire]. It holds the response back until it is kept or released; a handler that flushes, and one
+// whose body grows over the limit, streams from then on, unless the effects commit with the response. What is written after
+// the exchange ended is refused. It is safe for concurrent use as far as the header map is.
+type Recorder struct {
+	x      *Exchange
+	header map[string][]string
+	wire   Wire
+	sniff  func([]byte) string
+
+	mu       sync.Mutex
+	status   int  // 0: the handler has not written its header
+	live     bool // the header has left, and the body follows as it is written
+	oversize bool
+	taken    bool // the handler took the connection
+	ended    bool
+}
+
+var (
+	errEnded  = errors.New("reprise: response written after the request was answered")
+	errTaken  = errors.New("reprise: response written after its connection was hijacked")
+	errNoBody = errors.New("reprise: the response status does not allow a body")
+)
+
+// Record starts to record the response that a handler writes to wire, with header being the map of fields that all layers share.
+// sniff names the media type of a body whose handler did not, as the framework would; nil leaves it out.
+func (x *Exchange) Record(header map[string][]string, wire Wire, sniff func([]byte) string) *Recorder {
+	r := &x.rec
+	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
+	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
+	return r
+}
+
+// WriteHeader takes the status and the header as it is now. An informational status goes out at once and decides nothing (R17). Only
+// the first final status counts.
+func (r *Recorder) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended, r.taken, r.status != 0:
+	case status >= 100 && status < 200 && status != 101:
+		r.wire.WriteHeader(status)
+	default:
+		r.commit(status)
+	}
+}
+
+// Write takes a part of the body. A client that is gone is no error: the handler goes on, and its answer is kept for
+// the retry (R23).
+func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
+
+// WriteString is Write for strings.
+func (r *Recorder) WriteString(s string) (int, error) { return write(r, s) }
+
+func write[T []byte | string](r *Recorder, p T) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended:
+		return 0, errEnded
+	case r.taken:
+		return 0, errTaken
+	case r.status == 0:
+		r.commit(200)
+	}
+	if len(p) > 0 && !allowsBody(r.status) {
+		return 0, errNoBody
+	}
+	s := r.x.scratch
+	if !r.oversize && len(s.response)+len(p) > r.x.MaxResponseBody() {
+		r.oversize = true
+		if !r.x.Buffered() {
+			r.goLive()
+		}
+		s.response = s.response[:0]
+	}
+	if !r.oversize {
+		s.response = append(s.response, p...)
+	}
+	if r.live {
+		_, _ = r.wire.Write([]byte(p))
+	}
+	return len(p), nil
+}
+
+// Flush makes the response leave as it is written from now on, and reports whether it does: not before its effects are
+// committed.
+func (r *Recorder) Flush() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.taken || r.x.Buffered() {
+		return false
+	}
+	if r.status == 0 {
+		r.commit(200)
+	}
+	r.goLive()
+	return true
+}
+
+// Hijack tells that the handler took the connection: there is no response to keep.
+func (r *Recorder) Hijack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken = true
+}
+
+// Status returns the final status that the handler wrote, 0 if it did not yet.
+func (r *Recorder) Status() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// Finish settles the exchange after the handler returned, and sends what there is to send. Calling it again does nothing.
+func (r *Recorder) Finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	if r.status == 0 && !r.taken {
+		r.commit(200)
+	}
+	s := r.x.scratch
+	if !r.live && !r.taken {
+		r.nameType()
+	}
+	s.changed = appendChanges(s.changed[:0], s.outer, s.committed)
+	reply := r.x.Settle(Captured{
+		Status: r.status, Fields: s.changed, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken,
+	})
+	switch {
+	case r.live, r.taken:
+	case reply.Replace:
+		restore(r.header, s.outer)
+		WriteResponse(r.header, r.wire, reply.Response)
+	default:
+		r.send(reply.Mark)
+	}
+}
+
+// Abandon settles the exchange of a handler that did not return: it panicked, or ended its goroutine. The panic goes on; where
+// nothing has left, the header is as it was before the handler. After Finish it does nothing, so that it can be deferred.
+func (r *Recorder) Abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	started := r.status != 0 || r.taken
+	r.x.Settle(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
+	if !r.live && !r.taken {
+		restore(r.header, r.x.scratch.outer)
+	}
+}
+
+// close refuses whatever comes after the exchange.
+func (r *Recorder) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+}
+
+// commit takes status and header as the handler's.
+func (r *Recorder) commit(status int) {
+	dropControlFields(r.header)
+	r.status = status
+	r.x.scratch.committed = appendMap(r.x.scratch.committed[:0], r.header)
+}
+
+// goLive sends what was held back.
+func (r *Recorder) goLive() {
+	if r.live {
+		return
+	}
+	r.live = true
+	r.nameType()
+	mark := Field{}
+	if r.x.attempt == nil {
+		mark = markUnprotected
+	}
+	r.send(mark)
+}
+
+// send sends the handler's own response, with the header as it was when the handler wrote it, and sets the trailers that came later.
+func (r *Recorder) send(mark Field) {
+	s := r.x.scratch
+	trailers := appendTrailers(s.kept[:0], r.header)
+	restore(r.header, s.committed)
+	if mark.Name != "" {
+		r.header[mark.Name] = []string{mark.Value}
+	}
+	r.wire.WriteHeader(r.status)
+	if len(s.response) > 0 {
+		_, _ = r.wire.Write(s.response) // whether the client is still there changes nothing
+	}
+	for _, t := range trailers {
+		if !t.Add {
+			delete(r.header, t.Name)
+		}
+		r.header[t.Name] = append(r.header[t.Name], t.Value)
+	}
+	s.kept = trailers
+}
+
+// nameType adds the media type that the framework would guess, so that a replay has the one of the first answer.
+func (r *Recorder) nameType() {
+	s := r.x.scratch
+	if r.sniff == nil || len(s.response) == 0 || !allowsBody(r.status) {
+		return
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Transfer-Encoding"} {
+		if group(s.committed, name) != nil {
+			return
+		}
+	}
+	if values, there := r.header["Content-Type"]; there && len(values) == 0 {
+		return // the handler asked for none
+	}
+	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(s.response)})
+}

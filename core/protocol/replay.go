@@ -1,0 +1,50 @@
+package protocol
+
+import "strings"
+
+// The fields that mark an answer. They are shared by all answers and never modified.
+var (
+	markReplayed    = []Field{{Name: fieldReplayed, Value: "true"}}
+	markUnrecorded  = Field{Name: fieldStatus, Value: "unrecorded"}
+	markUnprotected = Field{Name: fieldStatus, Value: "unprotected"}
+)
+
+var summaryBody = []byte(`{"status":"completed"}`)
+
+// replay is the answer from a record (R12 to R19, R35).
+func (g *Guard) replay(payload []byte) Response {
+	s, err := decodeStored(payload)
+	switch {
+	case err != nil:
+		return g.problems.answer(CodeRecordCorrupt, 0)
+	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && g.cfg.Oversize == Unavailable:
+		return g.problems.answer(CodeResultUnavailable, 0)
+	case s.flags&storedOmitted != 0:
+		return summary(&s)
+	}
+	s.header.fields = markReplayed
+	return Response{Status: s.status, Header: s.header, Body: s.body}
+}
+
+// summary answers for a response whose body was not kept: what described that body goes with it.
+func summary(s *stored) Response {
+	fields := make([]Field, 0, s.header.Len()+3)
+	for f := range s.header.All() {
+		if !describesBody(f.Name) {
+			fields = append(fields, f)
+		}
+	}
+	fields = append(fields, markReplayed[0],
+		Field{Name: "Content-Type", Value: "application/json"}, Field{Name: fieldBody, Value: "omitted"})
+	return Response{Status: s.status, Header: Header{fields: fields}, Body: summaryBody}
+}
+
+// describesBody reports whether a field is about the bytes of a body, so that it is wrong beside another one.
+func describesBody(name string) bool {
+	switch lower := strings.ToLower(name); lower {
+	case "etag", "last-modified", "accept-ranges", "digest", "repr-digest", "want-digest":
+		return true
+	default:
+		return strings.HasPrefix(lower, "content-")
+	}
+}
