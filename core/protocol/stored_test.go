@@ -1,0 +1,323 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// goldenStored were computed by a program of its own, from docs/adr/0003-stored-response.md. Whoever changes one of them
+// makes the records of running deployments unreadable.
+var goldenStored = []struct {
+	name   string
+	stored stored
+	hex    string
+}{
+	{
+		"a created resource",
+		stored{status: 201, fields: []Field{
+			{Name: "Content-Type", Value: "application/json"}, {Name: "Link", Value: "</a>"}, {Name: "Link", Value: "</b>", Add: true},
+		}, body: []byte(`{"id":7}`)},
+		"010000c900030000003b0000000800000c0010436f6e74656e742d547970656170706c69636174696f6e2f6a736f6e" +
+			"00000400044c696e6b3c2f613e01000400044c696e6b3c2f623e7b226964223a377d543a60c6",
+	},
+	{"no content", stored{status: 204}, "010000cc000000000000000000004cbeb062"},
+	{
+		"omitted body",
+		stored{status: 200, flags: storedOmitted, fields: []Field{{Name: "Content-Type", Value: "text/csv"}}},
+		"010100c80001000000190000000000000c0008436f6e74656e742d54797065746578742f6373766e447345",
+	},
+	{"cut short", stored{status: 500, flags: storedCut}, "010201f40000000000000000000056e4b6ef"},
+}
+
+func TestStoredGoldenVectors(t *testing.T) {
+	t.Parallel()
+	for _, c := range goldenStored {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			want, err := hex.DecodeString(c.hex)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := appendStored(nil, &c.stored); !bytes.Equal(got, want) {
+				t.Errorf("encoded\n%x, want\n%x", got, want)
+			}
+			checkDecoded(t, want, &c.stored)
+		})
+	}
+}
+
+// checkDecoded decodes payload and compares with what was encoded.
+func checkDecoded(t *testing.T, payload []byte, want *stored) {
+	t.Helper()
+	got, err := decodeStored(payload)
+	if err != nil {
+		t.Fatalf("decodeStored: %v", err)
+	}
+	if got.status != want.status || got.flags != want.flags || !bytes.Equal(got.body, want.body) {
+		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.status, got.flags, got.body, want.status, want.flags, want.body)
+	}
+	if fields := slices.Collect(got.header.All()); !slices.Equal(fields, want.fields) || got.header.Len() != len(want.fields) {
+		t.Errorf("decoded fields %v, want %v", fields, want.fields)
+	}
+}
+
+func TestG2StoredResponseComesBackByteForByte(t *testing.T) {
+	t.Parallel()
+	everyByte := make([]byte, 256)
+	for i := range everyByte {
+		everyByte[i] = byte(i)
+	}
+	most := make([]Field, maxStoredFields)
+	for i := range most {
+		most[i] = Field{Name: "X-A", Value: strings.Repeat("v", maxStoredHeaderBytes/maxStoredFields-3), Add: i > 0}
+	}
+	for name, s := range map[string]stored{
+		"every byte":         {status: 200, body: everyByte},
+		"large":              {status: 200, body: bytes.Repeat(everyByte, 4<<10)},
+		"lowest status":      {status: 200},
+		"highest status":     {status: 999},
+		"as many fields":     {status: 200, fields: most, body: everyByte},
+		"one large field":    {status: 200, fields: []Field{{Name: "X", Value: strings.Repeat("v", maxStoredHeaderBytes-1)}}},
+		"odd but sendable":   {status: 200, fields: []Field{{Name: "x-", Value: "\x01\t é\xff"}}},
+		"omitted and cut":    {status: 200, flags: storedOmitted | storedCut},
+		"repeated and mixed": {status: 200, fields: sampleFields},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !fitsStored(s.fields) {
+				t.Fatal("the fields do not fit")
+			}
+			encoded := appendStored([]byte("before"), &s)
+			payload, ok := bytes.CutPrefix(encoded, []byte("before"))
+			if !ok || len(payload) != s.size() {
+				t.Fatalf("appended %d bytes, size says %d", len(payload), s.size())
+			}
+			checkDecoded(t, payload, &s)
+		})
+	}
+}
+
+func TestR35BodyIsLeftOutWhereTheFlagsDenyIt(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []storedFlags{storedOmitted, storedCut, storedOmitted | storedCut} {
+		s := stored{status: 200, flags: flags, body: []byte("secret")}
+		payload := appendStored(nil, &s)
+		if bytes.Contains(payload, s.body) || len(payload) != s.size() {
+			t.Errorf("flags %b: the body is in the payload", flags)
+		}
+		s.body = nil
+		checkDecoded(t, payload, &s)
+	}
+}
+
+func TestFitsStored(t *testing.T) {
+	t.Parallel()
+	large := func(n int) Field { return Field{Name: "X", Value: strings.Repeat("v", n-1)} }
+	for name, c := range map[string]struct {
+		fields []Field
+		want   bool
+	}{
+		"none":           {nil, true},
+		"most fields":    {slices.Repeat([]Field{{Name: "X"}}, maxStoredFields), true},
+		"one too many":   {slices.Repeat([]Field{{Name: "X"}}, maxStoredFields+1), false},
+		"most bytes":     {[]Field{large(maxStoredHeaderBytes)}, true},
+		"a byte more":    {[]Field{large(maxStoredHeaderBytes + 1)}, false},
+		"more in sum":    {[]Field{large(maxStoredHeaderBytes), large(1)}, false},
+		"names count":    {[]Field{{Name: strings.Repeat("X", maxStoredHeaderBytes+1)}}, false},
+		"beyond 16 bits": {[]Field{large(1 << 16)}, false},
+	} {
+		if got := fitsStored(c.fields); got != c.want {
+			t.Errorf("%s: fits %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// withSum appends the checksum that content needs to be looked at any further.
+func withSum(content []byte) []byte {
+	return binary.BigEndian.AppendUint32(slices.Clone(content), crc32.Checksum(content, castagnoli))
+}
+
+// refused are payloads with a correct checksum, as somebody could write who has access to the store.
+func refused() map[string][]byte {
+	head := func(flags byte, status, fields uint16, section, body uint32) []byte {
+		b := []byte{storedVersion, flags}
+		b = binary.BigEndian.AppendUint16(b, status)
+		b = binary.BigEndian.AppendUint16(b, fields)
+		b = binary.BigEndian.AppendUint32(b, section)
+		return binary.BigEndian.AppendUint32(b, body)
+	}
+	with := func(fields uint16, section string) []byte {
+		return withSum(append(head(0, 200, fields, uint32(len(section)), 0), section...))
+	}
+	field := func(name, value string) string { return string(appendField(nil, &Field{Name: name, Value: value})) }
+	many := strings.Repeat(field("X", ""), maxStoredFields+1)
+	return map[string][]byte{
+		"empty":                     {},
+		"version 0":                 withSum(append([]byte{0}, head(0, 200, 0, 0, 0)[1:]...)),
+		"version 2":                 withSum(append([]byte{2}, head(0, 200, 0, 0, 0)[1:]...)),
+		"version only":              {storedVersion},
+		"sum only":                  withSum([]byte{storedVersion}),
+		"a short head":              withSum(head(0, 200, 0, 0, 0)[:storedHeadSize-1]),
+		"sealed":                    withSum(head(byte(storedSealed), 200, 0, 0, 0)),
+		"offloaded":                 withSum(head(byte(storedOffloaded), 200, 0, 0, 0)),
+		"an unknown flag":           withSum(head(0x80, 200, 0, 0, 0)),
+		"status 0":                  withSum(head(0, 0, 0, 0, 0)),
+		"status 199":                withSum(head(0, 199, 0, 0, 0)),
+		"status 1000":               withSum(head(0, 1000, 0, 0, 0)),
+		"a longer section":          withSum(head(0, 200, 0, 1, 0)),
+		"a longer body":             withSum(head(0, 200, 0, 0, 1)),
+		"lengths that overflow":     withSum(append(head(0, 200, 0, 0xffffffff, 1), "x"...)),
+		"lengths of four GiB":       withSum(head(0, 200, 64, 0xffffffff, 0xffffffff)),
+		"trailing bytes":            withSum(append(head(0, 200, 0, 0, 0), "x"...)),
+		"an omitted body":           withSum(append(head(byte(storedOmitted), 200, 0, 0, 1), "x"...)),
+		"a body that was cut":       withSum(append(head(byte(storedCut), 200, 0, 0, 1), "x"...)),
+		"too many fields":           with(maxStoredFields+1, many),
+		"fewer fields than said":    with(2, field("X", "")),
+		"more fields than said":     with(1, field("X", "")+field("X", "")),
+		"65,535 fields":             with(0xffff, ""),
+		"a section without fields":  with(0, "x"),
+		"a section that is large":   with(1, field("X", strings.Repeat("v", maxStoredHeaderBytes))),
+		"half a field head":         with(1, field("X", "")[:storedFieldSize-1]),
+		"half a field":              with(1, field("X", "value")[:storedFieldSize+3]),
+		"a field of another kind":   with(1, "\x02"+field("X", "")[1:]),
+		"a name that is empty":      with(1, field("", "value")),
+		"a name that ends the line": with(1, field("X\r\nY", "value")),
+		"a value with CR":           with(1, field("X", "a\rb")),
+		"a value with LF":           with(1, field("X", "a\nb")),
+		"a value with NUL":          with(1, field("X", "a\x00b")),
+	}
+}
+
+func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
+	t.Parallel()
+	for name, payload := range refused() {
+		if _, err := decodeStored(payload); !errors.Is(err, reprise.ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+func TestR42EveryDamageIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range goldenStored {
+		payload := appendStored(nil, &c.stored)
+		for n := range payload {
+			if _, err := decodeStored(payload[:n]); !errors.Is(err, reprise.ErrCorrupt) {
+				t.Errorf("%s, cut to %d bytes: %v, want ErrCorrupt", c.name, n, err)
+			}
+			for flip := 1; flip < 256; flip++ {
+				damaged := slices.Clone(payload)
+				damaged[n] ^= byte(flip)
+				if _, err := decodeStored(damaged); !errors.Is(err, reprise.ErrCorrupt) {
+					t.Errorf("%s, byte %d xor %#02x: %v, want ErrCorrupt", c.name, n, flip, err)
+				}
+			}
+		}
+		if _, err := decodeStored(append(payload, 0)); !errors.Is(err, reprise.ErrCorrupt) {
+			t.Errorf("%s, a byte longer: %v, want ErrCorrupt", c.name, err)
+		}
+	}
+}
+
+func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
+	s := stored{status: 201, fields: sampleFields, body: make([]byte, 64<<10)}
+	dst := make([]byte, 0, s.size())
+	if allocs := testing.AllocsPerRun(20, func() { dst = appendStored(dst[:0], &s) }); allocs != 0 {
+		t.Errorf("%v allocations to encode into a buffer with room, want 0", allocs)
+	}
+	payloads := refused()
+	payloads["valid"] = dst
+	for name, payload := range payloads {
+		allocs := testing.AllocsPerRun(20, func() {
+			if got, err := decodeStored(payload); (err == nil) != (name == "valid") {
+				t.Fatalf("%s: %v, %v", name, got.status, err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations to decode, want 0", name, allocs)
+		}
+	}
+}
+
+// FuzzDecodeStored decodes anything, as it is and with the checksum that it lacks. What is accepted is within the limits
+// and has one encoding only.
+func FuzzDecodeStored(f *testing.F) {
+	for _, c := range goldenStored {
+		payload := appendStored(nil, &c.stored)
+		f.Add(payload)
+		f.Add(payload[:len(payload)-storedSumSize])
+	}
+	for _, payload := range refused() {
+		f.Add(payload[:max(len(payload)-storedSumSize, 0)])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, payload := range [][]byte{content, withSum(content)} {
+			s, err := decodeStored(payload)
+			if err != nil {
+				if !errors.Is(err, reprise.ErrCorrupt) {
+					t.Fatalf("%v does not wrap ErrCorrupt", err)
+				}
+				continue
+			}
+			s.fields = slices.Collect(s.header.All())
+			if !fitsStored(s.fields) {
+				t.Fatalf("decoded more than is ever stored: %d fields", len(s.fields))
+			}
+			if again := appendStored(nil, &s); !bytes.Equal(again, payload) {
+				t.Fatalf("%x\nis encoded again as\n%x", payload, again)
+			}
+		}
+	})
+}
+
+// FuzzStored encodes any response that may be stored, and gets it back; and does not get it back with one byte changed.
+func FuzzStored(f *testing.F) {
+	f.Add(uint16(201), uint8(0), "Content-Type", "application/json", "Link", "</a>", true, []byte(`{"id":7}`), uint(0), uint8(1))
+	f.Add(uint16(204), uint8(1), "A", "", "B", "\xff", false, []byte{}, uint(17), uint8(255))
+	f.Add(uint16(999), uint8(3), "A", "x", "a", "y", true, []byte("never kept"), uint(3), uint8(128))
+	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
+		var p fieldPolicy
+		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedKnown, body: body}
+		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}})
+		if !fitsStored(s.fields) {
+			t.Skip("larger than is ever stored")
+		}
+		payload := appendStored(nil, &s)
+		if !s.flags.keepsBody() {
+			s.body = nil
+		}
+		checkDecoded(t, payload, &s)
+		payload[at%uint(len(payload))] ^= flip
+		if _, err := decodeStored(payload); flip != 0 && !errors.Is(err, reprise.ErrCorrupt) {
+			t.Fatalf("byte %d xor %#02x: %v, want ErrCorrupt", at%uint(len(payload)), flip, err)
+		}
+	})
+}
+
+func BenchmarkStored(b *testing.B) {
+	s := stored{status: 201, fields: sampleFields, body: make([]byte, 256)}
+	payload := appendStored(nil, &s)
+	b.Run("encode", func(b *testing.B) {
+		dst := make([]byte, 0, s.size())
+		b.ReportAllocs()
+		for b.Loop() {
+			dst = appendStored(dst[:0], &s)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := decodeStored(payload); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
