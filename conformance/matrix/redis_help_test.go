@@ -1,0 +1,90 @@
+package matrix
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisClient returns a client of addr, closed when the test ends.
+func redisClient(tb testing.TB, addr string) *redis.Client {
+	tb.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisStore returns a store with a configuration that has to be good, closed when the test ends.
+func redisStore(tb testing.TB, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
+	tb.Helper()
+	store, err := repriseredis.NewWithConfig(client, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// redisPrefix returns a key prefix that no other test uses.
+func redisPrefix() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return "t:" + hex.EncodeToString(b[:]) + ":"
+}
+
+// redisClaim returns the request of a new owner of a new operation, with times that no test outlives.
+func redisClaim() reprise.ClaimRequest {
+	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(r.Fingerprint[:])
+	return r
+}
+
+// redisKey returns the key of an ID: the layout that the store documents.
+func redisKey(prefix string, id reprise.ID) string { return prefix + id.String() }
+
+// redisWant fails the test unless err is of the class want; nil wants success.
+func redisWant(tb testing.TB, what string, err, want error) {
+	tb.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		tb.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// redisMustClaim claims and fails the test unless the outcome is want.
+func redisMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	redisWant(tb, "claim", err, nil)
+	if got.Outcome != want {
+		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// redisComplete completes the claim r with a payload and the retention of the claim.
+func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	return store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+}
+
+// redisEventually polls until done reports true, and fails the test when it does not within ten seconds.
+func redisEventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within ten seconds: %s", what)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func TestRedisRunsAnOperationOnceAndReplaysIt(t *testing.T) {
+	t.Parallel()
+	store := redisStore(t, redisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: redisPrefix()})
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	duplicate := r
+	duplicate.Owner = reprise.NewOwner()
+	redisMustClaim(t, store, duplicate, reprise.InProgress)
+	redisWant(t, "complete by another", redisComplete(t, store, duplicate, "no"), reprise.ErrLeaseLost)
+	redisWant(t, "complete", redisComplete(t, store, r, "yes\x00\xff"), nil)
+	if got := redisMustClaim(t, store, duplicate, reprise.Completed); string(got.Payload) != "yes\x00\xff" {
+		t.Fatalf("replayed %q", got.Payload)
+	}
+}

@@ -1,0 +1,177 @@
+package repriseredis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a cluster. The codes it reports are listed in
+// docs/redis.md.
+func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
+	if err := s.admit(nil); err != nil {
+		return nil, err
+	}
+	var r report
+	if !s.options.ctxTimeouts {
+		r.add("context-timeouts", reprise.Warning, "the client ignores the deadlines of contexts: a server that hangs holds requests for the client's ReadTimeout; set ContextTimeoutEnabled")
+	}
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		info, err := readInfo(ctx, node)
+		if err != nil {
+			return nil, fail(judge(err).class, err)
+		}
+		r.node = info.address(node) + ": "
+		r.version(info, s.durability)
+		r.eviction(info)
+		r.persistence(info, setting(ctx, node, "save"), s.durability)
+		r.replication(info, s.durability)
+		r.cluster(info, s.options.clusterClient)
+		if s.durability.fsync {
+			r.fsync(setting(ctx, node, "appendfsync"))
+		}
+	}
+	return r.findings, nil
+}
+
+// refuse returns the unsafe findings as one error, and nil when there are none.
+func refuse(findings []reprise.Finding) error {
+	var unsafe []string
+	for _, f := range findings {
+		if f.Severity == reprise.Unsafe {
+			unsafe = append(unsafe, f.Code+": "+f.Detail)
+		}
+	}
+	if len(unsafe) == 0 {
+		return nil
+	}
+	return misconfigured("%s", strings.Join(unsafe, "; "))
+}
+
+// report collects findings about one node after another.
+type report struct {
+	node     string
+	findings []reprise.Finding
+}
+
+func (r *report) add(code string, severity reprise.Severity, format string, args ...any) {
+	r.findings = append(r.findings, reprise.Finding{Code: code, Severity: severity, Detail: r.node + fmt.Sprintf(format, args...)})
+}
+
+func (r *report) version(info serverInfo, d Durability) {
+	switch major, minor := info.version(); {
+	case major < 7:
+		r.add("server-version", reprise.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use 7.0 or newer", info["redis_version"])
+	case d.fsync && major == 7 && minor < 2:
+		r.add("server-version", reprise.Unsafe, "version %s has no WAITAOF, which %v needs; use 7.2 or newer", info["redis_version"], d)
+	}
+}
+
+func (r *report) eviction(info serverInfo) {
+	policy := info["maxmemory_policy"]
+	if policy == "" || policy == "noeviction" {
+		return
+	}
+	severity, when := reprise.Unsafe, "evicts"
+	if info["maxmemory"] == "0" {
+		severity, when = reprise.Warning, "will evict, once maxmemory is set,"
+	}
+	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set noeviction", policy, when)
+}
+
+// persistence looks at what a restart loses. The snapshot schedule is not in INFO; unknown, it is taken to be one.
+func (r *report) persistence(info serverInfo, schedule string, d Durability) {
+	aof := info["aof_enabled"] == "1"
+	switch {
+	case d.fsync && !aof:
+		r.add("persistence", reprise.Unsafe, "appendonly is off, so that %v can never be met; set appendonly yes", d)
+	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
+		r.add("persistence", reprise.Warning, "the last write to disk failed: a restart loses what came after the one before")
+	case !aof && schedule == "":
+		r.add("persistence", reprise.Warning, "neither appendonly nor snapshots are on: a restart forgets every record; set appendonly yes")
+	}
+}
+
+func (r *report) replication(info serverInfo, d Durability) {
+	if role := info["role"]; role != "master" {
+		r.add("replica", reprise.Unsafe, "the server is a replica, which refuses writes; connect to the primary")
+		return
+	}
+	if n, _ := strconv.Atoi(info["connected_slaves"]); n < d.replicas {
+		r.add("replicas", reprise.Unsafe, "%d replicas are connected and %v waits for %d, so that every claim fails; add replicas", n, d, d.replicas)
+	}
+}
+
+func (r *report) cluster(info serverInfo, clusterClient bool) {
+	switch {
+	case info["redis_mode"] == "cluster" && !clusterClient:
+		r.add("cluster-client", reprise.Unsafe, "the server is part of a cluster and the client is not a cluster client, so that other nodes' keys fail; use redis.NewClusterClient")
+	case clusterClient && info["redis_mode"] == "cluster" && info["cluster_state"] != "ok":
+		r.add("cluster-state", reprise.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
+	}
+}
+
+func (r *report) fsync(policy string) {
+	if policy != "always" && policy != unknownSetting {
+		r.add("appendfsync", reprise.Warning, "appendfsync is %s, so that a write waits for a second or two; set always", policy)
+	}
+}
+
+// unknownSetting is the value of a setting that the server does not show, as managed servers do.
+const unknownSetting = "unknown"
+
+func setting(ctx context.Context, node *redis.Client, name string) string {
+	values, err := node.ConfigGet(ctx, name).Result()
+	if err != nil {
+		return unknownSetting
+	}
+	return values[name]
+}
+
+// serverInfo is what INFO and CLUSTER INFO say.
+type serverInfo map[string]string
+
+func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
+	text, err := node.Info(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	info := make(serverInfo, 256)
+	info.parse(text)
+	if info["redis_mode"] == "cluster" {
+		text, err := node.ClusterInfo(ctx).Result()
+		if err != nil {
+			return nil, err
+		}
+		info.parse(text)
+	}
+	return info, nil
+}
+
+func (i serverInfo) parse(text string) {
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			i[name] = value
+		}
+	}
+}
+
+func (i serverInfo) version() (major, minor int) {
+	_, _ = fmt.Sscanf(i["redis_version"], "%d.%d", &major, &minor)
+	return major, minor
+}
+
+func (i serverInfo) address(node *redis.Client) string {
+	if addr := node.Options().Addr; strings.Contains(addr, ":") {
+		return addr
+	}
+	return "port " + i["tcp_port"] // behind Sentinel the client has no address
+}

@@ -1,0 +1,148 @@
+package repriseredis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// The defaults and limits of a [Config].
+const (
+	DefaultPrefix     = "reprise:"
+	DefaultAckTimeout = time.Second
+
+	maxPrefix     = 128
+	maxReplicas   = 64
+	minAckTimeout = 10 * time.Millisecond
+	maxAckTimeout = 10 * time.Second
+)
+
+// Config adapts a [Store]. Its zero value is what [New] uses.
+type Config struct {
+	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128 bytes, without braces, which
+	// would move all records of a cluster to one node. Processes that share records need the same prefix.
+	Prefix string
+
+	// Durability says what a write has to survive before it counts. The zero value is Async.
+	Durability Durability
+
+	// AckTimeout bounds how long a write waits for what Durability asks. Zero means [DefaultAckTimeout]; 10 ms to 10 s, and
+	// shorter than the client's ReadTimeout. A context with a nearer deadline shortens it.
+	AckTimeout time.Duration
+}
+
+// Durability says what a claim, renewal or completion has to survive before it counts. Compare the guarantees in the
+// package comment.
+type Durability struct {
+	replicas int
+	fsync    bool
+}
+
+// Async counts a write once the primary has it in memory, which is the default of Redis: a failover or a crash may lose the
+// last writes. It is the zero value.
+func Async() Durability { return Durability{} }
+
+// Acked counts a write once the primary and at least n of its replicas (1 to 64) have it in memory. A write that fewer
+// confirm in time is [reprise.ErrNotReplicated]. It closes the common failover; a failover that promotes a replica which did
+// not confirm can still lose the write, so ask for all replicas that may be promoted.
+func Acked(n int) Durability { return Durability{replicas: n} }
+
+// Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have it on disk. It needs Redis 7.2 or
+// newer with appendonly, and is quick only with appendfsync always.
+func Fsynced(n int) Durability { return Durability{replicas: n, fsync: true} }
+
+// String returns the level as a person would write it.
+func (d Durability) String() string {
+	switch {
+	case d.fsync:
+		return fmt.Sprintf("Fsynced(%d)", d.replicas)
+	case d.replicas != 0:
+		return fmt.Sprintf("Acked(%d)", d.replicas)
+	default:
+		return "Async"
+	}
+}
+
+// isAsync says that a write counts at once.
+func (d Durability) isAsync() bool { return d == Durability{} }
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	if c.AckTimeout == 0 {
+		c.AckTimeout = DefaultAckTimeout
+	}
+	return c
+}
+
+// validate reports the first thing that cannot work, as [reprise.ErrMisconfigured].
+func (c Config) validate(o options) error {
+	switch {
+	case len(c.Prefix) > maxPrefix:
+		return misconfigured("Prefix has %d bytes, at most %d", len(c.Prefix), maxPrefix)
+	case strings.ContainsAny(c.Prefix, "{}"):
+		return misconfigured("Prefix contains a brace, which would keep all records of a cluster on one node")
+	case c.Durability.replicas < 0 || c.Durability.replicas > maxReplicas:
+		return misconfigured("Durability asks for %d replicas, want at most %d", c.Durability.replicas, maxReplicas)
+	case c.AckTimeout < minAckTimeout || c.AckTimeout > maxAckTimeout:
+		return misconfigured("AckTimeout is %v, want %v to %v", c.AckTimeout, minAckTimeout, maxAckTimeout)
+	}
+	return o.validate(c)
+}
+
+// options are what the store needs to know of a client.
+type options struct {
+	readTimeout   time.Duration // negative: none
+	ctxTimeouts   bool
+	replicaReads  bool
+	clusterClient bool
+}
+
+// optionsOf returns the options of client, which has to be of one of the two types that the store can answer for.
+func optionsOf(client redis.UniversalClient) (options, error) {
+	missing := misconfigured("the client is nil")
+	switch client := client.(type) {
+	case nil:
+		return options{}, missing
+	case *redis.Client:
+		if client == nil {
+			return options{}, missing
+		}
+		o := client.Options()
+		return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
+	case *redis.ClusterClient:
+		if client == nil {
+			return options{}, missing
+		}
+		o := client.Options()
+		return options{
+			readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, clusterClient: true,
+			replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
+		}, nil
+	case *redis.Ring:
+		return options{}, misconfigured("redis.Ring moves keys between servers when one of them is away; use a single server, Sentinel or Cluster")
+	default:
+		return options{}, misconfigured("the client is a %T; want *redis.Client (also from NewFailoverClient) or *redis.ClusterClient", client)
+	}
+}
+
+func (o options) validate(c Config) error {
+	switch {
+	case o.replicaReads:
+		return misconfigured("the client reads from replicas, which lag behind; switch off ReadOnly, RouteByLatency and RouteRandomly")
+	case o.readTimeout <= 0 && !o.ctxTimeouts:
+		return misconfigured("the client has no ReadTimeout and ignores contexts: a server that hangs would hold every request; set ReadTimeout or ContextTimeoutEnabled")
+	case !c.Durability.isAsync() && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
+		return misconfigured("AckTimeout %v is not shorter than the client's ReadTimeout %v", c.AckTimeout, o.readTimeout)
+	}
+	return nil
+}
+
+func misconfigured(format string, args ...any) error {
+	return fmt.Errorf("%w: redis store: %s", reprise.ErrMisconfigured, fmt.Sprintf(format, args...))
+}

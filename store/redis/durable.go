@@ -1,0 +1,123 @@
+package repriseredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// sendDurably makes one attempt on commands that have to be confirmed. The server confirms what one connection wrote, so the
+// commands for a node and the wait for its replicas go out in one pipeline, to that node. Inside a script a wait does not
+// work, and a cluster client would send it anywhere.
+func (s *Store) sendDurably(ctx context.Context, open []*command) {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		s.sendTo(ctx, s.client, open)
+		return
+	}
+	groups := make(map[*redis.Client][]*command, 1)
+	for _, c := range open {
+		node, err := nodeOf(ctx, cluster, c)
+		if err != nil {
+			c.SetErr(unsent{err})
+			continue
+		}
+		groups[node] = append(groups[node], c)
+	}
+	var sending sync.WaitGroup
+	for node, group := range groups {
+		sending.Go(func() {
+			s.sendTo(ctx, node, group)
+			if group[0].asking {
+				_ = node.Close()
+			}
+		})
+	}
+	sending.Wait()
+}
+
+// nodeOf returns the client of the node that c has to go to. After ASK it is one of its own, since a node that only imports slots
+// is in no map of the cluster yet; the caller closes it.
+func nodeOf(ctx context.Context, cluster *redis.ClusterClient, c *command) (*redis.Client, error) {
+	node, err := cluster.MasterForKey(ctx, c.key)
+	if err != nil || c.asked == "" {
+		return node, err
+	}
+	o := *node.Options()
+	o.Addr, o.PoolSize, o.MinIdleConns = c.asked, 1, 0
+	return redis.NewClient(&o), nil
+}
+
+// sendTo sends commands and the wait for their confirmation through one connection.
+func (s *Store) sendTo(ctx context.Context, node redis.UniversalClient, group []*command) {
+	pipe := node.Pipeline()
+	for _, c := range group {
+		if c.asking {
+			_ = pipe.Do(ctx, "asking")
+		}
+		_ = pipe.Process(ctx, c)
+	}
+	confirm := s.durability.command(ctx, s.ackTimeout)
+	_ = pipe.Process(ctx, confirm)
+	_, _ = pipe.Exec(ctx) // each command carries its error
+	acks := s.durability.met(confirm)
+	for _, c := range group {
+		c.acks = acks
+	}
+}
+
+// command returns the command that waits for what d asks, at most timeout and less than is left of ctx: the answer that it was not
+// confirmed is worth more than none.
+func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)*3/4)
+	}
+	ms := max(timeout.Milliseconds(), 1) // zero would wait for ever
+	if d.fsync {
+		return redis.NewCmd(ctx, "waitaof", 1, d.replicas, ms)
+	}
+	return redis.NewCmd(ctx, "wait", d.replicas, ms)
+}
+
+// met returns nil when the answer to command says that what d asks is there, and the failure otherwise.
+func (d Durability) met(confirm *redis.Cmd) error {
+	answer, err := confirm.Result()
+	if err != nil {
+		if v := judge(err); errors.Is(v.class, reprise.ErrMisconfigured) {
+			return fail(v.class, err)
+		}
+		return fail(reprise.ErrNotReplicated, err)
+	}
+	local, replicas := int64(1), int64(0)
+	switch answer := answer.(type) {
+	case int64:
+		replicas = answer
+	case []any: // on disk here, on disk at replicas
+		if len(answer) == 2 {
+			local, _ = answer[0].(int64)
+			replicas, _ = answer[1].(int64)
+		}
+	}
+	if local < 1 || replicas < int64(d.replicas) {
+		return fmt.Errorf("%w: redis: %d of %d replicas confirmed, on disk at the primary: %t",
+			reprise.ErrNotReplicated, replicas, d.replicas, d.fsync && local > 0)
+	}
+	return nil
+}
+
+// redirect notes where a cluster wants c to be asked next, and reports whether it said so. MOVED needs no note: the client
+// learns the new map.
+func (c *command) redirect(err error) bool {
+	c.asked, c.asking = redis.IsAskError(err)
+	return c.asking
+}
+
+// unsent marks an error that came before anything was sent.
+type unsent struct{ error }
+
+func (e unsent) Unwrap() error { return e.error }

@@ -1,0 +1,174 @@
+package repriseredis
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+const (
+	maxList   = 10_000
+	scanCount = 512 // keys that the server looks at for one step of a listing
+)
+
+// Inspect implements [reprise.Inspector] in one command, at the primary.
+func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+	if err := s.admit(nil); err != nil {
+		return reprise.Record{}, err
+	}
+	c := &command{script: inspectScript}
+	s.prepare(ctx, c, id, append(c.room[:0], "payload"...))
+	answer, err := s.runOne(ctx, c)
+	if err != nil {
+		return reprise.Record{}, err
+	}
+	if answer[0] == tagNone {
+		return reprise.Record{}, reprise.ErrNotFound
+	}
+	r, ok := parseRecord(id, answer)
+	if !ok {
+		return reprise.Record{}, fail(reprise.ErrUnknown, errOdd)
+	}
+	return r, nil
+}
+
+// List implements [reprise.Inspector] by scanning every primary, which looks at all keys of the server, also at those of others.
+// Records that cannot be read are left out.
+func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
+	if err := s.admit(nil); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > maxList {
+		return nil, fmt.Errorf("%w: limit %d, want 1 to %d", reprise.ErrInvalid, limit, maxList)
+	}
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []reprise.Record
+	known := make(map[reprise.ID]bool) // a scan may show a key twice
+	for _, node := range nodes {
+		var cursor uint64
+		for {
+			keys, next, err := node.Scan(ctx, cursor, s.pattern(), scanCount).Result()
+			if err != nil {
+				return nil, fail(judge(err).class, err)
+			}
+			ids := s.unknownIDs(keys, known)
+			ids = ids[:min(len(ids), limit-len(found))]
+			records, err := s.inspectAll(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			if found = append(found, records...); len(found) == limit {
+				return found, nil
+			}
+			if cursor = next; cursor == 0 {
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// unknownIDs returns the IDs of those keys that are keys of records and not known, and makes them known.
+func (s *Store) unknownIDs(keys []string, known map[reprise.ID]bool) []reprise.ID {
+	var ids []reprise.ID
+	for _, key := range keys {
+		var id reprise.ID
+		digits := []byte(strings.TrimPrefix(key, s.prefix))
+		if len(digits) != hex.EncodedLen(len(id)) {
+			continue
+		}
+		if _, err := hex.Decode(id[:], digits); err == nil && !known[id] {
+			known[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// inspectAll looks at several records in one pipeline, without their payloads. It leaves out those that are gone or cannot be read.
+func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	commands := make([]command, len(ids))
+	open := make([]*command, len(ids))
+	for i, id := range ids {
+		c := &commands[i]
+		c.script = inspectScript
+		s.prepare(ctx, c, id, append(c.room[:0], "record"...))
+		open[i] = c
+	}
+	s.run(ctx, open)
+
+	var records []reprise.Record
+	for i := range commands {
+		switch err := commands[i].err; {
+		case errors.Is(err, reprise.ErrCorrupt):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if r, ok := parseRecord(ids[i], commands[i].reply()); ok {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+// Resolve implements [reprise.Inspector] in one command. The record that it completes has no owner: the last attempt, should it
+// still come back, learns that it lost.
+func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+	if err := s.admit(r.Validate()); err != nil {
+		return err
+	}
+	c := &command{script: resolveScript, wait: true}
+	c.carry(r.Payload)
+	s.prepare(ctx, c, id, appendResolution(c.room[:0], &r))
+	answer, err := s.runOne(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case answer[0] == tagNone:
+		return reprise.ErrRecordChanged
+	case answer[0] != tagChanged:
+		return fail(reprise.ErrUnknown, errOdd)
+	}
+	return nil
+}
+
+// pattern returns the glob that the keys of records match.
+func (s *Store) pattern() string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s.prefix) + "*"
+}
+
+// primaries returns a client for each primary server.
+func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
+	switch client := s.client.(type) {
+	case *redis.ClusterClient:
+		var mu sync.Mutex
+		var nodes []*redis.Client
+		err := client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			nodes = append(nodes, node)
+			return nil
+		})
+		if err != nil {
+			return nil, fail(judge(err).class, err)
+		}
+		return nodes, nil
+	case *redis.Client:
+		return []*redis.Client{client}, nil
+	default:
+		return nil, nil
+	}
+}

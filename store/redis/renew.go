@@ -1,0 +1,63 @@
+package repriseredis
+
+import (
+	"context"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An entry that failed while others
+// succeeded answers [reprise.RenewBusy], so that a node that is away costs no other node its leases; the error of the first
+// entry is returned when all of them failed.
+func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	if err := s.admit(nil); err != nil {
+		return nil, err
+	}
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(rs) == 0 {
+		return nil, nil
+	}
+
+	commands := make([]command, len(rs))
+	open := make([]*command, len(rs))
+	for i := range rs {
+		c := &commands[i]
+		c.script, c.wait = renewScript, true
+		s.prepare(ctx, c, rs[i].ID, appendOwned(c.room[:0], rs[i].Owner, rs[i].Lease))
+		open[i] = c
+	}
+	s.run(ctx, open)
+
+	answers := make([]reprise.RenewStatus, len(rs))
+	failed := 0
+	for i := range commands {
+		answers[i] = commands[i].renewed()
+		if answers[i] == reprise.RenewBusy {
+			failed++
+		}
+	}
+	if failed == len(rs) {
+		return nil, commands[0].err
+	}
+	return answers, nil
+}
+
+// renewed reads the answer of renew.lua.
+func (c *command) renewed() reprise.RenewStatus {
+	if c.err == nil {
+		switch c.reply()[0] {
+		case tagChanged:
+			return reprise.Renewed
+		case tagCompleted:
+			return reprise.RenewCompleted
+		case tagLost:
+			return reprise.RenewLost
+		}
+		c.err = fail(reprise.ErrUnknown, errOdd)
+	}
+	return reprise.RenewBusy
+}

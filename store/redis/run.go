@@ -1,0 +1,149 @@
+package repriseredis
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// A command that a broken connection or a server in transition kept from being executed is repeated this often, after pauses
+// that start at firstPause and grow fourfold. What takes longer is the business of the caller, who knows the budget.
+const (
+	repeats    = 3
+	firstPause = 8 * time.Millisecond
+)
+
+// errOdd is the failure of a command whose answer is none that a script gives.
+var errOdd = errors.New("unexpected answer")
+
+// run sends commands until each of them has an answer or has failed; the answers and failures are in the commands.
+// It uses up the slice.
+func (s *Store) run(ctx context.Context, open []*command) {
+	if err := ctx.Err(); err != nil {
+		for _, c := range open {
+			c.err = fail(reprise.ErrUnavailable, err) // nothing was sent
+		}
+		return
+	}
+	for attempt := 0; ; {
+		s.send(ctx, open)
+		var transient bool
+		open, transient = sift(open)
+		if len(open) == 0 {
+			return
+		}
+		if !transient {
+			continue // a script that is not known was refused; with its source it is not
+		}
+		if attempt == repeats || !pause(ctx, attempt) {
+			return
+		}
+		attempt++
+		s.refresh(ctx)
+	}
+}
+
+// runOne is run for one command. It returns the answer, which is never empty.
+func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
+	var one [1]*command
+	one[0] = c
+	s.run(ctx, one[:])
+	return c.reply(), c.err
+}
+
+// send makes one attempt.
+func (s *Store) send(ctx context.Context, open []*command) {
+	switch {
+	case open[0].wait && !s.durability.isAsync():
+		s.sendDurably(ctx, open)
+	case len(open) == 1:
+		_ = s.client.Process(ctx, open[0]) // each command carries its error
+	default:
+		pipe := s.client.Pipeline()
+		for _, c := range open {
+			_ = pipe.Process(ctx, c)
+		}
+		_, _ = pipe.Exec(ctx)
+	}
+}
+
+// sift settles each command after an attempt, and returns those to send again and whether one of them needs a pause before.
+func sift(open []*command) (rest []*command, transient bool) {
+	rest = open[:0]
+	for _, c := range open {
+		again, wait := c.settle()
+		if again {
+			rest = append(rest, c)
+			transient = transient || wait
+		}
+	}
+	return rest, transient
+}
+
+// settle decides what the last attempt means, and whether there has to be another one.
+func (c *command) settle() (again, wait bool) {
+	err := c.Err()
+	switch {
+	case err == nil && len(c.reply()) == 0:
+		c.err = fail(reprise.ErrUnknown, errOdd)
+		return false, false
+	case err == nil && c.reply()[0] == tagCorrupt:
+		c.err = fail(reprise.ErrCorrupt, errLayout)
+		return false, false
+	case err == nil && c.acks != nil && wrote(c.reply()[0]):
+		c.err = c.acks
+		return false, false
+	case err == nil:
+		c.err = nil
+		return false, false
+	case isNoScript(err) && c.args[0] != "eval":
+		c.withSource()
+		c.rewind()
+		return true, false
+	}
+
+	v := judge(err)
+	if c.redirect(err) {
+		v.again = true
+	}
+	if c.uncertain && !errors.Is(v.class, reprise.ErrMisconfigured) && !errors.Is(v.class, reprise.ErrCorrupt) {
+		v.class = reprise.ErrUnknown // an earlier attempt may have been executed
+	}
+	c.uncertain = c.uncertain || errors.Is(v.class, reprise.ErrUnknown)
+	c.err = fail(v.class, err)
+	if v.again {
+		c.rewind()
+	}
+	return v.again, true
+}
+
+// rewind makes c ready for another attempt. Its failure stays until there is an answer.
+func (c *command) rewind() {
+	c.SetErr(nil)
+	c.SetVal("")
+	c.acks = nil
+}
+
+// pause waits before the next attempt, and reports false when ctx ended first.
+func pause(ctx context.Context, attempt int) bool {
+	d := firstPause << (2 * attempt)
+	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // spreads load, guards nothing
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refresh makes a cluster client look for the nodes again, in the background of the client: one of them may have been replaced.
+func (s *Store) refresh(ctx context.Context) {
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}

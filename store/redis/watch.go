@@ -1,0 +1,78 @@
+package repriseredis
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection for each server that is
+// watched; it stays until [Store.Close].
+func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
+	if err := s.admit(nil); err != nil {
+		return nil, nil, err
+	}
+	key := s.key(id)
+	node, err := s.nodeFor(ctx, key)
+	if err != nil {
+		return nil, nil, fail(judge(err).class, err)
+	}
+	l, err := s.watches.listener(node)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.watch(ctx, key)
+}
+
+// Close ends all watches and waits until their goroutines have ended; later watches fail with [reprise.ErrClosed]. The client
+// stays open, and all other methods go on working. Close may be called more than once.
+func (s *Store) Close() error {
+	s.watches.close()
+	return nil
+}
+
+// nodeFor returns the client of the server that has key.
+func (s *Store) nodeFor(ctx context.Context, key string) (*redis.Client, error) {
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key)
+	}
+	node, _ := s.client.(*redis.Client)
+	return node, nil
+}
+
+// watches has one listener for each server that is watched.
+type watches struct {
+	mu        sync.Mutex
+	closed    bool
+	listeners map[*redis.Client]*listener
+}
+
+func (w *watches) listener(node *redis.Client) (*listener, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, reprise.ErrClosed
+	}
+	if l, ok := w.listeners[node]; ok {
+		return l, nil
+	}
+	l := newListener(node)
+	if w.listeners == nil {
+		w.listeners = make(map[*redis.Client]*listener, 1)
+	}
+	w.listeners[node] = l
+	return l, nil
+}
+
+func (w *watches) close() {
+	w.mu.Lock()
+	w.closed = true
+	listeners := w.listeners
+	w.listeners = nil
+	w.mu.Unlock()
+	for _, l := range listeners {
+		l.close()
+	}
+}
