@@ -16,12 +16,13 @@ type failure struct {
 	repeatEnd   bool // a completion or release is repeated, at last in the background
 }
 
-// failures is searched in order; an error that is none of them is ErrUnknown before it gets here (see driver).
+// failures is searched in order, the careful readings first: an error that wraps two may have been executed. One that is none
+// of them is ErrUnknown before it gets here (see driver).
 var failures = []failure{
 	//                      repeatClaim  mayHold  repeatEnd
-	{err: ErrUnavailable, repeatClaim: true, mayHold: false, repeatEnd: true},
 	{err: ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
 	{err: ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: ErrUnavailable, repeatClaim: true, mayHold: false, repeatEnd: true},
 	{err: ErrFull, repeatClaim: false, mayHold: false, repeatEnd: true},
 	{err: ErrLeaseLost, repeatClaim: false, mayHold: false, repeatEnd: false},
 	{err: ErrNotApplied, repeatClaim: false, mayHold: false, repeatEnd: false},

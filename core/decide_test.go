@@ -1,0 +1,153 @@
+package reprise
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outcome Outcome
+		atomic  bool
+		left    time.Duration
+		want    move
+	}{
+		{Claimed, true, time.Second, run},
+		{Claimed, true, 0, run},
+		{Claimed, true, -time.Second, run},
+		{Claimed, false, time.Second, run},
+		{Claimed, false, 1, run},
+		{Claimed, false, 0, renewFirst},
+		{Claimed, false, -1, renewFirst},
+		{InProgress, false, time.Second, tell},
+		{InProgress, false, -time.Second, tell},
+		{InProgress, true, time.Second, tell},
+		{Completed, false, 0, tell},
+		{Completed, true, 0, tell},
+		{Mismatch, false, 0, tell},
+		{Lapsed, false, 0, tell},
+	} {
+		if got := decide(ClaimResult{Outcome: c.outcome, Atomic: c.atomic}, c.left); got != c.want {
+			t.Errorf("%v, atomic %v, %v left: move %d, want %d", c.outcome, c.atomic, c.left, got, c.want)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	const again, holds, end = 1, 2, 4 // repeatClaim, mayHold, repeatEnd
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{ErrUnavailable, again | end},
+		{ErrUnknown, again | holds | end},
+		{ErrNotReplicated, again | holds | end},
+		{ErrFull, end},
+		{ErrLeaseLost, 0},
+		{ErrNotApplied, 0},
+		{ErrCorrupt, 0},
+		{ErrMisconfigured, 0},
+		{ErrInvalid, 0},
+		{ErrClosed, 0},
+		// Two at once break the contract, and the careful reading is the one that releases.
+		{fmt.Errorf("%w: %w", ErrUnavailable, ErrUnknown), again | holds | end},
+		{fmt.Errorf("%w: %w", ErrUnavailable, ErrNotReplicated), again | holds | end},
+	} {
+		f, known := classify(fmt.Errorf("wrapped: %w", c.err))
+		got := 0
+		for bit, set := range map[int]bool{again: f.repeatClaim, holds: f.mayHold, end: f.repeatEnd} {
+			if set {
+				got |= bit
+			}
+		}
+		if !known || got != c.want {
+			t.Errorf("%v: known %v, %03b, want %03b", c.err, known, got, c.want)
+		}
+	}
+	for _, err := range []error{nil, errors.New("another"), ErrNotFound, ErrRecordChanged, ErrRunTooLong} {
+		if _, known := classify(err); known {
+			t.Errorf("%v is known", err)
+		}
+	}
+}
+
+func TestSettleLost(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[Outcome]Settlement{
+		InProgress: Contested, Completed: Superseded, Mismatch: Unrecorded, Lapsed: Contested,
+	} {
+		if got := settleLost[outcome]; got != want {
+			t.Errorf("%v: %v, want %v", outcome, got, want)
+		}
+	}
+	if len(settleLost) != int(Lapsed)+1 {
+		t.Errorf("the table has %d rows, and outcomes end at %d", len(settleLost), Lapsed)
+	}
+}
+
+func TestSettleAtomic(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]Settlement{
+		ErrNotApplied: RolledBack, ErrUnknown: Undecided, ErrUnavailable: Undecided, ErrLeaseLost: Undecided, ErrNotReplicated: Undecided,
+	} {
+		if got := settleAtomic(fmt.Errorf("wrapped: %w", err)); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+}
+
+func TestLocalDeadlineLeavesATenthAndNeverLessThanAQuarterSecond(t *testing.T) {
+	t.Parallel()
+	for lease, want := range map[time.Duration]time.Duration{
+		time.Second:            750 * time.Millisecond,
+		2500 * time.Millisecond: 2250 * time.Millisecond,
+		30 * time.Second:       27 * time.Second,
+		time.Hour:              54 * time.Minute,
+		0:                      -250 * time.Millisecond,
+	} {
+		if got := localDeadline(lease); got != want {
+			t.Errorf("lease %v: %v, want %v", lease, got, want)
+		}
+	}
+}
+
+func TestRenewDelayIsAThirdGiveOrTakeATenth(t *testing.T) {
+	t.Parallel()
+	const lease, third = 30 * time.Second, 10 * time.Second
+	least, most := third, third
+	for range 10_000 {
+		d := renewDelay(lease)
+		least, most = min(least, d), max(most, d)
+	}
+	if least < third*9/10 || most > third*11/10 {
+		t.Errorf("delays from %v to %v, want 9s to 11s", least, most)
+	}
+	if least > third*91/100 || most < third*109/100 {
+		t.Errorf("delays from %v to %v, and no more spread", least, most)
+	}
+}
+
+func TestNamesInLogs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		got  fmt.Stringer
+		want string
+	}{
+		{Claimed, "claimed"}, {InProgress, "in-progress"}, {Completed, "completed"}, {Mismatch, "mismatch"}, {Lapsed, "lapsed"},
+		{Renewed, "renewed"}, {RenewBusy, "busy"}, {RenewCompleted, "completed"}, {RenewLost, "lost"},
+		{Warning, "warning"}, {Unsafe, "unsafe"},
+		{Recorded, "recorded"}, {Unrecorded, "unrecorded"}, {Superseded, "superseded"}, {Contested, "contested"},
+		{RolledBack, "rolled-back"}, {Undecided, "undecided"},
+		{Recoverable, "recoverable"}, {AtMostOnce, "at-most-once"},
+		{EventClaimed, "claimed"}, {EventStoreError, "store-error"},
+		{Outcome(0), "invalid(0)"}, {Lapsed + 1, "invalid(6)"}, {EventKind(200), "invalid(200)"},
+	} {
+		if c.got.String() != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}

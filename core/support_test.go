@@ -1,0 +1,231 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// Where a test does not say otherwise, its engine has these.
+const (
+	lease     = 30 * time.Second
+	retention = 24 * time.Hour
+	budget    = 2 * time.Second
+	margin    = lease / 10 // between the local deadline and the end of the lease
+)
+
+// inTime runs body as a parallel test in a bubble of its own, where time passes only when everybody waits. The bubble
+// fails when a goroutine is left at its end.
+func inTime(t *testing.T, body func(t *testing.T)) {
+	t.Parallel()
+	synctest.Test(t, body)
+}
+
+// bench is one process: an engine over a store that a test can interfere with, and what its observer was told.
+type bench struct {
+	*reprise.Engine
+	store  *hooked
+	events *events
+}
+
+// setup makes a process over a memory store of its own, without abilities. It is closed at the end of the test.
+func setup(t *testing.T, cfg reprise.Config) *bench {
+	t.Helper()
+	return setupOver(t, memstore.New(), cfg)
+}
+
+// setupOver makes a process over a store that it may share with others.
+func setupOver(t *testing.T, inner reprise.Store, cfg reprise.Config) *bench {
+	t.Helper()
+	b := &bench{store: &hooked{Store: inner}, events: &events{}}
+	b.Engine = newEngine(t, b.store, b.events, cfg)
+	return b
+}
+
+// newEngine makes an engine that is closed at the end of the test, and fails it if something did not end by then.
+func newEngine(t *testing.T, store reprise.Store, observer reprise.Observer, cfg reprise.Config) *reprise.Engine {
+	t.Helper()
+	if cfg.Observer == nil {
+		cfg.Observer = observer
+	}
+	e, err := reprise.New(store, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Hour)
+		defer cancel()
+		if err := e.Close(ctx); err != nil && !t.Failed() {
+			t.Errorf("at the end of the test: %v", err)
+		}
+	})
+	return e
+}
+
+// order is an operation of the default preset.
+func order(key string) reprise.Operation {
+	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: reprise.Fingerprint{1}}
+}
+
+func idOf(op reprise.Operation) reprise.ID { return reprise.DeriveID(op.Scope, op.Endpoint, op.Key) }
+
+// wait is op with patience.
+func wait(op reprise.Operation, d time.Duration) reprise.Operation {
+	op.Wait = d
+	return op
+}
+
+// want begins op and fails the test unless the answer is the wanted one.
+func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
+	t.Helper()
+	res, err := b.Begin(t.Context(), op)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	if res.Outcome != outcome {
+		t.Fatalf("Begin answered %v, want %v", res.Outcome, outcome)
+	}
+	if (res.Attempt != nil) != (outcome == reprise.Claimed) {
+		t.Fatalf("%v with attempt %v", outcome, res.Attempt)
+	}
+	return res
+}
+
+// claim begins op, which nobody else holds.
+func (b *bench) claim(t *testing.T, op reprise.Operation) *reprise.Attempt {
+	t.Helper()
+	return b.want(t, op, reprise.Claimed).Attempt
+}
+
+// complete ends a and fails the test unless it is settled as wanted.
+func complete(t *testing.T, a *reprise.Attempt, payload string, want reprise.Settlement) reprise.Ending {
+	t.Helper()
+	end, err := a.Complete(reprise.Completion{Payload: []byte(payload)})
+	if err != nil {
+		t.Fatalf("Complete: %v", err)
+	}
+	if end.Settlement != want {
+		t.Fatalf("Complete settled %v (%v), want %v", end.Settlement, end.Err, want)
+	}
+	return end
+}
+
+func release(t *testing.T, a *reprise.Attempt) {
+	t.Helper()
+	if err := a.Release(); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+}
+
+// closeWithin closes e and gives it d.
+func closeWithin(t *testing.T, e *reprise.Engine, d time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return e.Close(ctx)
+}
+
+func wantError(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("%s: error %v, want %v", what, got, want)
+	}
+}
+
+// wantCause fails the test unless ctx is cancelled with the wanted cause, or not cancelled for nil.
+func wantCause(t *testing.T, ctx context.Context, want error) {
+	t.Helper()
+	synctest.Wait()
+	if got := context.Cause(ctx); !errors.Is(got, want) || (want == nil) != (ctx.Err() == nil) {
+		t.Fatalf("cause %v (%v), want %v", got, ctx.Err(), want)
+	}
+}
+
+// hooked is a store whose operations a test replaces; those that it does not replace are forwarded. Hooks are set before
+// the engine uses them. It hides the abilities of the store inside.
+type hooked struct {
+	reprise.Store
+	onClaim    func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error)
+	onRenew    func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error)
+	onComplete func(context.Context, reprise.CompleteRequest) error
+	onRelease  func(context.Context, reprise.ID, reprise.Owner) error
+}
+
+func (h *hooked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	if h.onClaim != nil {
+		return h.onClaim(ctx, r)
+	}
+	return h.Store.Claim(ctx, r)
+}
+
+func (h *hooked) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	if h.onRenew != nil {
+		return h.onRenew(ctx, rs)
+	}
+	return h.Store.Renew(ctx, rs)
+}
+
+func (h *hooked) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	if h.onComplete != nil {
+		return h.onComplete(ctx, r)
+	}
+	return h.Store.Complete(ctx, r)
+}
+
+func (h *hooked) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	if h.onRelease != nil {
+		return h.onRelease(ctx, id, owner)
+	}
+	return h.Store.Release(ctx, id, owner)
+}
+
+// events is an observer that remembers.
+type events struct {
+	mu   sync.Mutex
+	list []reprise.Event
+}
+
+// Observe implements [reprise.Observer].
+func (s *events) Observe(_ context.Context, e reprise.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, e)
+}
+
+// kinds returns what was told so far, in order.
+func (s *events) kinds() []reprise.EventKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kinds := make([]reprise.EventKind, len(s.list))
+	for i, e := range s.list {
+		kinds[i] = e.Kind
+	}
+	return kinds
+}
+
+// want fails the test unless exactly these were told, in order.
+func (s *events) want(t *testing.T, want ...reprise.EventKind) {
+	t.Helper()
+	synctest.Wait()
+	if got := s.kinds(); !slices.Equal(got, want) {
+		t.Fatalf("events %v, want %v", got, want)
+	}
+}
+
+// count returns how often kind was told.
+func (s *events) count(kind reprise.EventKind) int {
+	n := 0
+	for _, k := range s.kinds() {
+		if k == kind {
+			n++
+		}
+	}
+	return n
+}
