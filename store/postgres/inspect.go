@@ -1,0 +1,113 @@
+package reprisepg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// rowVersion is the version of a row that this release writes and reads.
+const rowVersion = 1
+
+// Inspect implements [reprise.Inspector].
+func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+	found, err := t.look(ctx, "inspect", id)
+	if err != nil {
+		return reprise.Record{}, err
+	}
+	if found == nil {
+		return reprise.Record{}, fmt.Errorf("%w: inspect", reprise.ErrNotFound)
+	}
+	return *found, nil
+}
+
+// List implements [reprise.Inspector].
+func (t *records) List(ctx context.Context, limit int) ([]reprise.Record, error) {
+	if limit < 1 || limit > 10_000 {
+		return nil, fmt.Errorf("%w: list of %d records, want 1 to 10,000", reprise.ErrInvalid, limit)
+	}
+	var list []reprise.Record
+	err := t.run(ctx, "list", t.sql.list, func(rows pgx.Rows) error {
+		list = list[:0]
+		for rows.Next() {
+			record, err := scanRecord(rows, "list")
+			if err != nil {
+				return err
+			}
+			list = append(list, record)
+		}
+		return nil
+	}, limit)
+	return list, err
+}
+
+// Resolve implements [reprise.Inspector]. The attempt that is thought dead finds its record lost.
+func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	sql, args := t.sql.forget, []any{id[:], int64(r.Fence)} //nolint:gosec // fences come from a bigint
+	if !r.Forget {
+		nobody := reprise.NewOwner()
+		sql, args = t.sql.resolve, append(args, notNull(r.Payload), microseconds(r.Retention), nobody[:])
+	}
+	var done bool
+	err := t.run(ctx, "resolve", sql, func(rows pgx.Rows) error {
+		done = rows.Next()
+		return nil
+	}, args...)
+	if err != nil || done {
+		return err
+	}
+	if _, err := t.look(ctx, "resolve", id); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: resolve", reprise.ErrRecordChanged)
+}
+
+// look reads the record of id; nil means that none is seen.
+func (t *records) look(ctx context.Context, op string, id reprise.ID) (*reprise.Record, error) {
+	var found *reprise.Record
+	err := t.run(ctx, op, t.sql.inspect, func(rows pgx.Rows) error {
+		found = nil
+		if !rows.Next() {
+			return nil
+		}
+		record, err := scanRecord(rows, op)
+		found = &record
+		return err
+	}, id[:])
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// scanRecord reads a row of inspect.sql or list.sql.
+func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
+	var (
+		id              []byte
+		version, state  int
+		fence           int64
+		lease, validity int64
+		record          reprise.Record
+	)
+	err := rows.Scan(&id, &version, &state, &record.Attempt, &fence, &lease, &validity, &record.Payload)
+	switch {
+	case err != nil:
+		return reprise.Record{}, err
+	case version != rowVersion || len(id) != len(record.ID):
+		return reprise.Record{}, corrupt(op)
+	}
+	copy(record.ID[:], id)
+	record.Fence = uint64(fence) //nolint:gosec // a sequence starts at 1
+	record.Completed = state == 2
+	record.Validity = fromMicroseconds(validity)
+	if !record.Completed {
+		record.Lease = fromMicroseconds(lease)
+	}
+	return record, nil
+}

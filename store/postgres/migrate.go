@@ -1,0 +1,139 @@
+package reprisepg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Migration is one step of the schema. Its SQL may be given to another tool, and records itself as applied, so that [Migrate]
+// and Check know of it. It does not create the schema.
+type Migration struct {
+	Version int    // from 1, without gaps
+	Name    string // such as "0001_records"
+	SQL     string // several statements, to run in one transaction
+}
+
+// Migrations returns every step of the schema for c, in order.
+func Migrations(c Config) ([]Migration, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := newStatements(c)
+	const folder = "sql/migrations"
+	files, err := fs.ReadDir(sqlFiles, folder)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Migration, len(files))
+	for i, file := range files {
+		name := strings.TrimSuffix(file.Name(), ".sql")
+		list[i] = Migration{Version: i + 1, Name: name, SQL: s.fill(readSQL(folder + "/" + file.Name()))}
+	}
+	return list, nil
+}
+
+// Grants returns the statements that let role run the stores, and nothing else: it cannot change the schema. Role is quoted.
+func Grants(c Config, role string) (string, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	s, to := newStatements(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
+		"GRANT USAGE ON SEQUENCE " + s.fence + to +
+		"GRANT SELECT ON " + s.migrations + to, nil
+}
+
+// Beginner begins a transaction. A [pgxpool.Pool], a [pgx.Conn] and a [pgx.Tx] are such.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// Migrate brings the schema of c up to the version of this release, in one transaction, and creates the schema itself if it is
+// missing. Any number of processes may call it at once: one does the work and the others wait. It needs a role
+// that may create tables; the stores need only what [Grants] gives. A schema that is newer than this release is
+// ErrMisconfigured.
+func Migrate(ctx context.Context, db Beginner, c Config) error {
+	c, err := c.withDefaults()
+	if err != nil {
+		return err
+	}
+	list, err := Migrations(c)
+	if err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
+	if err != nil && !errors.Is(err, reprise.ErrMisconfigured) {
+		return fail("migrate", err)
+	}
+	return err
+}
+
+func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
+	s := newStatements(c)
+	lock := fnv.New64a()
+	_, _ = lock.Write([]byte("reprise migrate " + s.name))
+	// No parameters, hence the simple protocol: it works in every mode and behind every pooler.
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(int64(lock.Sum64()), 10)+")"); err != nil { //nolint:gosec // any 64 bits do
+		return err
+	}
+	applied, err := appliedVersion(ctx, tx, c, s)
+	if err != nil {
+		return err
+	}
+	if applied > len(list) {
+		return fmt.Errorf("%w: schema version %d is newer than this release, which knows %d", reprise.ErrMisconfigured, applied, len(list))
+	}
+	if applied == 0 {
+		if err := createSchema(ctx, tx, c); err != nil {
+			return err
+		}
+	}
+	for _, m := range list[applied:] {
+		if _, err := tx.Exec(ctx, m.SQL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the privilege even where there is nothing to do.
+func createSchema(ctx context.Context, tx pgx.Tx, c Config) error {
+	var exists bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, c.Schema).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{c.Schema}.Sanitize())
+	return err
+}
+
+// querier is what a connection and a transaction have in common.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// appliedVersion reads which version the schema has; 0 means that there is none.
+func appliedVersion(ctx context.Context, q querier, c Config, s statements) (int, error) {
+	var exists bool
+	err := q.QueryRow(ctx,
+		"SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2)",
+		pgx.QueryExecModeExec, c.Schema, c.Table+"_migrations").Scan(&exists)
+	if err != nil || !exists {
+		return 0, err
+	}
+	var version int
+	err = q.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+s.migrations, pgx.QueryExecModeExec).Scan(&version)
+	return version, err
+}

@@ -1,0 +1,56 @@
+package reprisepg
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The words of verdict.sql, and the one that a claim answers when it was granted.
+const (
+	wordClaimed    = "claimed"
+	wordNew        = "new"
+	wordTakeover   = "takeover"
+	wordAgain      = "again"
+	wordMismatch   = "mismatch"
+	wordCompleted  = "completed"
+	wordInProgress = "in progress"
+	wordOwnLapsed  = "own lapsed"
+	wordLapsed     = "lapsed"
+	wordCorrupt    = "corrupt"
+)
+
+// verdict is one answer to a claim, as the server gives it.
+type verdict struct {
+	word      string
+	attempt   int
+	fence     int64
+	leaseLeft int64 // µs
+	payload   []byte
+}
+
+func (v *verdict) scan(rows pgx.Rows) error {
+	return rows.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload)
+}
+
+// answer is what the verdict means for a claim of the leased store. A word that allows the claim without granting it lost
+// the race for the row.
+func (v *verdict) answer() (reprise.ClaimResult, error) {
+	left := fromMicroseconds(v.leaseLeft)
+	switch v.word {
+	case wordClaimed, wordOwnLapsed:
+		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: v.attempt, Fence: uint64(v.fence), Remaining: left}, nil
+	case wordInProgress:
+		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
+	case wordCompleted:
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: v.payload}, nil
+	case wordMismatch:
+		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+	case wordLapsed:
+		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+	case wordNew, wordTakeover, wordAgain:
+		return reprise.ClaimResult{}, errLostRace
+	default:
+		return reprise.ClaimResult{}, corrupt("claim")
+	}
+}
