@@ -95,14 +95,52 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-// signal sends sig to the program.
-func (p *process) signal(sig os.Signal) error {
+// signalAll sends sig to the program and to the processes that it started.
+func (p *process) signalAll(sig os.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.running() {
 		return fmt.Errorf("signal %v: %s does not run", sig, p.path)
 	}
-	return p.cmd.Process.Signal(sig)
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return err
+	}
+	return p.signalChildren(sig)
+}
+
+// signalChildren sends sig to the processes that the program started. The caller holds mu.
+func (p *process) signalChildren(sig os.Signal) error {
+	pids, err := children(p.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		child, err := os.FindProcess(pid)
+		if err != nil {
+			return err
+		}
+		if err := child.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// kill ends the program and the processes that it started, at once. It is nil when the program does not run.
+func (p *process) kill() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.running() {
+		return nil
+	}
+	// A program that is paused starts no process that is missed here, and does not see its processes die.
+	if err := p.cmd.Process.Signal(sigPause); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	if err := p.signalChildren(sigKill); err != nil {
+		return err
+	}
+	return p.endLocked(sigKill)
 }
 
 // end sends sig and waits until the program has ended, by force if that takes longer than ten seconds. It is nil when the
@@ -113,6 +151,11 @@ func (p *process) end(sig os.Signal) error {
 	if !p.running() {
 		return nil
 	}
+	return p.endLocked(sig)
+}
+
+// endLocked is end for a caller that holds mu and knows that the program was started.
+func (p *process) endLocked(sig os.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -128,8 +171,11 @@ func (p *process) end(sig os.Signal) error {
 	return nil
 }
 
-// stop ends the program as it likes to be ended.
-func (p *process) stop() error { return p.end(p.shutdown) }
+// stop ends the program as it likes to be ended, also while it is paused.
+func (p *process) stop() error {
+	_ = p.signalAll(sigResume) // fails when it does not run
+	return p.end(p.shutdown)
+}
 
 func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
 
@@ -161,6 +207,7 @@ func run(ctx context.Context, as *account, path string, args ...string) (string,
 // command returns a command with an environment that settings of this machine's users cannot reach.
 func command(ctx context.Context, as *account, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = "/" // the working directory may be closed to the other user
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "LC_ALL=C", "TZ=UTC"}
 	runAs(cmd, as)
 	return cmd

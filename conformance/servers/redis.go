@@ -58,7 +58,7 @@ type RedisServer struct {
 	url     string
 	user    *url.Userinfo // nil: no password
 	version Version
-	process *process // nil if it was not started here
+	control
 }
 
 // Version is the version of a server program.
@@ -81,14 +81,6 @@ func (s *RedisServer) URL() string { return s.url }
 // Version returns the version of the server.
 func (s *RedisServer) Version() Version { return s.version }
 
-// Log returns what the server wrote to its log; nothing for a server that was not started here.
-func (s *RedisServer) Log() string {
-	if s.process == nil {
-		return ""
-	}
-	return s.process.output()
-}
-
 // Do sends a command over a new connection and returns the reply: a string, an int64, nil, or a []any of these. It takes at
 // most five seconds. It is for a test's set-up and its witness, not for what is tested.
 func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
@@ -99,38 +91,12 @@ func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 	return reply, nil
 }
 
-// Kill ends the server at once, as a crash does.
-func (s *RedisServer) Kill(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().end(sigKill))
-}
-
-// Pause freezes the server: connections stay open and nothing answers. See Resume.
-func (s *RedisServer) Pause(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().signal(sigPause))
-}
-
-// Resume lets a paused server go on.
-func (s *RedisServer) Resume(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().signal(sigResume))
-}
-
 // Restart kills the server if it runs, starts it on the same port, and waits until it answers. What it still knows depends on
 // its persistence.
 func (s *RedisServer) Restart(tb testing.TB) {
 	tb.Helper()
-	must(tb, s.own().end(sigKill))
+	must(tb, s.own().kill())
 	must(tb, s.launch(context.Background()))
-}
-
-// own returns the process of the server. Killing a server of somebody else's is a fault of the test.
-func (s *RedisServer) own() *process {
-	if s.process == nil {
-		panic("servers: " + s.addr + " was not started here: use Start instead of Shared")
-	}
-	return s.process
 }
 
 // external returns the server that the environment names.
@@ -238,7 +204,7 @@ func startNode(c cleaner, path string, version Version, settings []string) (*Red
 		u := url.URL{Scheme: "redis", Host: address(port), User: password(settings)}
 		s := &RedisServer{
 			addr: u.Host, url: u.String(), user: u.User, version: version,
-			process: &process{path: path, args: redisArgs(port, settings), dir: dir, shutdown: sigKill},
+			control: control{&process{path: path, args: redisArgs(port, settings), dir: dir, shutdown: sigKill}},
 		}
 		c.Cleanup(func() { _ = s.process.stop() })
 		return s, s.launch(context.Background())

@@ -1,7 +1,12 @@
 package servers
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -11,4 +16,31 @@ func killWithParent(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// children returns the ids of the processes that the process pid started and that have not ended.
+func children(pid int) ([]int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, stat := range stats {
+		b, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it ended
+		}
+		// pid (name) state parent …, where the name may contain anything
+		text := string(b)
+		head, tail := text[:strings.IndexByte(text, ' ')], text[strings.LastIndexByte(text, ')')+1:]
+		if f := strings.Fields(tail); len(f) < 2 || f[1] != strconv.Itoa(pid) {
+			continue
+		}
+		child, err := strconv.Atoi(head)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stat, err)
+		}
+		pids = append(pids, child)
+	}
+	return pids, nil
 }

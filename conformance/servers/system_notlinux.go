@@ -2,7 +2,34 @@
 
 package servers
 
-import "os/exec"
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strconv"
+	"strings"
+)
 
 // killWithParent does nothing: there is no such thing here, and a test process that is killed leaves its servers running.
 func killWithParent(*exec.Cmd) {}
+
+// children returns the ids of the processes that the process pid started and that have not ended.
+func children(pid int) ([]int, error) {
+	out, err := exec.CommandContext(context.Background(), "pgrep", "-P", strconv.Itoa(pid)).Output()
+	var none *exec.ExitError
+	if errors.As(err, &none) && none.ExitCode() == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}

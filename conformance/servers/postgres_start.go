@@ -1,0 +1,168 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// pgPrograms are the programs of one installation of PostgreSQL, and the account that runs them.
+type pgPrograms struct {
+	bin     string // their directory
+	version int    // major
+	as      *account
+}
+
+func (p *pgPrograms) path(name string) string { return filepath.Join(p.bin, name) }
+
+// findPostgres looks for an installation that is new enough: first on PATH, then where distributions put them, newest first.
+func findPostgres(ctx context.Context) (*pgPrograms, error) {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
+		found, _ := filepath.Glob(pattern)
+		slices.Reverse(found)
+		dirs = append(dirs, found...)
+	}
+	old := ""
+	for _, dir := range dirs {
+		p := &pgPrograms{bin: dir}
+		if !p.complete() {
+			continue
+		}
+		out, err := run(ctx, nil, p.path("postgres"), "--version")
+		if err != nil {
+			return nil, err
+		}
+		if p.version, err = pgMajor(out); err != nil {
+			return nil, err
+		}
+		if p.version < 15 {
+			old = strings.TrimSpace(out) + " is too old; "
+			continue
+		}
+		p.as, err = unprivileged()
+		return p, err
+	}
+	return nil, &missingError{namePostgres, old + "no PostgreSQL 15 or newer on PATH or in /usr/lib/postgresql: install the package postgresql, " +
+		"or name a server in " + postgresURLEnv + " for the tests that share one"}
+}
+
+// complete reports whether the directory holds all programs that are used here. Some have the server only.
+func (p *pgPrograms) complete() bool {
+	for _, name := range []string{"postgres", "initdb", "pg_basebackup"} {
+		if _, err := exec.LookPath(p.path(name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// pgMajor reads 15 out of "postgres (PostgreSQL) 15.4 (Debian 15.4-1)".
+func pgMajor(text string) (int, error) {
+	_, rest, _ := strings.Cut(text, "(PostgreSQL) ")
+	digits := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	major, err := strconv.Atoi(rest[:max(digits, 0)])
+	if err != nil {
+		return 0, fmt.Errorf("no version in %q", text)
+	}
+	return major, nil
+}
+
+// pgTemplate is an initialised data directory that the servers of this process are copies of: initdb takes longer than a copy.
+var pgTemplate struct {
+	once sync.Once
+	data string
+	err  error
+}
+
+// initialise returns the template.
+func (p *pgPrograms) initialise(ctx context.Context) (string, error) {
+	pgTemplate.once.Do(func() {
+		pgTemplate.data, pgTemplate.err = p.initdb(ctx)
+	})
+	return pgTemplate.data, pgTemplate.err
+}
+
+func (p *pgPrograms) initdb(ctx context.Context) (string, error) {
+	dir, err := scratch(&sharedCleanups, p.as)
+	if err != nil {
+		return "", err
+	}
+	data := filepath.Join(dir, "data")
+	_, err = run(ctx, p.as, p.path("initdb"), "--pgdata", data, "--username", pgUser, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1", "--no-sync", "--no-instructions")
+	return data, err
+}
+
+// startPostgres starts a primary.
+func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	p, err := findPostgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	template, err := p.initialise(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := scratch(c, p.as)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := run(ctx, p.as, "cp", "-Rp", template, filepath.Join(dir, "data")); err != nil {
+		return nil, err
+	}
+	return p.serve(c, dir, settings)
+}
+
+// serve starts a server on the data directory in dir.
+func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresServer, error) {
+	data := filepath.Join(dir, "data")
+	return onFreePort(func(port int) (*PostgresServer, error) {
+		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
+		s := &PostgresServer{
+			addr: u.Host, url: u.String(), programs: p, data: data,
+			control: control{&process{path: p.path("postgres"), args: pgArgs(data, port, settings), dir: dir, as: p.as, shutdown: sigImmediate}},
+		}
+		c.Cleanup(func() {
+			_ = s.process.stop()
+			removeSegment(data)
+		})
+		return s, s.launch()
+	})
+}
+
+// removeSegment removes the System V shared memory segment of a server that was killed and did not get to remove it. It is where
+// the seventh line of postmaster.pid says: "key id".
+func removeSegment(data string) {
+	b, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return // it ended in order
+	}
+	lines := strings.Split(string(b), "\n")
+	if len(lines) < 7 {
+		return
+	}
+	if f := strings.Fields(lines[6]); len(f) == 2 {
+		_, _ = run(context.Background(), nil, "ipcrm", "-m", f[1]) // a few bytes stay where there is no ipcrm
+	}
+}
+
+// pgArgs returns the command line of a server: loopback only, and not synced to the disk unless the settings say so. The memory that it
+// shares between its processes lies in its data directory, because what a killed server leaves elsewhere stays.
+func pgArgs(data string, port int, settings []string) []string {
+	args := []string{"-D", data, "-p", strconv.Itoa(port)}
+	defaults := []string{"listen_addresses=" + loopback, "unix_socket_directories=", "dynamic_shared_memory_type=mmap", "fsync=off"}
+	for _, s := range slices.Concat(defaults, settings) {
+		args = append(args, "-c", s)
+	}
+	return args
+}
