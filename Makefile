@@ -15,18 +15,21 @@ ROOT := github.com/reprise-go/reprise/
 MODULES ?= $(patsubst $(ROOT)%,%,$(or $(filter $(ROOT)%,$(shell go list -m)),$(error go list -m found no modules)))
 PACKAGES = $(MODULES:%=./%/...)
 
+# Modules that stand outside the workspace, so that their requirements reach nobody.
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod))
+
 BIN := $(CURDIR)/.bin
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
 
-# $(call each,COMMAND) runs COMMAND in the folder of every module, all of them even after a failure, and then fails if
-# one did. A loop that ends in a negated command never would.
+# $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
+# (A loop that ends in a negated command never would.)
 define each
 failed=
-for module in $(MODULES); do
-	(cd "$$module" && $(1)) || failed="$$failed $$module"
+for folder in $(1); do
+	(cd "$$folder" && $(2)) || failed="$$failed $$folder"
 done
 [[ -z $$failed ]] || { echo "$@ failed in:$$failed" >&2; exit 1; }
 endef
@@ -60,9 +63,9 @@ build: ## Build every package
 	@go build -o /dev/null $(PACKAGES)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Lint every module and the tools
-	@$(call each,$(BIN)/golangci-lint run ./...)
-	(cd tools && GOWORK=off $(BIN)/golangci-lint run ./...)
+lint: $(BIN)/golangci-lint ## Lint every module
+	@export GOWORK=off
+	$(call each,$(MODULES) $(OUTSIDE),$(BIN)/golangci-lint run ./...)
 
 .PHONY: boundaries
 boundaries: ## Prove who imports what, and what a go.mod may require
@@ -72,19 +75,17 @@ boundaries: ## Prove who imports what, and what a go.mod may require
 .PHONY: isolated
 isolated: ## Build, vet and compile the tests of each module without the workspace
 	@export GOWORK=off
-	$(call each,go build -o /dev/null ./... && go vet ./... && go test -run '^$$' ./... >/dev/null)
+	$(call each,$(MODULES),go build -o /dev/null ./... && go vet ./... && go test -run '^$$' ./... >/dev/null)
 
 .PHONY: tidy
 tidy: ## Fail if go mod tidy would change a go.mod or go.sum
 	@export GOWORK=off
-	$(call each,go mod tidy -diff)
-	(cd tools && go mod tidy -diff)
+	$(call each,$(MODULES) $(OUTSIDE),go mod tidy -diff)
 
 .PHONY: tidy/fix
 tidy/fix: ## Run go mod tidy in every module
 	@export GOWORK=off
-	$(call each,go mod tidy)
-	(cd tools && go mod tidy)
+	$(call each,$(MODULES) $(OUTSIDE),go mod tidy)
 
 .PHONY: fmt
 fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
@@ -109,7 +110,10 @@ bench: ## Run the benchmarks of every module: BENCH=regexp COUNT=n
 
 .PHONY: bench/peers
 bench/peers: ## Run the benchmarks side by side with other libraries
-	@$(MAKE) --no-print-directory bench MODULES=conformance/matrix BENCH='^BenchmarkPeers'
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	cd tools/peers
+	GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 
 .PHONY: bench/diff
 bench/diff: $(BIN)/benchstat ## Compare two outputs of bench: OLD=file NEW=file

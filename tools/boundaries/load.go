@@ -59,7 +59,7 @@ func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	var folders []string
-	used := map[string]bool{"tools": true} // developer tools stay out on purpose: nobody inherits their requirements
+	used := map[string]bool{}
 	for _, u := range work.Use {
 		folder := filepath.ToSlash(filepath.Clean(u.DiskPath))
 		folders = append(folders, folder)
@@ -67,7 +67,7 @@ func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 	}
 	err := walk(dir, func(file string) error {
 		folder, name := path.Split(file)
-		if folder = path.Clean(folder); name == "go.mod" && !used[folder] {
+		if folder = path.Clean(folder); name == "go.mod" && !used[folder] && !within(folder, outside) {
 			return fmt.Errorf("module %s is not in go.work", folder)
 		}
 		return nil

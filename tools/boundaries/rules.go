@@ -5,6 +5,9 @@ import "strings"
 // root is the path that every module of the project starts with.
 const root = "github.com/reprise-go/reprise/"
 
+// outside is the one folder whose modules are not in go.work: nobody inherits the requirements of developer tools.
+const outside = "tools"
+
 // A room is a folder of the tree with what its packages may import besides the standard library. A package belongs to
 // the room with the longest folder that contains it; one that belongs to no room is a violation, so that a new folder
 // gets a row here before it gets imports.
