@@ -53,7 +53,9 @@ func TestFingerprintGoldenVectors(t *testing.T) {
 			"32de2907b76066ff9642b4de4b23dd74889527703ff51167c27eacf0025aab20",
 		},
 		{
-			"nothing but a path", DefaultFingerprint, Request{Method: "POST", Path: "/"}, "k", "",
+			"nothing but a path", DefaultFingerprint,
+			Request{Method: "POST", Path: "/"},
+			"k", "",
 			"bbdb27018c2f4385496f70a044527d72d73a44d5c5d7d112eaff256cdfcd81d7",
 		},
 		{
@@ -63,7 +65,9 @@ func TestFingerprintGoldenVectors(t *testing.T) {
 			"ecdcfb19ddea911de6e4a5f36d0b09c072c698f2347d2a8bd9d351ad6dd40b79",
 		},
 		{
-			"none", NoFingerprint, Request{Method: "POST", Path: "/orders"}, "k", "anything",
+			"none", NoFingerprint,
+			Request{Method: "POST", Path: "/orders"},
+			"k", "anything",
 			"6bd3abb92ad255cb526d49191ac97696b2c86232471d5b2a051427d893393eb5",
 		},
 	} {

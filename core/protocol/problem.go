@@ -13,6 +13,17 @@ import (
 // defaultProblemBase is where the problem types are documented. A type is the base followed by the code.
 const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/problems.md#"
 
+// validProblemBase reports whether base can stand in a URI, and in the angle brackets of a Link field: printable US-ASCII
+// without the bytes that RFC 3986 keeps out of every URI.
+func validProblemBase(base string) bool {
+	for i := range len(base) {
+		if base[i] <= ' ' || base[i] > '~' || strings.IndexByte("<>\"\\^`{|}", base[i]) >= 0 {
+			return false
+		}
+	}
+	return base != ""
+}
+
 // Code names a reason for which the middleware answered instead of the handler. It is what a client's program looks at.
 type Code string
 

@@ -1,0 +1,292 @@
+package protocol
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+const testHeader = "X-Operation-Key"
+
+func setupProblems(write func(Problem) Response) problems {
+	return newProblems(defaultProblemBase, testHeader, write)
+}
+
+// problemDocument is what a client reads.
+type problemDocument struct {
+	Type, Title, Detail, Code string
+	Status                    int
+	Retryable                 bool
+}
+
+func decodeProblem(t *testing.T, r Response) problemDocument {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(r.Body, &members); err != nil {
+		t.Fatalf("%q is not JSON: %v", r.Body, err)
+	}
+	want := []string{"code", "detail", "retryable", "status", "title", "type"}
+	if got := slices.Sorted(maps.Keys(members)); !slices.Equal(got, want) {
+		t.Errorf("the members are %v, want %v", got, want)
+	}
+	var d problemDocument
+	if err := json.Unmarshal(r.Body, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// wantedCodes is R45, and R46's list of what makes sense to retry.
+var wantedCodes = []struct {
+	code      Code
+	status    int
+	retryable bool
+}{
+	{CodeKeyMissing, 400, false},
+	{CodeKeyInvalid, 400, false},
+	{CodeRequestInvalid, 400, false},
+	{CodeScopeMissing, 403, false},
+	{CodeInProgress, 409, true},
+	{CodeOutcomeUnknown, 409, false},
+	{CodeResultUnavailable, 409, false},
+	{CodeRequestTooLarge, 413, false},
+	{CodeKeyReused, 422, false},
+	{CodeStoreUnavailable, 503, true},
+	{CodeNotApplied, 503, true},
+	{CodeRecordCorrupt, 500, false},
+	{CodeResponseTooLarge, 500, false},
+}
+
+func TestR45EveryCodeHasItsProblem(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	titles := map[string]Code{}
+	for _, want := range wantedCodes {
+		r := ps.answer(want.code, 0)
+		d := decodeProblem(t, r)
+		if r.Status != want.status || d.Status != want.status {
+			t.Errorf("%s: status %d, in the body %d; want %d", want.code, r.Status, d.Status, want.status)
+		}
+		if d.Code != string(want.code) || d.Retryable != want.retryable || d.Type != defaultProblemBase+string(want.code) {
+			t.Errorf("%s: the body is %+v", want.code, d)
+		}
+		if other, ok := titles[d.Title]; ok || d.Title == "" {
+			t.Errorf("%s has the title %q, as has %s", want.code, d.Title, other)
+		}
+		titles[d.Title] = want.code
+		if v, _ := r.Header.Get("Content-Type"); v != "application/problem+json" {
+			t.Errorf("%s: Content-Type %q", want.code, v)
+		}
+	}
+	if len(problemTable) != len(wantedCodes) {
+		t.Errorf("%d problems, want %d", len(problemTable), len(wantedCodes))
+	}
+}
+
+func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	for _, want := range wantedCodes {
+		r := ps.answer(want.code, time.Second)
+		if v, _ := r.Header.Get("Cache-Control"); v != "no-store" {
+			t.Errorf("%s: Cache-Control %q, want no-store", want.code, v)
+		}
+		if d := decodeProblem(t, r); !strings.Contains(d.Detail, testHeader) || strings.ContainsAny(d.Detail, "{}") {
+			t.Errorf("%s: the detail %q does not name the configured header", want.code, d.Detail)
+		}
+		for f := range r.Header.All() {
+			if !validField(f.Name, f.Value) || f.Add {
+				t.Errorf("%s: the field %v", want.code, f)
+			}
+		}
+	}
+}
+
+func TestR46RetryAfterOnlyWhereARetryMakesSense(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	for _, want := range wantedCodes {
+		r := ps.answer(want.code, 3*time.Second)
+		if v, ok := r.Header.Get("Retry-After"); ok != want.retryable || ok && v != "3" {
+			t.Errorf("%s: Retry-After %q, %t; want one: %t", want.code, v, ok, want.retryable)
+		}
+		r = ps.answer(want.code, 0)
+		if v, ok := r.Header.Get("Retry-After"); ok {
+			t.Errorf("%s: Retry-After %q where none was asked for", want.code, v)
+		}
+	}
+}
+
+func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	for d, want := range map[time.Duration]string{
+		1: "1", 25 * time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90", 1<<63 - 1: "9223372037",
+	} {
+		r := ps.answer(CodeInProgress, d)
+		if got, _ := r.Header.Get("Retry-After"); got != want {
+			t.Errorf("%v: Retry-After %q, want %q", d, got, want)
+		}
+	}
+	r := ps.answer(CodeInProgress, -time.Second)
+	if got, ok := r.Header.Get("Retry-After"); ok {
+		t.Errorf("a negative duration: Retry-After %q, want none", got)
+	}
+}
+
+func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	for _, want := range wantedCodes {
+		r := ps.answer(want.code, 0)
+		link, linked := r.Header.Get("Link")
+		if should := want.code == CodeKeyMissing || want.code == CodeKeyInvalid; linked != should {
+			t.Errorf("%s: Link %q, want one: %t", want.code, link, should)
+		}
+		if linked && link != "<"+defaultProblemBase+string(want.code)+`>; rel="describedby"` {
+			t.Errorf("%s: Link %q", want.code, link)
+		}
+	}
+}
+
+func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems(nil)
+	for _, err := range keyErrors {
+		r := ps.answerKey(err)
+		d := decodeProblem(t, r)
+		if want := "The " + testHeader + " header " + string(err) + ". Nothing was run."; d.Detail != want {
+			t.Errorf("%v: the detail is %q, want %q", err, d.Detail, want)
+		}
+		general := decodeProblem(t, ps.answer(CodeKeyInvalid, 0))
+		d.Detail, general.Detail = "", ""
+		if link, _ := r.Header.Get("Link"); d != general || r.Status != 400 || link == "" {
+			t.Errorf("%v: status %d, Link %q, %+v; want the rest as for every invalid key", err, r.Status, link, d)
+		}
+	}
+	if d := decodeProblem(t, ps.answerKey(os.ErrInvalid)); strings.Contains(d.Detail, os.ErrInvalid.Error()) {
+		t.Errorf("the text of another error is in the detail %q", d.Detail)
+	}
+}
+
+func TestR45WriterIsPluggable(t *testing.T) {
+	t.Parallel()
+	var seen []Problem
+	ps := setupProblems(func(p Problem) Response {
+		seen = append(seen, p)
+		return Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}
+	})
+	r := ps.answer(CodeInProgress, time.Second)
+	if r.Status != 418 || string(r.Body) != "Request in progress" {
+		t.Errorf("the writer's response came out as %d %q", r.Status, r.Body)
+	}
+	for name, want := range map[string]string{"Content-Type": "text/plain", "Cache-Control": "no-store", "Retry-After": "1"} {
+		if v, _ := r.Header.Get(name); v != want {
+			t.Errorf("%s is %q, want %q", name, v, want)
+		}
+	}
+	ps.answerKey(errKeyEmpty)
+	if len(seen) != 2 || seen[0].RetryAfter != time.Second || seen[1].Code != CodeKeyInvalid || !strings.Contains(seen[1].Detail, "is empty") {
+		t.Errorf("the writer saw %+v", seen)
+	}
+}
+
+func TestWriterHasTheLastWordOnCaching(t *testing.T) {
+	t.Parallel()
+	own := NewHeader(Field{Name: "cache-control", Value: "private"}, Field{Name: "retry-after", Value: "60"})
+	ps := setupProblems(func(Problem) Response { return Response{Header: own} })
+	r := ps.answer(CodeStoreUnavailable, time.Second)
+	if !slices.Equal(slices.Collect(r.Header.All()), slices.Collect(own.All())) {
+		t.Errorf("the header is %v, want the writer's", slices.Collect(r.Header.All()))
+	}
+	if r.Status != 503 {
+		t.Errorf("status %d where the writer set none, want the problem's", r.Status)
+	}
+}
+
+func TestRejectionsAreCheap(t *testing.T) {
+	ps := setupProblems(nil)
+	for d, want := range map[time.Duration]float64{0: 0, time.Second: 2} {
+		if allocs := testing.AllocsPerRun(100, func() { ps.answer(CodeInProgress, d) }); allocs > want {
+			t.Errorf("Retry-After %v: %v allocations, want at most %v", d, allocs, want)
+		}
+	}
+}
+
+func TestValidProblemBase(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]bool{
+		defaultProblemBase: true, "urn:problems:": true, "/problems/": true, "https://x.example/?a=1&code=": true,
+		"": false, "https://x.example/ ": false, "https://x.example/>": false, "https://x.example/\r\n": false, "https://é.example/": false, `a"b`: false,
+	} {
+		if got := validProblemBase(base); got != want {
+			t.Errorf("validProblemBase(%q) = %t, want %t", base, got, want)
+		}
+	}
+}
+
+// The types are URIs that somebody opens, so each code is a heading of the page that they lead to.
+func TestEveryProblemIsDocumented(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.work")); err != nil {
+		t.Skip("outside the repository the module has no docs folder")
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "problems.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problemTable {
+		if !strings.Contains(string(page), "\n## "+string(p.Code)+"\n") {
+			t.Errorf("docs/problems.md has no heading %q", p.Code)
+		}
+		if !strings.Contains(string(page), p.Title) {
+			t.Errorf("docs/problems.md does not have the title %q", p.Title)
+		}
+	}
+}
+
+// FuzzProblem answers with any configuration to any key: the body is always one JSON document, it never changes with what the
+// client sent, and nothing of a field can end its line.
+func FuzzProblem(f *testing.F) {
+	f.Add(defaultProblemBase, "Idempotency-Key", "\"\x00<script>\"", int64(time.Second))
+	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))
+	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
+	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
+		ps := newProblems(base, header, nil)
+		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
+		answers := []Response{ps.answerKey(keyErr)}
+		for _, want := range wantedCodes {
+			answers = append(answers, ps.answer(want.code, time.Duration(after)))
+		}
+		for _, r := range answers {
+			d := decodeProblem(t, r)
+			if utf8.ValidString(base) && !strings.HasPrefix(d.Type, base) {
+				t.Fatalf("the base %q became %q", base, d.Type)
+			}
+			for f := range r.Header.All() {
+				if validProblemBase(base) && !validField(f.Name, f.Value) {
+					t.Fatalf("the field %+v cannot be sent", f)
+				}
+			}
+		}
+		constant := func(e keyError) bool { return string(ps.answerKey(e).Body) == string(answers[0].Body) }
+		if keyErr != nil && !slices.ContainsFunc(keyErrors, constant) {
+			t.Fatalf("the answer to %q is none of the constants: %s", line, answers[0].Body)
+		}
+	})
+}
+
+func BenchmarkProblem(b *testing.B) {
+	ps := setupProblems(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		ps.answer(CodeInProgress, time.Second)
+	}
+}
