@@ -14,7 +14,7 @@ type Attempt struct {
 	id     ID
 	owner  Owner
 	began  instant
-	values context.Context // the values of the request, without its cancellation
+	values context.Context // of the request, for its values only: its end is not the attempt's
 
 	number int
 	fence  uint64
@@ -30,7 +30,7 @@ type Attempt struct {
 }
 
 func newAttempt(ctx context.Context, e *Engine, op Operation) *Attempt {
-	a := &Attempt{engine: e, op: op, owner: NewOwner(), began: now(), values: context.WithoutCancel(ctx)}
+	a := &Attempt{engine: e, op: op, owner: NewOwner(), began: now(), values: ctx}
 	a.id = DeriveID(op.Scope, op.Endpoint, op.Key)
 	a.run.attempt = a
 	a.tenure.index = -1
@@ -91,10 +91,12 @@ func (a *Attempt) finish() {
 
 // call returns the context of the next operation, or series of repeated ones, on the store.
 func (a *Attempt) call(b *budget) context.Context {
-	c := new(callContext)
+	var c *callContext
 	if a.made < len(a.calls) {
 		c = &a.calls[a.made]
 		a.made++
+	} else {
+		c = new(callContext)
 	}
 	c.Context, c.values = b.context(), a.values
 	return c

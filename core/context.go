@@ -25,7 +25,7 @@ func (c *runContext) cancellable() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inner == nil {
-		c.inner, c.stop = context.WithCancelCause(c.attempt.values)
+		c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.attempt.values))
 		if c.cause != nil {
 			c.stop(c.cause)
 		}

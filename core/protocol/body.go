@@ -48,25 +48,23 @@ func (b *Body) drop() {
 	b.data, b.closed = nil, true
 }
 
-// readBody reads the body of the request, and returns the code of what is wrong with it (R26 to R28).
-func (x *Exchange) readBody(req *Request) Code {
-	limit := x.guard.cfg.MaxRequestBody
+// readBody reads the body of a request of at most limit bytes, and returns the code of what is wrong with it (R26 to R28).
+func (s *scratch) readBody(req *Request, limit int) (body []byte, wrong Code) {
 	if req.Length > int64(limit) || len(req.Bytes) > limit {
-		return CodeRequestTooLarge
+		return nil, CodeRequestTooLarge
 	}
 	if req.Body == nil {
-		x.body.data = req.Bytes
-		return ""
+		return req.Bytes, ""
 	}
-	data, err := readAtMost(x.scratch.request[:0], req.Body, limit+1)
-	x.scratch.request, x.body.data = data, data
+	data, err := readAtMost(s.request[:0], req.Body, limit+1)
+	s.request = data
 	switch {
 	case len(data) > limit:
-		return CodeRequestTooLarge
+		return nil, CodeRequestTooLarge
 	case err != nil:
-		return CodeRequestInvalid
+		return nil, CodeRequestInvalid
 	default:
-		return ""
+		return data, ""
 	}
 }
 

@@ -43,14 +43,26 @@ const largestScratch = 256 << 10
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func newExchange(g *Guard) *Exchange {
-	return &Exchange{guard: g, scratch: scratches.Get().(*scratch)}
+// free gives the memory to the next exchange.
+func (s *scratch) free() {
+	for _, b := range []*[]byte{&s.request, &s.response, &s.payload} {
+		if cap(*b) > largestScratch {
+			*b = nil
+		}
+		*b = (*b)[:0]
+	}
+	for _, f := range []*[]Field{&s.outer, &s.committed, &s.changed, &s.kept} {
+		clear(*f)
+		*f = (*f)[:0]
+	}
+	scratches.Put(s)
 }
 
-// run makes x ready for the handler.
-func (x *Exchange) run(ctx context.Context, a *reprise.Attempt) {
-	x.attempt = a
+// newExchange makes the exchange in which the handler runs. Without an attempt it runs unprotected.
+func newExchange(ctx context.Context, g *Guard, a *reprise.Attempt, s *scratch, body []byte) *Exchange {
+	x := &Exchange{guard: g, attempt: a, scratch: s, body: Body{data: body}}
 	x.ctx = exchangeContext{Context: ctx, x: x}
+	return x
 }
 
 // Context returns the context to run the handler with: it is not cancelled when the client leaves, but when the attempt loses its
@@ -76,17 +88,7 @@ func (x *Exchange) Close() {
 	x.scratch = nil
 	x.body.drop()
 	x.rec.close()
-	for _, b := range []*[]byte{&s.request, &s.response, &s.payload} {
-		if cap(*b) > largestScratch {
-			*b = nil
-		}
-		*b = (*b)[:0]
-	}
-	for _, f := range []*[]Field{&s.outer, &s.committed, &s.changed, &s.kept} {
-		clear(*f)
-		*f = (*f)[:0]
-	}
-	scratches.Put(s)
+	s.free()
 }
 
 // Captured is the response that a handler made.

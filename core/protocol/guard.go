@@ -102,14 +102,15 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	if err != nil || principal == "" {
 		return g.refuse(CodeScopeMissing, 0)
 	}
-	x := newExchange(g)
-	if code := x.readBody(&req); code != "" {
-		x.Close()
-		return g.refuse(code, 0)
+	s := scratches.Get().(*scratch)
+	body, wrong := s.readBody(&req, g.cfg.MaxRequestBody)
+	if wrong != "" {
+		s.free()
+		return g.refuse(wrong, 0)
 	}
-	fingerprint, err := g.fingerprint(&req, key, x.body.data)
+	fingerprint, err := g.fingerprint(&req, key, body)
 	if err != nil {
-		x.Close()
+		s.free()
 		return g.refuse(CodeRequestInvalid, 0)
 	}
 	res, err := g.engine.Begin(ctx, reprise.Operation{
@@ -118,14 +119,12 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	})
 	switch {
 	case err == nil && res.Outcome == reprise.Claimed:
-		x.run(res.Attempt.Context(), res.Attempt)
-		return Verdict{Exchange: x}
+		return Verdict{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)}
 	case g.cfg.FailOpen && (errors.Is(err, reprise.ErrUnavailable) || errors.Is(err, reprise.ErrUnknown)):
 		g.counts.unprotected.Add(1)
-		x.run(ctx, nil)
-		return Verdict{Exchange: x}
+		return Verdict{Exchange: newExchange(ctx, g, nil, s, body)}
 	}
-	x.Close()
+	s.free()
 	return g.answer(res, err)
 }
 
