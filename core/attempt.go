@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Attempt is one owned execution of an operation. Its owner runs the operation with [Attempt.Context] and then ends it once: by
@@ -19,6 +20,7 @@ type Attempt struct {
 	number int
 	fence  uint64
 	atomic bool
+	stray  bool // an earlier try of the claim may still be on its way
 
 	run    runContext      // what the handler sees, before the store's Bind
 	bound  context.Context // and after it
@@ -58,14 +60,21 @@ type grant struct {
 	deadline, renewAt instant
 }
 
-// start makes a claimed attempt a running one.
-func (a *Attempt) start(g grant) {
+// believe sets until when a lease that was asked for at sent is believed in, and when it is to be renewed.
+func (g *grant) believe(sent instant, lease time.Duration) {
+	g.deadline, g.renewAt = sent.add(localDeadline(lease)), sent.add(renewDelay(lease))
+}
+
+// start makes a claimed attempt a running one. A claim that the store cannot bind is given up.
+func (a *Attempt) start(g grant) (Result, error) {
 	e := a.engine
-	a.number, a.fence, a.atomic = g.Attempt, g.Fence, g.Atomic
-	a.bound = &a.run
-	if e.store.binder != nil {
-		a.bound = e.store.binder.Bind(a.bound, a.id, a.owner)
+	bound, err := e.store.bind(&a.run, a.id, a.owner)
+	if err != nil {
+		a.observe(EventStoreError, err)
+		a.releaseLater()
+		return Result{}, err
 	}
+	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
 	runUntil := never
 	if e.cfg.MaxRun > 0 {
 		runUntil = a.began.add(e.cfg.MaxRun)
@@ -77,6 +86,7 @@ func (a *Attempt) start(g grant) {
 		kind = EventTakeover
 	}
 	a.observe(kind, nil)
+	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
 // finish ends a running attempt: nothing keeps its lease, nothing in this process speaks for it, and its context ends.

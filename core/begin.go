@@ -42,8 +42,8 @@ func (a *Attempt) claim() (Result, error) {
 	for try := 1; ; try++ {
 		g, err := a.claimOnce(ctx)
 		if err == nil && g.Outcome == Claimed {
-			a.start(g)
-			return Result{Outcome: Claimed, Attempt: a}, nil
+			a.stray = mayHold // by a try before this one
+			return a.start(g)
 		}
 		again := false
 		if err != nil {
@@ -69,9 +69,9 @@ func (a *Attempt) claimOnce(ctx context.Context) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{ClaimResult: r, deadline: sent.add(localDeadline(min(r.Remaining, e.cfg.Lease))), renewAt: sent.add(renewDelay(e.cfg.Lease))}
-	if r.Atomic {
-		g.deadline, g.renewAt = sent.add(r.Remaining), never
+	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as it is for an Atomic claim
+	if !r.Atomic {
+		g.believe(sent, min(r.Remaining, e.cfg.Lease))
 	}
 	if decide(r, now().until(g.deadline)) != renewFirst {
 		return g, nil
@@ -80,9 +80,9 @@ func (a *Attempt) claimOnce(ctx context.Context) (grant, error) {
 	sent = now()
 	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: a.id, Owner: a.owner, Lease: e.cfg.Lease}})
 	if err != nil {
-		return grant{}, fmt.Errorf("%w: claimed, and not renewed: %w", ErrUnknown, err)
+		return grant{}, fmt.Errorf("%w: claimed, and not renewed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
-	g.deadline, g.renewAt = sent.add(localDeadline(e.cfg.Lease)), sent.add(renewDelay(e.cfg.Lease))
+	g.believe(sent, e.cfg.Lease)
 	if statuses[0] != Renewed || now().reached(g.deadline) {
 		return grant{}, fmt.Errorf("%w: claimed, and lapsed before it was renewed", ErrUnknown)
 	}

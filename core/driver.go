@@ -49,6 +49,19 @@ func (d *driver) release(ctx context.Context, id ID, owner Owner) (err error) {
 	return d.store.Release(ctx, id, owner)
 }
 
+// bind returns the context for the handler of a claim.
+func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Context, err error) {
+	if d.binder == nil {
+		return ctx, nil
+	}
+	defer sort(&err)
+	bound = d.binder.Bind(ctx, id, owner)
+	if bound == nil {
+		return nil, fmt.Errorf("%w: the store bound no context", ErrUnknown)
+	}
+	return bound, nil
+}
+
 // sort makes an error that is no sentinel, and a panic, ErrUnknown. It is deferred.
 func sort(err *error) {
 	if p := recover(); p != nil {

@@ -58,22 +58,40 @@ func (a *Attempt) Release() error {
 		return err
 	}
 	e := a.engine
-	release := func(ctx context.Context) error { return e.store.release(ctx, a.id, a.owner) }
-	err := a.insist(a.call(&e.completing), release)
-	if err == nil {
-		a.observe(EventReleased, nil)
-	}
-	if f, _ := classify(err); err == nil || a.atomic || !f.repeatEnd {
+	err := a.insist(a.call(&e.completing), a.release)
+	f, _ := classify(err)
+	switch {
+	case err == nil:
+		a.released()
+	case a.atomic || !f.repeatEnd:
 		a.finish()
-		return err
+	default:
+		go func() {
+			if a.insist(e.base, a.bounded(a.release)) != nil {
+				a.finish()
+				return
+			}
+			a.released()
+		}()
 	}
-	go func() {
-		defer a.finish()
-		if a.insist(e.base, a.bounded(release)) == nil {
-			a.observe(EventReleased, nil)
-		}
-	}()
 	return err
+}
+
+func (a *Attempt) release(ctx context.Context) error {
+	return a.engine.store.release(ctx, a.id, a.owner)
+}
+
+// released ends an attempt whose claim is forgotten.
+func (a *Attempt) released() {
+	a.observe(EventReleased, nil)
+	if a.stray {
+		a.engine.also()
+		go func() {
+			defer a.engine.leave()
+			_ = a.releaseStray()
+		}()
+	}
+	a.finish()
 }
 
 // completeLost finds out what became of the operation after the store called the lease lost: the claim of the same owner, without
@@ -146,26 +164,31 @@ func (a *Attempt) bounded(operation func(context.Context) error) func(context.Co
 	}
 }
 
-// releaseLater forgets a claim that nobody runs. It asks until it has a definite answer, and once more a claim's budget
-// later: a claim that was on its way when the first answer was given has arrived by then.
+// releaseLater gives up a claim that nobody runs: it is forgotten in the background, and once more when the last of its
+// tries has arrived. The attempt gets another owner for it, so that a claim that it makes later, as one that waits
+// does, is not released with this one.
 func (a *Attempt) releaseLater() {
 	e := a.engine
+	given := &Attempt{engine: e, op: a.op, id: a.id, owner: a.owner, began: a.began, values: a.values}
+	a.owner = NewOwner()
 	e.also()
 	go func() {
 		defer e.leave()
-		release := a.bounded(func(ctx context.Context) error { return e.store.release(ctx, a.id, a.owner) })
-		if a.insist(e.base, release) != nil {
-			return
+		if given.insist(e.base, given.bounded(given.release)) == nil && given.releaseStray() == nil {
+			given.observe(EventReleased, nil)
 		}
-		late := time.NewTimer(e.cfg.ClaimTimeout)
-		defer late.Stop()
-		select {
-		case <-late.C:
-		case <-e.closing:
-		}
-		if a.insist(e.base, release) == nil {
-			a.observe(EventReleased, nil)
-		}
-		e.waitroom.wake(a.id)
+		e.waitroom.wake(given.id)
 	}()
+}
+
+// releaseStray forgets what a try of a claim that is still on its way may yet write. A claim's budget from now it has
+// arrived; a closing engine does not wait for it.
+func (a *Attempt) releaseStray() error {
+	arrived := time.NewTimer(a.engine.cfg.ClaimTimeout)
+	defer arrived.Stop()
+	select {
+	case <-arrived.C:
+	case <-a.engine.closing:
+	}
+	return a.insist(a.engine.base, a.bounded(a.release))
 }

@@ -249,8 +249,8 @@ func (r *renewer) retry() time.Duration { return r.lease / 20 }
 // renewDelay is a third of the lease, give or take a tenth of that, so that leases taken at once are not renewed at once
 // for ever.
 func renewDelay(lease time.Duration) time.Duration {
-	third := lease / 3
-	return third - third/10 + rand.N(third/5)
+	third := max(lease, 0) / 3
+	return third - third/10 + rand.N(third/5+1)
 }
 
 func (t *tenure) schedule() {

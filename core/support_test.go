@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,38 +150,42 @@ func wantCause(t *testing.T, ctx context.Context, want error) {
 }
 
 // hooked is a store whose operations a test replaces; those that it does not replace are forwarded. Hooks are set before
-// the engine uses them. It hides the abilities of the store inside.
+// the engine uses them, and last until heal. It hides the abilities of the store inside.
 type hooked struct {
 	reprise.Store
+	healed     atomic.Bool
 	onClaim    func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error)
 	onRenew    func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error)
 	onComplete func(context.Context, reprise.CompleteRequest) error
 	onRelease  func(context.Context, reprise.ID, reprise.Owner) error
 }
 
+// heal forwards everything from now on.
+func (h *hooked) heal() { h.healed.Store(true) }
+
 func (h *hooked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	if h.onClaim != nil {
+	if h.onClaim != nil && !h.healed.Load() {
 		return h.onClaim(ctx, r)
 	}
 	return h.Store.Claim(ctx, r)
 }
 
 func (h *hooked) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	if h.onRenew != nil {
+	if h.onRenew != nil && !h.healed.Load() {
 		return h.onRenew(ctx, rs)
 	}
 	return h.Store.Renew(ctx, rs)
 }
 
 func (h *hooked) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	if h.onComplete != nil {
+	if h.onComplete != nil && !h.healed.Load() {
 		return h.onComplete(ctx, r)
 	}
 	return h.Store.Complete(ctx, r)
 }
 
 func (h *hooked) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	if h.onRelease != nil {
+	if h.onRelease != nil && !h.healed.Load() {
 		return h.onRelease(ctx, id, owner)
 	}
 	return h.Store.Release(ctx, id, owner)
@@ -228,4 +233,10 @@ func (s *events) count(kind reprise.EventKind) int {
 		}
 	}
 	return n
+}
+
+// inTimeNamed is inTime for one row of a table.
+func inTimeNamed(t *testing.T, name string, body func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inTime(t, body) })
 }

@@ -1,0 +1,407 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// owners remembers who called, and when.
+type owners struct {
+	mu   sync.Mutex
+	list []reprise.Owner
+	at   []time.Time
+}
+
+func (o *owners) add(owner reprise.Owner) (calls int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list, o.at = append(o.list, owner), append(o.at, time.Now())
+	return len(o.list)
+}
+
+func (o *owners) get() ([]reprise.Owner, []time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.list), slices.Clone(o.at)
+}
+
+// sameOwner fails the test unless n calls were made, all by one owner.
+func (o *owners) sameOwner(t *testing.T, n int) {
+	t.Helper()
+	list, _ := o.get()
+	if len(list) != n {
+		t.Fatalf("%d calls, want %d", len(list), n)
+	}
+	if len(slices.Compact(list)) != 1 {
+		t.Fatal("another owner")
+	}
+}
+
+func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
+	for _, failure := range []error{reprise.ErrUnknown, reprise.ErrUnavailable, reprise.ErrNotReplicated, errors.New("a raw driver error")} {
+		inTimeNamed(t, failure.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var calls owners
+			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				res, err := b.store.Store.Claim(ctx, r)
+				if calls.add(r.Owner) < 3 {
+					return reprise.ClaimResult{}, fmt.Errorf("lost: %w", failure)
+				}
+				return res, err
+			}
+			a := b.claim(t, order("k"))
+			calls.sameOwner(t, 3)
+			if got := a.View().Number(); got != 1 {
+				t.Errorf("attempt %d after its claim was repeated, want 1", got)
+			}
+			complete(t, a, "answer", reprise.Recorded)
+			b.events.want(t, reprise.EventStoreError, reprise.EventStoreError, reprise.EventClaimed, reprise.EventCompleted)
+		})
+	}
+}
+
+func TestClaimIsNotRepeatedWhereThatIsOfNoUse(t *testing.T) {
+	for _, failure := range []error{reprise.ErrFull, reprise.ErrCorrupt, reprise.ErrMisconfigured, reprise.ErrInvalid, reprise.ErrClosed} {
+		inTimeNamed(t, failure.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var claims, releases owners
+			b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				claims.add(r.Owner)
+				return reprise.ClaimResult{}, failure
+			}
+			b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+				releases.add(o)
+				return nil
+			}
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, failure)
+			claims.sameOwner(t, 1)
+			time.Sleep(time.Minute)
+			if list, _ := releases.get(); len(list) > 0 {
+				t.Errorf("released %d times what was not written", len(list))
+			}
+		})
+	}
+}
+
+func TestClaimIsBoundedAndNotByItsClient(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			<-ctx.Done()
+			return reprise.ClaimResult{}, ctx.Err()
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		start := time.Now()
+		_, err := b.Begin(gone, order("k"))
+		wantError(t, "Begin", err, reprise.ErrUnknown)
+		if took := time.Since(start); took < budget*95/100 || took > budget {
+			t.Errorf("gave up after %v, want 1.9s to 2s", took)
+		}
+	})
+}
+
+// The store executes a claim that its caller gave up, at any moment of the next claim budget.
+func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
+	for _, late := range []time.Duration{0, time.Millisecond, budget / 2, budget - time.Millisecond} {
+		inTimeNamed(t, late.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var executions sync.WaitGroup
+			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				<-ctx.Done()
+				executions.Go(func() {
+					time.Sleep(late)
+					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
+				})
+				return reprise.ClaimResult{}, fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+			}
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			executions.Wait()
+			b.store.heal()
+			time.Sleep(budget + time.Second - late)
+			release(t, b.claim(t, order("k")))
+		})
+	}
+}
+
+func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var claims, releases owners
+		b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			claims.add(r.Owner)
+			return reprise.ClaimResult{}, reprise.ErrNotReplicated
+		}
+		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+			if releases.add(o) <= 2 {
+				return reprise.ErrUnavailable // and repeated until it has an answer
+			}
+			return nil
+		}
+		_, err := b.Begin(t.Context(), order("k"))
+		wantError(t, "Begin", err, reprise.ErrNotReplicated)
+		time.Sleep(time.Minute)
+		claims.sameOwner(t, 4)
+		releases.sameOwner(t, 4)
+		who, at := releases.get()
+		if claimed, _ := claims.get(); who[0] != claimed[0] {
+			t.Error("released another owner's claim")
+		}
+		if apart := at[3].Sub(at[2]); apart != budget {
+			t.Errorf("released %v apart, want %v", apart, budget)
+		}
+		if n := b.events.count(reprise.EventReleased); n != 1 {
+			t.Errorf("told of %d releases, want 1", n)
+		}
+	})
+}
+
+// A refusal is definite, but the try before it may still be on its way.
+func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		held := other.claim(t, order("k"))
+		var claims, releases owners
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if claims.add(r.Owner) == 1 {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		b.store.onRelease = func(ctx context.Context, id reprise.ID, o reprise.Owner) error {
+			releases.add(o)
+			return b.store.Store.Release(ctx, id, o)
+		}
+		b.want(t, order("k"), reprise.InProgress)
+		time.Sleep(2 * budget)
+		releases.sameOwner(t, 2)
+		complete(t, held, "answer", reprise.Recorded)
+	})
+}
+
+// A waiter asks again after a claim that it gave up is being released. What it gets then must not go with it.
+func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		held := other.claim(t, order("k"))
+		var claims owners
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if claims.add(r.Owner) == 1 {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		time.AfterFunc(budget/2, func() { _ = held.Release() })
+		a := b.claim(t, wait(order("k"), time.Minute))
+		time.Sleep(2 * budget) // the second release comes in here
+		other.want(t, order("k"), reprise.InProgress)
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}
+
+// The first try is on its way while the second is granted, run and released.
+func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var calls owners
+		var late sync.WaitGroup
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if calls.add(r.Owner) == 1 {
+				late.Go(func() {
+					time.Sleep(time.Second)
+					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
+				})
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		op := order("k")
+		op.Preset = reprise.AtMostOnce // which would never get over the orphan
+		release(t, b.claim(t, op))
+		late.Wait()
+		time.Sleep(2 * budget)
+		release(t, b.claim(t, op))
+	})
+}
+
+// grantedWith makes the store answer the claims of b with what is left of the lease, and as it is otherwise.
+func grantedWith(b *bench, left time.Duration) {
+	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		if left > 0 {
+			r.Lease = left
+		}
+		res, err := b.store.Store.Claim(ctx, r)
+		res.Remaining = left
+		return res, err
+	}
+}
+
+func TestOwnLapsedClaimIsRenewedBeforeItRuns(t *testing.T) {
+	for _, left := range []time.Duration{0, -time.Minute, 250 * time.Millisecond} {
+		inTimeNamed(t, left.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			grantedWith(b, left)
+			var renewals atomic.Int64
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+				renewals.Add(1)
+				return b.store.Store.Renew(ctx, rs)
+			}
+			a := b.claim(t, order("k"))
+			if n := renewals.Load(); n != 1 {
+				t.Fatalf("%d renewals before it runs, want 1", n)
+			}
+			time.Sleep(10 * lease)
+			wantCause(t, a.Context(), nil)
+			complete(t, a, "answer", reprise.Recorded)
+		})
+	}
+}
+
+func TestOwnLapsedClaimThatIsNotRenewedDoesNotRun(t *testing.T) {
+	for name, renew := range map[string]func() ([]reprise.RenewStatus, error){
+		"lost":        func() ([]reprise.RenewStatus, error) { return []reprise.RenewStatus{reprise.RenewLost}, nil },
+		"busy":        func() ([]reprise.RenewStatus, error) { return []reprise.RenewStatus{reprise.RenewBusy}, nil },
+		"unavailable": func() ([]reprise.RenewStatus, error) { return nil, reprise.ErrUnavailable },
+		"too few":     func() ([]reprise.RenewStatus, error) { return nil, nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			grantedWith(b, 0)
+			b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) { return renew() }
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			time.Sleep(2 * budget)
+			b.store.heal() // the claim was written, so it has to be gone now
+			release(t, b.claim(t, order("k")))
+		})
+	}
+}
+
+// A store may be stingier than it was asked to be.
+func TestShortLeaseIsRenewedInTime(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		grantedWith(b, time.Second)
+		a := b.claim(t, order("k"))
+		time.Sleep(lease)
+		wantCause(t, a.Context(), nil)
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}
+
+func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
+	inTimeNamed(t, "before it runs", func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		bug := func() error { panic("a bug in the store") }
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, bug()
+		}
+		_, err := b.Begin(t.Context(), order("k"))
+		wantError(t, "Begin", err, reprise.ErrUnknown)
+		if !strings.Contains(err.Error(), "a bug in the store") {
+			t.Errorf("the error does not tell of the panic: %v", err)
+		}
+	})
+	inTimeNamed(t, "while it runs", func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		bug := func() error { panic("a bug in the store") }
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) { return nil, bug() }
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return bug() }
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return bug() }
+		kept, released := b.claim(t, order("kept")), b.claim(t, order("released"))
+		time.Sleep(lease)
+		wantCause(t, kept.Context(), reprise.ErrLeaseLost)
+		complete(t, kept, "answer", reprise.Unrecorded)
+		wantError(t, "Release", released.Release(), reprise.ErrUnknown)
+		b.store.heal()
+		time.Sleep(2 * time.Second)
+		b.want(t, order("kept"), reprise.Completed)
+		release(t, b.claim(t, order("released")))
+	})
+}
+
+func TestAnswerThatIsNoneHasNoDefiniteAnswer(t *testing.T) {
+	for _, outcome := range []reprise.Outcome{0, reprise.Lapsed + 1} {
+		inTimeNamed(t, outcome.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{Outcome: outcome}, nil
+			}
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+		})
+	}
+}
+
+// binding is a store that binds, or panics instead.
+type binding struct {
+	reprise.Store
+	bind func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context
+}
+
+func (b *binding) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+	return b.bind(ctx, id, owner)
+}
+
+func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		type key struct{}
+		binds := 0
+		store := &binding{Store: memstore.New()}
+		store.bind = func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+			binds++
+			if id != idOf(order("k")) || owner.IsZero() {
+				t.Errorf("bound %v of owner %v", id, owner)
+			}
+			return context.WithValue(ctx, key{}, "transaction")
+		}
+		e := newEngine(t, store, nil, reprise.Config{})
+		res, err := e.Begin(context.WithValue(t.Context(), "trace", "t1"), order("k")) //nolint:revive,staticcheck // any key will do
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := res.Attempt.Context()
+		if ctx.Value(key{}) != "transaction" || ctx.Value("trace") != "t1" {
+			t.Error("the handler's context misses a value")
+		}
+		if v, ok := reprise.AttemptFrom(ctx); !ok || v != res.Attempt.View() {
+			t.Error("the handler's context misses its attempt")
+		}
+		complete(t, res.Attempt, "answer", reprise.Recorded)
+		wantCause(t, ctx, context.Canceled)
+		if _, err := e.Begin(t.Context(), order("k")); err != nil || binds != 1 {
+			t.Errorf("bound %d times (%v), want once", binds, err)
+		}
+	})
+}
+
+func TestBindThatFailsRunsNothingAndFreesTheKey(t *testing.T) {
+	for name, bind := range map[string]func(context.Context, reprise.ID, reprise.Owner) context.Context{
+		"panic": func(context.Context, reprise.ID, reprise.Owner) context.Context { panic("a bug in the store") },
+		"nil":   func(context.Context, reprise.ID, reprise.Owner) context.Context { return nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			store := &binding{Store: memstore.New(), bind: bind}
+			e := newEngine(t, store, nil, reprise.Config{})
+			_, err := e.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			synctest.Wait()
+			release(t, setupOver(t, store.Store, reprise.Config{}).claim(t, order("k")))
+		})
+	}
+}
