@@ -1,0 +1,110 @@
+package conformance
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recorder is a [testing.TB] that keeps what a case reports instead of reporting it. It shows whether a case would fail
+// without failing the test that runs it. What it does not override goes to the test.
+type recorder struct {
+	testing.TB
+
+	mu      sync.Mutex
+	failed  bool
+	skipped bool
+	log     []string
+}
+
+// record runs body in a goroutine of its own, because FailNow and SkipNow end the goroutine that calls them, and
+// returns when it has ended. A panic is a failure.
+func record(tb testing.TB, body func(testing.TB)) *recorder {
+	tb.Helper()
+	r := &recorder{TB: tb}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				r.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		body(r)
+	}()
+	<-done
+	return r
+}
+
+// text returns what was logged.
+func (r *recorder) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.log, "\n")
+}
+
+func (r *recorder) note(failed, skipped bool, line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = r.failed || failed
+	r.skipped = r.skipped || skipped
+	if line != "" {
+		r.log = append(r.log, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *recorder) Skipped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.skipped
+}
+
+func (r *recorder) Log(args ...any) { r.note(false, false, fmt.Sprintln(args...)) }
+func (r *recorder) Logf(format string, args ...any) {
+	r.note(false, false, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fail()             { r.note(true, false, "") }
+func (r *recorder) Error(args ...any) { r.note(true, false, fmt.Sprintln(args...)) }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.note(true, false, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) FailNow() {
+	r.Fail()
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) SkipNow() {
+	r.note(false, true, "")
+	runtime.Goexit()
+}
+
+func (r *recorder) Skip(args ...any) {
+	r.Log(args...)
+	r.SkipNow()
+}
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.Logf(format, args...)
+	r.SkipNow()
+}

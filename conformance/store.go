@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// StoreFixture is a store under test. Every case has a fixture of its own; cases run in parallel, so fixtures that share a
+// server take a key prefix, schema or table each. Cleanup is for the fixture to register with the [testing.TB] it is given.
+type StoreFixture struct {
+	// Open returns a handle on the store, connected by itself: two handles are two processes over the same records. It is
+	// called twice. A store that lives in one process returns the same store again.
+	Open func(testing.TB) reprise.Store
+
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by sleeping.
+	//
+	// With a nil Advance each case runs in a bubble of [synctest], where time passes only when all sleep. It is for
+	// stores that read package time, and Open has to create the store, so that it belongs to the bubble.
+	Advance func(testing.TB, time.Duration)
+
+	// Grain is the span in which the cases count time: a lease that shall lapse is one Grain long. Less is faster; it must
+	// be well above the resolution of the store's clock. Zero is 100 ms.
+	Grain time.Duration
+
+	// Atomic says that the claims of the store are Atomic. What concerns leases does not apply to it then.
+	Atomic bool
+
+	// Corrupt damages the record of id, in progress or completed, in the backing store. It skips the test, with a reason, when
+	// the backing store itself makes such damage impossible. With nil the cases about damage are skipped.
+	Corrupt func(tb testing.TB, id reprise.ID, how Corruption)
+
+	// Waivers are the promises that the store is known not to keep.
+	Waivers []Waiver
+}
+
+// Corruption is a way to damage a record. See [StoreFixture].
+type Corruption string
+
+// The ways to damage a record.
+const (
+	UnknownVersion Corruption = "unknown version" // the version of a later layout
+	UnknownState   Corruption = "unknown state"   // neither in progress nor completed
+	Truncated      Corruption = "truncated"       // cut short, or without one of its fields
+	WrongType      Corruption = "wrong type"      // a value that is no record at all
+)
+
+const defaultGrain = 100 * time.Millisecond
+
+// RunStore runs every case for stores as a parallel subtest of t, named by the ID of the case. newFixture is called
+// once for each.
+func RunStore(t *testing.T, newFixture func(testing.TB) StoreFixture) {
+	t.Helper()
+	for _, c := range storeCases {
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			if err := f.check(); err != nil {
+				t.Fatal(err)
+			}
+			c.run(t, f)
+		})
+	}
+}
+
+// check finds what is wrong with the fixture itself.
+func (f *StoreFixture) check() error {
+	if f.Open == nil {
+		return fmt.Errorf("conformance: StoreFixture.Open is nil")
+	}
+	for _, w := range f.Waivers {
+		if w.Reason == "" {
+			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
+		}
+		if !slices.ContainsFunc(storeCases, func(c storeCase) bool { return c.ID == w.Case }) {
+			return fmt.Errorf("conformance: the waiver of %q names no case for stores", w.Case)
+		}
+	}
+	return nil
+}
+
+// waiver returns the reason why the fixture does not keep a promise, if it says so.
+func (f *StoreFixture) waiver(id string) (reason string, waived bool) {
+	i := slices.IndexFunc(f.Waivers, func(w Waiver) bool { return w.Case == id })
+	if i < 0 {
+		return "", false
+	}
+	return f.Waivers[i].Reason, true
+}
+
+// storeCase is a case for stores and how it is tested.
+type storeCase struct {
+	Case
+
+	test func(*rig)
+}
+
+var storeCases = slices.Concat(
+	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases,
+	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, abilityCases,
+)
+
+// run tests the case, in a bubble if the fixture has no clock of its own.
+func (c *storeCase) run(t *testing.T, f StoreFixture) {
+	t.Helper()
+	if f.Advance != nil {
+		c.judge(t, f)
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c.judge(t, f)
+	})
+}
+
+// judge reports the case to tb: as it ends, or the other way round when it is waived.
+func (c *storeCase) judge(tb testing.TB, f StoreFixture) {
+	tb.Helper()
+	r := newRig(tb, f)
+	defer r.leave()
+	if why, lacking := r.lacks(c.Needs); lacking {
+		tb.Skipf("not applicable: %s needs %s", c.ID, why)
+	}
+	if reason, waived := f.waiver(c.ID); waived {
+		got := record(tb, func(tb testing.TB) { c.test(r.reportingTo(tb)) })
+		switch {
+		case got.Skipped():
+			tb.Skip(got.text())
+		case got.Failed():
+			tb.Skipf("waived: %s\n%s\nfailed with: %s", reason, c, got.text())
+		default:
+			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", c, reason)
+		}
+	}
+	defer func() {
+		if tb.Failed() {
+			tb.Logf("broken: %s", c)
+		}
+	}()
+	c.test(r)
+}
+
+// String shows the case as a failure prints it.
+func (c *storeCase) String() string { return fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source) }

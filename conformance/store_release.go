@@ -1,0 +1,147 @@
+package conformance
+
+import "github.com/reprise-go/reprise/core"
+
+var releaseCases = []storeCase{
+	{
+		Case{
+			ID:     "release-forgets",
+			Rule:   "After a release the key is new: to every owner, for every request, as attempt 1.",
+			Source: "Store.Release",
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.release()
+			second := first.stranger()
+			second.takeover = false
+			second.anew()
+			second.complete("second")
+			second.rival().replay("second")
+		},
+	},
+	{
+		Case{
+			ID:     "release-nothing",
+			Rule:   "To release what is not there, or was released before, is no error.",
+			Source: "Store.Release",
+		},
+		func(r *rig) {
+			first := r.party()
+			first.release()
+			first.anew()
+			first.release()
+			first.release()
+		},
+	},
+	{
+		Case{
+			ID:     "release-not-owner",
+			Rule:   "To release the attempt of another owner is no error and changes nothing.",
+			Source: "Store.Release, G3 fencing",
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.rival().release()
+			first.rival().claim(reprise.InProgress)
+			first.complete("answer")
+		},
+	},
+	{
+		Case{
+			ID:     "release-completed",
+			Rule:   "What was completed cannot be released any more, not even by its owner.",
+			Source: "Store.Release",
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.complete("answer")
+			first.release()
+			first.rival().replay("answer")
+		},
+	},
+	{
+		Case{
+			ID:     "release-repeat",
+			Rule:   "A release that is repeated does not touch an attempt that began in between.",
+			Source: "Store, Repetition; G3 fencing",
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.release()
+			second := first.rival()
+			second.anew()
+			first.release()
+			first.claim(reprise.InProgress)
+			second.complete("second")
+		},
+	},
+	{
+		Case{
+			ID:     "release-lapsed",
+			Rule:   "An attempt whose lease lapsed is released by its owner while nobody took over.",
+			Source: "Store.Release",
+			Needs:  []Need{Leases},
+		},
+		func(r *rig) {
+			first, _ := r.lapsed()
+			first.release()
+			careful := first.stranger()
+			careful.takeover = false
+			careful.anew()
+		},
+	},
+	{
+		Case{
+			ID:     "release-zombie",
+			Rule:   "An owner that was taken over cannot release the new attempt.",
+			Source: "Store.Release, G3 fencing",
+			Needs:  []Need{Leases},
+		},
+		func(r *rig) {
+			zombie, current := r.takenOver()
+			zombie.release()
+			zombie.rival().claim(reprise.InProgress)
+			current.complete("current")
+		},
+	},
+	{
+		Case{
+			ID:     "release-attempts",
+			Rule:   "Released attempts do not count towards MaxAttempts.",
+			Source: "Store.Claim, Store.Release",
+		},
+		func(r *rig) {
+			current := r.party()
+			for range 3 {
+				current = current.rival()
+				current.maxAttempts = 1
+				current.anew()
+				current.release()
+			}
+		},
+	},
+	{
+		Case{
+			ID:     "release-fence",
+			Rule:   "The fence does not fall when a released key is claimed anew.",
+			Source: "Store.Claim",
+		},
+		func(r *rig) {
+			current := r.party()
+			last := uint64(0)
+			for range 5 {
+				got := current.anew()
+				if got.Fence < last {
+					r.Fatalf("fence %d after %d", got.Fence, last)
+				}
+				last = got.Fence
+				current.release()
+				current = current.rival()
+			}
+		},
+	},
+}
