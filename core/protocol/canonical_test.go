@@ -165,8 +165,8 @@ func FuzzCanonicalJSON(f *testing.F) {
 		if !ok {
 			return
 		}
-		same, comparable := sameJSON(valueA, decodeJSON(t, b))
-		if comparable && same != bytes.Equal(first, second) {
+		same, decided := sameJSON(valueA, decodeJSON(t, b))
+		if decided && same != bytes.Equal(first, second) {
 			t.Fatalf("%s and %s: same value %t, forms %q and %q", a, b, same, first, second)
 		}
 	})
@@ -184,7 +184,7 @@ func decodeJSON(t *testing.T, text []byte) any {
 }
 
 // sameJSON compares two decoded values. It gives up on numbers that are too long to calculate with.
-func sameJSON(a, b any) (same, comparable bool) {
+func sameJSON(a, b any) (same, decided bool) {
 	switch a := a.(type) {
 	case json.Number:
 		b, ok := b.(json.Number)
@@ -199,8 +199,8 @@ func sameJSON(a, b any) (same, comparable bool) {
 		}
 		same = true
 		for i := range a {
-			s, c := sameJSON(a[i], b[i])
-			if !c {
+			s, ok := sameJSON(a[i], b[i])
+			if !ok {
 				return false, false
 			}
 			same = same && s
@@ -217,8 +217,8 @@ func sameJSON(a, b any) (same, comparable bool) {
 			if !ok {
 				return false, true
 			}
-			s, c := sameJSON(a[name], other)
-			if !c {
+			s, ok := sameJSON(a[name], other)
+			if !ok {
 				return false, false
 			}
 			same = same && s
@@ -233,7 +233,7 @@ func sameJSON(a, b any) (same, comparable bool) {
 	}
 }
 
-func sameNumber(a, b string) (same, comparable bool) {
+func sameNumber(a, b string) (same, decided bool) {
 	for _, n := range []string{a, b} {
 		if i := strings.IndexAny(n, "eE"); i >= 0 && len(n)-i > 5 {
 			return false, false

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // A Fingerprinter digests what a request asks for. A key that comes back with another fingerprint is refused with 422.
@@ -113,7 +113,7 @@ func openPart(b []byte) (opened []byte, at int) {
 }
 
 func closePart(b []byte, at int) {
-	binary.BigEndian.PutUint64(b[at:], uint64(len(b)-at-8))
+	binary.BigEndian.PutUint64(b[at:], uint64(len(b[at+8:])))
 }
 
 // appendElement appends element i of a list, in lower case.

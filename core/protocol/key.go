@@ -5,7 +5,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // KeyMode says which forms of a key are accepted.

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 	"unsafe"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // The limits of the header section of a stored response: how many fields, and how many bytes in their names and values.
@@ -116,10 +116,10 @@ func appendStored(dst []byte, s *stored) []byte {
 	}
 	start := len(dst)
 	dst = append(dst, storedVersion, byte(s.flags))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(s.status))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(s.fields)))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(s.fieldsSize()))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(body)))
+	dst = append16(dst, s.status)
+	dst = append16(dst, len(s.fields))
+	dst = append32(dst, s.fieldsSize())
+	dst = append32(dst, len(body))
 	for i := range s.fields {
 		dst = appendField(dst, &s.fields[i])
 	}
@@ -133,10 +133,18 @@ func appendField(dst []byte, f *Field) []byte {
 		add = 1
 	}
 	dst = append(dst, add)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(f.Name)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(f.Value)))
+	dst = append16(dst, len(f.Name))
+	dst = append16(dst, len(f.Value))
 	dst = append(dst, f.Name...)
 	return append(dst, f.Value...)
+}
+
+func append16(dst []byte, n int) []byte {
+	return binary.BigEndian.AppendUint16(dst, uint16(n)) //nolint:gosec // fitsStored and the range of the status bound it
+}
+
+func append32(dst []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // reprise.MaxPayload bounds it
 }
 
 // decodeStored reads what [appendStored] wrote. A record is untrusted input: everything is checked here, so that nothing

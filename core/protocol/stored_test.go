@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // goldenStored were computed by a program of its own, from docs/adr/0003-stored-response.md. Whoever changes one of them
