@@ -35,7 +35,7 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 		r.persistence(info, setting(ctx, node, "save"), s.durability)
 		r.replication(info, s.durability)
 		r.cluster(info, s.options.clusterClient)
-		if s.durability.fsync {
+		if s.durability.level == fsynced {
 			r.fsync(setting(ctx, node, "appendfsync"))
 		}
 	}
@@ -70,7 +70,7 @@ func (r *report) version(info serverInfo, d Durability) {
 	switch major, minor := info.version(); {
 	case major < 7:
 		r.add("server-version", reprise.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use 7.0 or newer", info["redis_version"])
-	case d.fsync && major == 7 && minor < 2:
+	case d.level == fsynced && major == 7 && minor < 2:
 		r.add("server-version", reprise.Unsafe, "version %s has no WAITAOF, which %v needs; use 7.2 or newer", info["redis_version"], d)
 	}
 }
@@ -91,7 +91,7 @@ func (r *report) eviction(info serverInfo) {
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {
-	case d.fsync && !aof:
+	case d.level == fsynced && !aof:
 		r.add("persistence", reprise.Unsafe, "appendonly is off, so that %v can never be met; set appendonly yes", d)
 	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
 		r.add("persistence", reprise.Warning, "the last write to disk failed: a restart loses what came after the one before")

@@ -37,9 +37,18 @@ type Config struct {
 // Durability says what a claim, renewal or completion has to survive before it counts. Compare the guarantees in the
 // package comment.
 type Durability struct {
+	level    level
 	replicas int
-	fsync    bool
 }
+
+// level is the kind of a [Durability].
+type level uint8
+
+const (
+	async level = iota
+	acked
+	fsynced
+)
 
 // Async counts a write once the primary has it in memory, which is the default of Redis: a failover or a crash may lose the
 // last writes. It is the zero value.
@@ -48,26 +57,28 @@ func Async() Durability { return Durability{} }
 // Acked counts a write once the primary and at least n of its replicas (1 to 64) have it in memory. A write that fewer
 // confirm in time is [reprise.ErrNotReplicated]. It closes the common failover; a failover that promotes a replica which did
 // not confirm can still lose the write, so ask for all replicas that may be promoted.
-func Acked(n int) Durability { return Durability{replicas: n} }
+func Acked(n int) Durability { return Durability{level: acked, replicas: n} }
 
 // Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have it on disk. It needs Redis 7.2 or
 // newer with appendonly, and is quick only with appendfsync always.
-func Fsynced(n int) Durability { return Durability{replicas: n, fsync: true} }
+func Fsynced(n int) Durability { return Durability{level: fsynced, replicas: n} }
 
 // String returns the level as a person would write it.
 func (d Durability) String() string {
-	switch {
-	case d.fsync:
-		return fmt.Sprintf("Fsynced(%d)", d.replicas)
-	case d.replicas != 0:
+	switch d.level {
+	case acked:
 		return fmt.Sprintf("Acked(%d)", d.replicas)
+	case fsynced:
+		return fmt.Sprintf("Fsynced(%d)", d.replicas)
 	default:
 		return "Async"
 	}
 }
 
-// isAsync says that a write counts at once.
-func (d Durability) isAsync() bool { return d == Durability{} }
+// fits says that the server can be asked for d.
+func (d Durability) fits() bool {
+	return d.replicas >= 0 && d.replicas <= maxReplicas && (d.replicas > 0 || d.level != acked)
+}
 
 // withDefaults fills in what is zero.
 func (c Config) withDefaults() Config {
@@ -87,8 +98,8 @@ func (c Config) validate(o options) error {
 		return misconfigured("Prefix has %d bytes, at most %d", len(c.Prefix), maxPrefix)
 	case strings.ContainsAny(c.Prefix, "{}"):
 		return misconfigured("Prefix contains a brace, which would keep all records of a cluster on one node")
-	case c.Durability.replicas < 0 || c.Durability.replicas > maxReplicas:
-		return misconfigured("Durability asks for %d replicas, want at most %d", c.Durability.replicas, maxReplicas)
+	case !c.Durability.fits():
+		return misconfigured("Durability is %v, want at most %d replicas and at least 1 to be acked", c.Durability, maxReplicas)
 	case c.AckTimeout < minAckTimeout || c.AckTimeout > maxAckTimeout:
 		return misconfigured("AckTimeout is %v, want %v to %v", c.AckTimeout, minAckTimeout, maxAckTimeout)
 	}
@@ -137,7 +148,7 @@ func (o options) validate(c Config) error {
 		return misconfigured("the client reads from replicas, which lag behind; switch off ReadOnly, RouteByLatency and RouteRandomly")
 	case o.readTimeout <= 0 && !o.ctxTimeouts:
 		return misconfigured("the client has no ReadTimeout and ignores contexts: a server that hangs would hold every request; set ReadTimeout or ContextTimeoutEnabled")
-	case !c.Durability.isAsync() && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
+	case c.Durability.level != async && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
 		return misconfigured("AckTimeout %v is not shorter than the client's ReadTimeout %v", c.AckTimeout, o.readTimeout)
 	}
 	return nil

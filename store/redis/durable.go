@@ -78,7 +78,7 @@ func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.C
 		timeout = min(timeout, time.Until(deadline)*3/4)
 	}
 	ms := max(timeout.Milliseconds(), 1) // zero would wait for ever
-	if d.fsync {
+	if d.level == fsynced {
 		return redis.NewCmd(ctx, "waitaof", 1, d.replicas, ms)
 	}
 	return redis.NewCmd(ctx, "wait", d.replicas, ms)
@@ -103,18 +103,13 @@ func (d Durability) met(confirm *redis.Cmd) error {
 			replicas, _ = answer[1].(int64)
 		}
 	}
-	if local < 1 || replicas < int64(d.replicas) {
-		return fmt.Errorf("%w: redis: %d of %d replicas confirmed, on disk at the primary: %t",
-			reprise.ErrNotReplicated, replicas, d.replicas, d.fsync && local > 0)
+	switch {
+	case local < 1:
+		return fmt.Errorf("%w: redis: not on disk at the primary in time", reprise.ErrNotReplicated)
+	case replicas < int64(d.replicas):
+		return fmt.Errorf("%w: redis: %d of %d replicas in time", reprise.ErrNotReplicated, replicas, d.replicas)
 	}
 	return nil
-}
-
-// redirect notes where a cluster wants c to be asked next, and reports whether it said so. MOVED needs no note: the client
-// learns the new map.
-func (c *command) redirect(err error) bool {
-	c.asked, c.asking = redis.IsAskError(err)
-	return c.asking
 }
 
 // unsent marks an error that came before anything was sent.

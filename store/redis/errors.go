@@ -15,29 +15,30 @@ import (
 type verdict struct {
 	class error // a sentinel of the package reprise
 	again bool  // whether to repeat it soon
+	moved bool  // whether a cluster named another node
 }
 
 // replies places what a server answers instead of executing a command, by the first word of the answer.
 var replies = map[string]verdict{
 	// The server is not able to, now.
-	"READONLY":    {reprise.ErrUnavailable, true}, // it was demoted; a new connection finds its successor
-	"LOADING":     {reprise.ErrUnavailable, true},
-	"MASTERDOWN":  {reprise.ErrUnavailable, true},
-	"CLUSTERDOWN": {reprise.ErrUnavailable, true},
-	"TRYAGAIN":    {reprise.ErrUnavailable, true},
-	"MOVED":       {reprise.ErrUnavailable, true},
-	"ASK":         {reprise.ErrUnavailable, true},
-	"BUSY":        {reprise.ErrUnavailable, false},
-	"MISCONF":     {reprise.ErrUnavailable, false},
-	"NOREPLICAS":  {reprise.ErrUnavailable, false},
+	"READONLY":    {class: reprise.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
+	"LOADING":     {class: reprise.ErrUnavailable, again: true},
+	"MASTERDOWN":  {class: reprise.ErrUnavailable, again: true},
+	"CLUSTERDOWN": {class: reprise.ErrUnavailable, again: true},
+	"TRYAGAIN":    {class: reprise.ErrUnavailable, again: true},
+	"MOVED":       {class: reprise.ErrUnavailable, again: true, moved: true},
+	"ASK":         {class: reprise.ErrUnavailable, again: true, moved: true},
+	"BUSY":        {class: reprise.ErrUnavailable},
+	"MISCONF":     {class: reprise.ErrUnavailable},
+	"NOREPLICAS":  {class: reprise.ErrUnavailable},
 
 	// It will not.
-	"OOM":       {reprise.ErrFull, false},
-	"WRONGTYPE": {reprise.ErrCorrupt, false},
-	"NOAUTH":    {reprise.ErrMisconfigured, false},
-	"WRONGPASS": {reprise.ErrMisconfigured, false},
-	"NOPERM":    {reprise.ErrMisconfigured, false},
-	"NOPROTO":   {reprise.ErrMisconfigured, false},
+	"OOM":       {class: reprise.ErrFull},
+	"WRONGTYPE": {class: reprise.ErrCorrupt},
+	"NOAUTH":    {class: reprise.ErrMisconfigured},
+	"WRONGPASS": {class: reprise.ErrMisconfigured},
+	"NOPERM":    {class: reprise.ErrMisconfigured},
+	"NOPROTO":   {class: reprise.ErrMisconfigured},
 }
 
 // plainReplies places answers that only their text tells apart.
@@ -45,37 +46,37 @@ var plainReplies = []struct {
 	text string
 	verdict
 }{
-	{"ERR max number of clients reached", verdict{reprise.ErrUnavailable, true}},
-	{"ERR unknown command", verdict{reprise.ErrMisconfigured, false}},
-	{"ERR Error compiling script", verdict{reprise.ErrMisconfigured, false}},
-	{"ERR DB index is out of range", verdict{reprise.ErrMisconfigured, false}},
-	{"ERR SELECT is not allowed in cluster mode", verdict{reprise.ErrMisconfigured, false}},
-	{"ERR WAITAOF cannot be used", verdict{reprise.ErrMisconfigured, false}},
+	{"ERR max number of clients reached", verdict{class: reprise.ErrUnavailable, again: true}},
+	{"ERR unknown command", verdict{class: reprise.ErrMisconfigured}},
+	{"ERR Error compiling script", verdict{class: reprise.ErrMisconfigured}},
+	{"ERR DB index is out of range", verdict{class: reprise.ErrMisconfigured}},
+	{"ERR SELECT is not allowed in cluster mode", verdict{class: reprise.ErrMisconfigured}},
+	{"ERR WAITAOF cannot be used", verdict{class: reprise.ErrMisconfigured}},
 }
 
 // judge places the error of one attempt. In doubt it may have been executed.
 func judge(err error) verdict {
 	if _, ok := errors.AsType[unsent](err); ok {
-		return verdict{reprise.ErrUnavailable, true}
+		return verdict{class: reprise.ErrUnavailable, again: true}
 	}
 	if v, ok := judgeReply(err); ok {
 		return v
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
-		return verdict{reprise.ErrUnavailable, true}
+		return verdict{class: reprise.ErrUnavailable, again: true}
 	}
 	switch {
 	case errors.Is(err, redis.ErrClosed):
-		return verdict{reprise.ErrClosed, false}
+		return verdict{class: reprise.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return verdict{reprise.ErrUnavailable, false}
+		return verdict{class: reprise.ErrUnavailable}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return verdict{reprise.ErrUnknown, false}
+		return verdict{class: reprise.ErrUnknown}
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return verdict{reprise.ErrUnknown, false}
+		return verdict{class: reprise.ErrUnknown}
 	}
-	return verdict{reprise.ErrUnknown, true} // a connection that broke
+	return verdict{class: reprise.ErrUnknown, again: true} // a connection that broke
 }
 
 // judgeReply places an error that the server answered with, and says whether err is one.
@@ -94,7 +95,7 @@ func judgeReply(err error) (verdict, bool) {
 			return p.verdict, true
 		}
 	}
-	return verdict{reprise.ErrUnknown, false}, true
+	return verdict{class: reprise.ErrUnknown}, true
 }
 
 // isNoScript says that the server does not know the script, so nothing was executed.

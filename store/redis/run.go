@@ -32,7 +32,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 	for attempt := 0; ; {
 		s.send(ctx, open)
 		var transient bool
-		open, transient = sift(open)
+		open, transient = s.sift(open)
 		if len(open) == 0 {
 			return
 		}
@@ -58,7 +58,7 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 // send makes one attempt.
 func (s *Store) send(ctx context.Context, open []*command) {
 	switch {
-	case open[0].wait && !s.durability.isAsync():
+	case open[0].wait && s.durability.level != async:
 		s.sendDurably(ctx, open)
 	case len(open) == 1:
 		_ = s.client.Process(ctx, open[0]) // each command carries its error
@@ -72,10 +72,10 @@ func (s *Store) send(ctx context.Context, open []*command) {
 }
 
 // sift settles each command after an attempt, and returns those to send again and whether one of them needs a pause before.
-func sift(open []*command) (rest []*command, transient bool) {
+func (s *Store) sift(open []*command) (rest []*command, transient bool) {
 	rest = open[:0]
 	for _, c := range open {
-		again, wait := c.settle()
+		again, wait := s.settle(c)
 		if again {
 			rest = append(rest, c)
 			transient = transient || wait
@@ -84,41 +84,47 @@ func sift(open []*command) (rest []*command, transient bool) {
 	return rest, transient
 }
 
-// settle decides what the last attempt means, and whether there has to be another one.
-func (c *command) settle() (again, wait bool) {
+// settle decides what the last attempt of c means, whether there has to be another one, and whether that has to wait.
+func (s *Store) settle(c *command) (again, wait bool) {
 	err := c.Err()
-	switch {
-	case err == nil && len(c.reply()) == 0:
-		c.err = fail(reprise.ErrUnknown, errOdd)
+	if err == nil {
+		c.err = c.refusal()
 		return false, false
-	case err == nil && c.reply()[0] == tagCorrupt:
-		c.err = fail(reprise.ErrCorrupt, errLayout)
-		return false, false
-	case err == nil && c.acks != nil && wrote(c.reply()[0]):
-		c.err = c.acks
-		return false, false
-	case err == nil:
-		c.err = nil
-		return false, false
-	case isNoScript(err) && c.args[0] != "eval":
+	}
+	if isNoScript(err) && c.args[0] != "eval" {
 		c.withSource()
 		c.rewind()
 		return true, false
 	}
-
 	v := judge(err)
-	if c.redirect(err) {
-		v.again = true
+	if v.moved && !s.options.clusterClient {
+		v = verdict{class: reprise.ErrMisconfigured} // a cluster, and the client does not know
 	}
 	if c.uncertain && !errors.Is(v.class, reprise.ErrMisconfigured) && !errors.Is(v.class, reprise.ErrCorrupt) {
 		v.class = reprise.ErrUnknown // an earlier attempt may have been executed
 	}
-	c.uncertain = c.uncertain || errors.Is(v.class, reprise.ErrUnknown)
+	c.uncertain = errors.Is(v.class, reprise.ErrUnknown)
 	c.err = fail(v.class, err)
+	c.asked, c.asking = redis.IsAskError(err)
 	if v.again {
 		c.rewind()
 	}
 	return v.again, true
+}
+
+// refusal returns why an answer is not one to rely on, and nil when it is.
+func (c *command) refusal() error {
+	answer := c.reply()
+	switch {
+	case len(answer) == 0:
+		return fail(reprise.ErrUnknown, errOdd)
+	case answer[0] == tagCorrupt:
+		return fail(reprise.ErrCorrupt, errLayout)
+	case wrote(answer[0]):
+		return c.acks
+	default:
+		return nil
+	}
 }
 
 // rewind makes c ready for another attempt. Its failure stays until there is an answer.

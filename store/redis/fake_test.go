@@ -1,0 +1,178 @@
+package repriseredis
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core"
+)
+
+// fake is a server on a real socket that answers as a test says, so that answers can be seen which a real server gives only in
+// trouble. An answer is raw protocol; cut closes the connection instead.
+type fake struct {
+	addr   string
+	answer func(conn, call int, command []string) string // call counts the script calls, from 1
+	stop   func()
+
+	mu    sync.Mutex
+	calls int
+	log   []string // every command after the handshake: its connection, name and arguments that are text
+}
+
+const (
+	cut  = "cut"
+	mute = "mute" // no answer at all
+)
+
+func newFake(tb testing.TB, answer func(conn, call int, command []string) string) *fake {
+	tb.Helper()
+	var listening net.ListenConfig
+	l, err := listening.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &fake{addr: l.Addr().String(), answer: answer}
+	var serving sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	f.stop = sync.OnceFunc(func() {
+		_ = l.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	serving.Go(func() {
+		for n := 1; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+			serving.Go(func() {
+				defer func() { _ = c.Close() }()
+				f.serve(n, c)
+			})
+		}
+	})
+	tb.Cleanup(func() { f.stop(); serving.Wait() })
+	return f
+}
+
+func (f *fake) serve(conn int, c net.Conn) {
+	in := bufio.NewReader(c)
+	for {
+		command, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		switch out := f.reply(conn, command); out {
+		case cut:
+			return
+		case mute:
+		default:
+			if _, err := io.WriteString(c, out); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) reply(conn int, command []string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := strings.ToLower(command[0])
+	switch name {
+	case "hello":
+		return "-ERR unknown command 'HELLO'\r\n"
+	case "client":
+		return "+OK\r\n"
+	case "eval", "evalsha":
+		f.calls++
+		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
+	default:
+		f.log = append(f.log, fmt.Sprintf("%d %s", conn, strings.ToLower(strings.Join(command, " "))))
+	}
+	return f.answer(conn, f.calls, command)
+}
+
+// seen returns the log.
+func (f *fake) seen() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.log, ", ")
+}
+
+func readCommand(in *bufio.Reader) ([]string, error) {
+	n, err := readLength(in)
+	if err != nil {
+		return nil, err
+	}
+	command := make([]string, n)
+	for i := range command {
+		size, err := readLength(in)
+		if err != nil {
+			return nil, err
+		}
+		arg := make([]byte, size+2)
+		if _, err := io.ReadFull(in, arg); err != nil {
+			return nil, err
+		}
+		command[i] = string(arg[:size])
+	}
+	return command, nil
+}
+
+func readLength(in *bufio.Reader) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}
+
+// bulk is the protocol for a string.
+func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
+
+// claimed is the answer of a claim that was granted: attempt 1, fence 7, one second.
+var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40")
+
+// newClient returns a client of f that dials once for each attempt, so that a dead server is noticed quickly.
+func newClient(tb testing.TB, f *fake) *redis.Client {
+	tb.Helper()
+	client := redis.NewClient(&redis.Options{
+		Addr: f.addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// newStore returns a store over f.
+func newStore(tb testing.TB, f *fake, c Config) *Store {
+	tb.Helper()
+	s, err := NewWithConfig(newClient(tb, f), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// claim makes a claim that is in order, and has five seconds.
+func claim(tb testing.TB, s *Store) (reprise.ClaimResult, error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
+	defer cancel()
+	return s.Claim(ctx, reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour})
+}

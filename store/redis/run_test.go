@@ -1,0 +1,201 @@
+package repriseredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+func TestAClaimIsOneCommand(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
+	got, err := claim(t, newStore(t, f, Config{}))
+	want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 7, Remaining: time.Second}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("claim = %+v, %v; want %+v", got, err, want)
+	}
+	if f.seen() != "1 evalsha" {
+		t.Errorf("sent %q, want one evalsha", f.seen())
+	}
+}
+
+func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, command []string) string {
+		if strings.EqualFold(command[0], "evalsha") {
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		}
+		return claimed
+	})
+	if _, err := claim(t, newStore(t, f, Config{})); err != nil {
+		t.Error(err)
+	}
+	if f.seen() != "1 evalsha, 1 eval" {
+		t.Errorf("sent %q", f.seen())
+	}
+}
+
+// A repetition by the owner gives the answer of the first call, so a lost answer costs nothing but time.
+func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, call int, _ []string) string {
+		if call == 1 {
+			return cut
+		}
+		return claimed
+	})
+	if _, err := claim(t, newStore(t, f, Config{})); err != nil {
+		t.Error(err)
+	}
+	if f.seen() != "1 evalsha, 2 evalsha" {
+		t.Errorf("sent %q", f.seen())
+	}
+}
+
+func TestFailuresHaveAClass(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		answer string
+		want   error
+		calls  int // how often the command is sent
+	}{
+		{"demoted", "-READONLY You can't write against a read only replica.\r\n", reprise.ErrUnavailable, 4},
+		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", reprise.ErrUnavailable, 4},
+		{"cluster down", "-CLUSTERDOWN The cluster is down\r\n", reprise.ErrUnavailable, 4},
+		{"busy", "-BUSY Redis is busy running a script.\r\n", reprise.ErrUnavailable, 1},
+		{"disk", "-MISCONF Errors writing to the AOF file: No space left on device\r\n", reprise.ErrUnavailable, 1},
+		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.\r\n", reprise.ErrUnavailable, 1},
+		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.ErrFull, 1},
+		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", reprise.ErrCorrupt, 1},
+		{"corrupt", bulk("!"), reprise.ErrCorrupt, 1},
+		{"password", "-NOAUTH Authentication required.\r\n", reprise.ErrMisconfigured, 1},
+		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", reprise.ErrMisconfigured, 1},
+		{"too old", "-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'\r\n", reprise.ErrMisconfigured, 1},
+		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", reprise.ErrMisconfigured, 1},
+		{"an error of a proxy", "-ERR upstream failure\r\n", reprise.ErrUnknown, 1},
+		{"always cut", cut, reprise.ErrUnknown, 4},
+		{"empty", bulk(""), reprise.ErrUnknown, 1},
+		{"no answer that a script gives", bulk("?"), reprise.ErrUnknown, 1},
+		{"a short answer", bulk("+\x00"), reprise.ErrUnknown, 1},
+		{"nothing", "$-1\r\n", reprise.ErrUnknown, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, func(_, _ int, _ []string) string { return c.answer })
+			_, err := claim(t, newStore(t, f, Config{}))
+			if !errors.Is(err, c.want) {
+				t.Errorf("claim: %v, want %v", err, c.want)
+			}
+			if n := strings.Count(f.seen(), "evalsha"); n != c.calls {
+				t.Errorf("sent %d times, want %d: %s", n, c.calls, f.seen())
+			}
+		})
+	}
+}
+
+func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
+	s := newStore(t, f, Config{})
+	f.stop()
+	if _, err := claim(t, s); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("claim: %v, want ErrUnavailable", err)
+	}
+}
+
+// The second attempt finds nobody, and yet the first may have been executed: that is what the client's own retries would hide.
+func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]string{
+		"then nobody listens": "",
+		"then it is loading":  "-LOADING Redis is loading the dataset in memory\r\n",
+		"then memory is full": "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var f *fake
+			f = newFake(t, func(_, call int, _ []string) string {
+				if call > 1 {
+					return second
+				}
+				if second == "" {
+					f.stop()
+				}
+				return cut
+			})
+			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+				t.Errorf("claim: %v, want ErrUnknown", err)
+			}
+		})
+	}
+}
+
+func TestAContextThatHasEndedSendsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
+	s := newStore(t, f, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Release(ctx, reprise.ID{}, reprise.Owner{1}); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("release: %v, want ErrUnavailable", err)
+	}
+	if f.seen() != "" {
+		t.Errorf("sent %q, want nothing", f.seen())
+	}
+}
+
+func TestAContextThatEndsOnTheWayIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return mute })
+	s := newStore(t, f, Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Release(ctx, reprise.ID{}, reprise.Owner{1}); !errors.Is(err, reprise.ErrUnknown) {
+		t.Errorf("release: %v, want ErrUnknown", err)
+	}
+}
+
+// One entry that cannot be renewed must not keep the others from it.
+func TestABatchOfRenewalsIsIndependent(t *testing.T) {
+	t.Parallel()
+	answers := []string{bulk("R"), bulk("!"), bulk("C"), bulk("L"), "-BUSY Redis is busy\r\n"}
+	f := newFake(t, func(_, call int, _ []string) string { return answers[call-1] })
+	batch := make([]reprise.RenewRequest, len(answers))
+	for i := range batch {
+		batch[i] = reprise.RenewRequest{ID: reprise.ID{byte(i)}, Owner: reprise.Owner{1}, Lease: time.Second}
+	}
+	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
+	want := []reprise.RenewStatus{reprise.Renewed, reprise.RenewBusy, reprise.RenewCompleted, reprise.RenewLost, reprise.RenewBusy}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("renew = %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestABatchThatFailedAsAWholeIsAnError(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return "-BUSY Redis is busy\r\n" })
+	batch := []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}, Lease: time.Second}, {ID: reprise.ID{2}, Owner: reprise.Owner{1}, Lease: time.Second}}
+	if got, err := newStore(t, f, Config{}).Renew(t.Context(), batch); !errors.Is(err, reprise.ErrUnavailable) || got != nil {
+		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
+	}
+}
+
+func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return "-ERR upstream failure\r\n" })
+	s := newStore(t, f, Config{})
+	err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Retention: time.Hour})
+	if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %q", err)
+	}
+	c := &command{fixed: blob("sixteen-bytes-ok")}
+	if got := c.fixed.String(); got != "[16 bytes]" {
+		t.Errorf("a traced argument reads %q", got)
+	}
+}
