@@ -2,7 +2,6 @@ package reprisepg
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,6 +19,7 @@ type Store struct {
 
 var (
 	_ reprise.Store     = (*Store)(nil)
+	_ reprise.Checker   = (*Store)(nil)
 	_ reprise.Inspector = (*Store)(nil)
 	_ reprise.Purger    = (*Store)(nil)
 )
@@ -66,35 +66,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 
 // Renew implements [reprise.Store] in one statement for the whole batch.
 func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	if len(rs) == 0 {
-		return nil, s.broken
-	}
-	ids, owners, leases := make([][]byte, len(rs)), make([][]byte, len(rs)), make([]int64, len(rs))
-	for i := range rs {
-		if err := rs[i].Validate(); err != nil {
-			return nil, err
-		}
-		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], microseconds(rs[i].Lease)
-	}
-	statuses := make([]reprise.RenewStatus, 0, len(rs))
-	err := s.run(ctx, "renew", s.sql.renew, func(rows pgx.Rows) error {
-		statuses = statuses[:0]
-		for rows.Next() {
-			var word string
-			if err := rows.Scan(&word); err != nil {
-				return err
-			}
-			statuses = append(statuses, renewStatus(word))
-		}
-		return nil
-	}, ids, owners, leases)
-	if err != nil {
-		return nil, err
-	}
-	if len(statuses) != len(rs) {
-		return nil, fmt.Errorf("%w: renew: %d answers to %d requests", reprise.ErrUnknown, len(statuses), len(rs))
-	}
-	return statuses, nil
+	return s.renew(ctx, rs)
 }
 
 // Complete implements [reprise.Store] in one statement.
@@ -102,19 +74,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	var done bool
-	err := s.run(ctx, "complete", s.sql.complete, func(rows pgx.Rows) error {
-		done = rows.Next()
-		return nil
-	}, r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention))
-	if err != nil || done {
-		return err
-	}
-	// A new statement: the one above may not see what it waited for.
-	if _, err := s.look(ctx, "complete", r.ID); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: complete", reprise.ErrLeaseLost)
+	return s.complete(ctx, r)
 }
 
 // Release implements [reprise.Store] in one statement.
@@ -131,26 +91,4 @@ func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner)
 		}
 		return nil
 	}, id[:], owner[:])
-}
-
-// renewStatus translates the words of renew.sql.
-func renewStatus(word string) reprise.RenewStatus {
-	switch word {
-	case "renewed":
-		return reprise.Renewed
-	case "busy":
-		return reprise.RenewBusy
-	case "completed":
-		return reprise.RenewCompleted
-	default:
-		return reprise.RenewLost
-	}
-}
-
-// notNull makes the empty payload a value: NULL is how a row says that it has none.
-func notNull(payload []byte) []byte {
-	if payload == nil {
-		return []byte{}
-	}
-	return payload
 }

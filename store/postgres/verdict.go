@@ -54,3 +54,18 @@ func (v *verdict) answer() (reprise.ClaimResult, error) {
 		return reprise.ClaimResult{}, corrupt("claim")
 	}
 }
+
+// claimable reports whether a claim that has the lock of the record, where locks decide, is granted.
+func (v *verdict) claimable() bool { return v.word == wordNew || v.word == wordTakeover }
+
+// answerAtomic is what a verdict that is not claimable means for the transactional store, where whatever is in progress is a
+// leased record. The caller's own is one only in a table that changed its store; it is another's then.
+func (v *verdict) answerAtomic() (reprise.ClaimResult, error) {
+	switch v.word {
+	case wordAgain:
+		v.word = wordInProgress
+	case wordOwnLapsed:
+		v.word = wordLapsed
+	}
+	return v.answer()
+}

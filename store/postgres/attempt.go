@@ -1,0 +1,251 @@
+package reprisepg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// attempt is one transaction, from its claim to its end.
+type attempt struct {
+	id          reprise.ID
+	owner       reprise.Owner
+	fingerprint reprise.Fingerprint
+	number      int
+	fence       int64
+	replaced    int64 // fence of the lapsed record that it takes over, or 0
+	deadline    time.Time
+
+	conn  *pgxpool.Conn
+	tx    *handlerTx
+	ended atomic.Bool // what the handler still holds of tx is refused
+
+	mu       sync.Mutex
+	closed   bool        // conn went back to the pool; guarded by mu
+	watchdog *time.Timer // closes the connection at the deadline
+}
+
+// begin claims r in one round trip: it opens the transaction, tries the lock and then, in a statement that sees everything that
+// was committed before the lock was free, reads the record. The attempt is nil unless the claim was granted.
+func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (*attempt, reprise.ClaimResult, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, reprise.ClaimResult{}, failAcquire("claim", err)
+	}
+	a := &attempt{id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, conn: conn, deadline: time.Now().Add(s.config.TxTimeout)}
+	var (
+		locked bool
+		v      verdict
+		batch  pgx.Batch
+	)
+	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
+	batch.Queue(guardSQL(conn.Conn().PgConn()), s.lockKey(r.ID), strconv.FormatInt(s.config.TxTimeout.Milliseconds(), 10)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&locked, nil) })
+	batch.Queue(s.sql.attempt, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts).
+		QueryRow(func(row pgx.Row) error {
+			return row.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload, &a.replaced)
+		})
+	batch.Queue("SAVEPOINT " + savepoint)
+	results := conn.SendBatch(ctx, &batch)
+	if err := results.Close(); err != nil {
+		conn.Release() // and, as it is not idle, closes it
+		return nil, reprise.ClaimResult{}, fail("claim", err)
+	}
+	a.number, a.fence = v.attempt, v.fence
+	a.tx = &handlerTx{Tx: results.Tx(), ended: &a.ended, managed: true}
+
+	switch {
+	case !v.claimable():
+		s.dismiss(ctx, a)
+		result, err := v.answerAtomic()
+		return nil, result, err
+	case !locked && s.inDoubt(r.Owner):
+		s.dismiss(ctx, a)
+		return nil, reprise.ClaimResult{}, fmt.Errorf("%w: claim: an earlier claim of this owner may still hold the lock", reprise.ErrUnknown)
+	case !locked:
+		s.dismiss(ctx, a)
+		return nil, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+	}
+	a.watchdog = time.AfterFunc(time.Until(a.deadline), a.expire)
+	s.mu.Lock()
+	s.attempts[a.owner] = a
+	delete(s.doubts, a.owner)
+	s.mu.Unlock()
+	return a, a.result(), nil
+}
+
+// dismiss ends a transaction that turned out to be nobody's attempt.
+func (s *TransactionalStore) dismiss(ctx context.Context, a *attempt) {
+	_ = a.tx.Tx.Rollback(ctx) // where it fails, the connection is closed, which is as good
+	a.conn.Release()
+}
+
+// claimReadOnly answers a claim for which no transaction is free, as far as reading the record can answer it.
+func (s *TransactionalStore) claimReadOnly(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	var v verdict
+	err := s.run(ctx, "claim", s.sql.attempt, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return errLostRace
+		}
+		return rows.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload, nil)
+	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts)
+	switch {
+	case err != nil:
+		return reprise.ClaimResult{}, err
+	case v.claimable():
+		return reprise.ClaimResult{}, fmt.Errorf("%w: claim: all %d transactions are in use", reprise.ErrUnavailable, cap(s.slots))
+	}
+	return v.answerAtomic()
+}
+
+// result is the answer to the claim, and to its repetition.
+func (a *attempt) result() reprise.ClaimResult {
+	return reprise.ClaimResult{
+		Outcome: reprise.Claimed, Atomic: true,
+		Attempt: a.number, Fence: uint64(a.fence), Remaining: time.Until(a.deadline), //nolint:gosec // a sequence starts at 1
+	}
+}
+
+// commit keeps the answer and commits, in one round trip. Its error wraps ErrNotApplied only where the COMMIT was never sent or the
+// server refused it, and ErrUnknown where it may have been executed.
+func (a *attempt) commit(ctx context.Context, sql *statements, r reprise.CompleteRequest) error {
+	a.watchdog.Stop() // from here on ctx is the bound
+	conn := a.conn.Conn()
+	if err := a.ready(ctx, conn, r.DiscardEffects); err != nil {
+		return err
+	}
+	unconfirmed(conn) // what others left on it
+	var (
+		batch pgx.Batch
+		tag   pgconn.CommandTag
+	)
+	if r.DiscardEffects {
+		batch.Queue("ROLLBACK TO SAVEPOINT " + savepoint)
+	} else {
+		batch.Queue("RELEASE SAVEPOINT " + savepoint)
+	}
+	batch.Queue(sql.keep, a.id[:], a.owner[:], a.fingerprint[:], a.number, a.fence, notNull(r.Payload), microseconds(r.Retention), a.replaced)
+	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
+	err := conn.SendBatch(ctx, &batch).Close()
+	switch {
+	case unconfirmed(conn):
+		return fmt.Errorf("%w: complete: the wait for the synchronous standby was cancelled", reprise.ErrNotReplicated)
+	case err != nil:
+		return failCommit(err)
+	case tag.String() != "COMMIT":
+		return notApplied("the server answered COMMIT with " + tag.String())
+	}
+	return nil
+}
+
+// ready looks whether there is a transaction to commit.
+func (a *attempt) ready(ctx context.Context, conn *pgx.Conn, discard bool) error {
+	const idle, failed = 'I', 'E'
+	status := conn.PgConn().TxStatus()
+	switch {
+	case conn.IsClosed():
+		return notApplied("the connection ended before COMMIT was sent")
+	case conn.PgConn().IsBusy():
+		return notApplied("the handler left a result open")
+	case status == idle:
+		return errEndedByHandler
+	case status == failed && !discard:
+		return notApplied("a statement of the handler failed, and with it its transaction")
+	case status == failed:
+		// By itself: a failed transaction takes no other statement, not even its preparation.
+		if _, err := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+			if hasCode(err, codeNoSavepoint) {
+				return errEndedByHandler
+			}
+			return notApplied("the effects could not be undone: " + err.Error())
+		}
+	}
+	return nil
+}
+
+// failCommit places the failure of the batch that ends in COMMIT.
+func failCommit(err error) error {
+	var pgErr *pgconn.PgError
+	switch {
+	case hasCode(err, codeNoSavepoint, codeNoTx):
+		return errEndedByHandler
+	case hasCode(err, codeDivision):
+		return notApplied("another attempt has the record")
+	case errors.As(err, &pgErr) && undone(pgErr), pgconn.SafeToRetry(err):
+		return notApplied(err.Error())
+	}
+	return fmt.Errorf("%w: complete: %s", reprise.ErrUnknown, err.Error())
+}
+
+func notApplied(why string) error {
+	return fmt.Errorf("%w: complete: %s", reprise.ErrNotApplied, why)
+}
+
+// errEndedByHandler is misuse that was found too late to undo.
+var errEndedByHandler = fmt.Errorf("%w: complete: the handler ended the transaction of its attempt by itself", reprise.ErrMisconfigured)
+
+// rollback undoes the effects. Where it fails the connection is closed, and the server undoes them when it notices.
+func (a *attempt) rollback(ctx context.Context) error {
+	a.watchdog.Stop()
+	if a.conn.Conn().IsClosed() {
+		return nil
+	}
+	if err := a.tx.Tx.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("%w: release: %s", reprise.ErrUnknown, err.Error())
+	}
+	return nil
+}
+
+// expire ends the session of an attempt that lasts too long. The server then rolls back; the handler's next statement fails.
+func (a *attempt) expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		_ = a.conn.Conn().PgConn().Conn().Close()
+	}
+}
+
+// close gives the connection back to the pool, which closes it unless it is idle.
+func (a *attempt) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchdog.Stop()
+	a.closed = true
+	a.ended.Store(true)
+	a.conn.Release()
+}
+
+// savepoint is what a kept failure rolls back to. That it is gone shows that the handler ended the transaction.
+const savepoint = "reprise_attempt"
+
+// guardSQL takes the lock of the attempt and sets the limits at which the server ends the session of an owner that is paused.
+// PostgreSQL 17 can also bound the transaction as a whole.
+func guardSQL(conn *pgconn.PgConn) string {
+	const guard = "SELECT pg_try_advisory_xact_lock($1::bigint), set_config('statement_timeout', $2::text, true)" +
+		" || set_config('idle_in_transaction_session_timeout', $2::text, true)"
+	if serverMajor(conn.ParameterStatus("server_version")) >= 17 {
+		return guard + " || set_config('transaction_timeout', $2::text, true)"
+	}
+	return guard
+}
+
+// serverMajor is the first number of a server's version, or 0.
+func serverMajor(version string) int {
+	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(version)
+	}
+	major, _ := strconv.Atoi(version[:end])
+	return major
+}

@@ -1,0 +1,187 @@
+package reprisepg
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// oldestServer is the oldest major version that this package is tested with.
+const oldestServer = 15
+
+// Check implements [reprise.Checker]: it looks at the settings of the server as this pool's connections have them, at the schema, at
+// what the role may do, and at how pgx and a pooler fit together.
+func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
+	if t.broken != nil {
+		return nil, t.broken
+	}
+	conn, err := t.pool.Acquire(ctx)
+	if err != nil {
+		return nil, failAcquire("check", err)
+	}
+	defer conn.Release()
+
+	server, err := readSettings(ctx, conn.Conn())
+	if err != nil {
+		return nil, fail("check", err)
+	}
+	findings := server.findings()
+	version, err := appliedVersion(ctx, conn.Conn(), t.config, t.sql)
+	switch {
+	case hasCode(err, "42501"):
+		findings = append(findings, privilegeFinding("SELECT on "+t.sql.migrations))
+	case err != nil:
+		return nil, fail("check", err)
+	}
+	known, err := Migrations(t.config)
+	if err != nil {
+		return nil, err
+	}
+	if version != len(known) {
+		findings = append(findings, schemaFinding(version, len(known)))
+	}
+	if version == 0 {
+		return findings, nil // there is no table to look at
+	}
+	table, err := readTable(ctx, conn.Conn(), t.sql)
+	if err != nil {
+		return nil, fail("check", err)
+	}
+	return append(findings, table.findings()...), nil
+}
+
+// settings are what a connection of the pool says of its server, and of itself.
+type settings struct {
+	version                    int
+	recovery                   bool
+	synchronousCommit          string
+	standbys                   string
+	fsync, fullPages, readOnly string
+	isolation                  string
+
+	pooled   bool // another process sits between
+	caches   bool // pgx expects the session to remember statements
+	observed bool
+}
+
+func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
+	var (
+		s   settings
+		pid uint32
+	)
+	err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
+		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync'),
+		current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
+		pgx.QueryExecModeExec).Scan(&s.version, &s.recovery, &pid,
+		&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
+	s.pooled = pid != conn.PgConn().PID() // a pooler makes up its own
+	s.observed = observed(conn)
+	switch conn.Config().DefaultQueryExecMode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+	default:
+		s.caches = true
+	}
+	return s, err
+}
+
+// findings judges the settings.
+func (s *settings) findings() []reprise.Finding {
+	var list findings
+	list.add(s.version < oldestServer, reprise.Warning, "server-version",
+		"PostgreSQL %d is older than %d, the oldest version this release is tested with", s.version, oldestServer)
+	list.add(s.recovery, reprise.Unsafe, "in-recovery",
+		"the server is a standby or still recovering, so nothing can be claimed; connect to the primary, for example with target_session_attrs=read-write")
+	list.add(s.readOnly == "on", reprise.Unsafe, "read-only",
+		"default_transaction_read_only is on, so nothing can be claimed; turn it off for this role")
+	list.add(s.synchronousCommit == "off", reprise.Unsafe, "synchronous-commit",
+		"synchronous_commit is off: a crash loses claims and responses that were acknowledged, and their operations run again; set it to on for this role")
+	list.add(s.synchronousCommit == "local" && s.standbys != "", reprise.Warning, "synchronous-commit",
+		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged")
+	list.add(s.fsync == "off", reprise.Unsafe, "fsync",
+		"fsync is off: a crash of the machine loses or corrupts records")
+	list.add(s.fullPages == "off", reprise.Unsafe, "full-page-writes",
+		"full_page_writes is off: a crash of the machine can corrupt records")
+	list.add(s.isolation != "read committed", reprise.Warning, "isolation",
+		"default_transaction_isolation is %s: claims that lose a race fail and are repeated; read committed saves that", s.isolation)
+	list.add(s.standbys != "" && !s.observed, reprise.Warning, "notices",
+		"synchronous standbys are named and the pool was made without ObserveNotices: a commit whose wait for a standby was cancelled looks confirmed")
+	list.add(s.pooled && s.caches, reprise.Warning, "statement-cache",
+		"a pooler sits between and the pool's DefaultQueryExecMode expects the session to remember statements; in transaction mode use default_query_exec_mode=exec")
+	return list
+}
+
+// table is what the catalogue says of the tables.
+type table struct {
+	unlogged bool
+	missing  []string // privileges
+}
+
+func readTable(ctx context.Context, conn *pgx.Conn, sql statements) (table, error) {
+	var (
+		t                                  table
+		read, write, update, remove, fence bool
+	)
+	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE oid IN ($1::regclass, $2::regclass) AND relpersistence <> 'p'),
+		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
+		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
+		has_sequence_privilege($2::regclass, 'USAGE')`,
+		pgx.QueryExecModeExec, sql.records, sql.fence).
+		Scan(&t.unlogged, &read, &write, &update, &remove, &fence)
+	for _, p := range []struct {
+		granted bool
+		name    string
+	}{
+		{read, "SELECT on " + sql.records},
+		{write, "INSERT on " + sql.records},
+		{update, "UPDATE on " + sql.records},
+		{remove, "DELETE on " + sql.records},
+		{fence, "USAGE on " + sql.fence},
+	} {
+		if !p.granted {
+			t.missing = append(t.missing, p.name)
+		}
+	}
+	return t, err
+}
+
+// findings judges the tables.
+func (t *table) findings() []reprise.Finding {
+	var list findings
+	list.add(t.unlogged, reprise.Unsafe, "unlogged",
+		"the table or its sequence is unlogged or temporary: a crash empties it, and every operation runs again; ALTER … SET LOGGED")
+	if len(t.missing) > 0 {
+		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
+	}
+	return list
+}
+
+func privilegeFinding(missing string) reprise.Finding {
+	return reprise.Finding{Code: "privileges", Severity: reprise.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
+}
+
+func schemaFinding(applied, known int) reprise.Finding {
+	f := reprise.Finding{Code: "schema-version", Severity: reprise.Unsafe}
+	switch {
+	case applied == 0:
+		f.Detail = "the tables do not exist, or this role cannot see them; run Migrate, or what Migrations prints"
+	case applied < known:
+		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run Migrate", applied, known)
+	default:
+		f.Severity = reprise.Warning
+		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", applied, known)
+	}
+	return f
+}
+
+// findings collects what was noticed.
+type findings []reprise.Finding
+
+func (l *findings) add(noticed bool, severity reprise.Severity, code, format string, args ...any) {
+	if noticed {
+		*l = append(*l, reprise.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	}
+}

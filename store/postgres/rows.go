@@ -1,0 +1,84 @@
+package reprisepg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// This file holds what both stores do to rows that are in the table.
+
+// renew extends the leases of a batch in one statement.
+func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	if len(rs) == 0 {
+		return nil, t.broken
+	}
+	ids, owners, leases := make([][]byte, len(rs)), make([][]byte, len(rs)), make([]int64, len(rs))
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], microseconds(rs[i].Lease)
+	}
+	statuses := make([]reprise.RenewStatus, 0, len(rs))
+	err := t.run(ctx, "renew", t.sql.renew, func(rows pgx.Rows) error {
+		statuses = statuses[:0]
+		for rows.Next() {
+			var word string
+			if err := rows.Scan(&word); err != nil {
+				return err
+			}
+			statuses = append(statuses, renewStatus(word))
+		}
+		return nil
+	}, ids, owners, leases)
+	if err != nil {
+		return nil, err
+	}
+	if len(statuses) != len(rs) {
+		return nil, fmt.Errorf("%w: renew: %d answers to %d requests", reprise.ErrUnknown, len(statuses), len(rs))
+	}
+	return statuses, nil
+}
+
+// complete ends an attempt whose record is in the table. The request was validated.
+func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error {
+	var done bool
+	err := t.run(ctx, "complete", t.sql.complete, func(rows pgx.Rows) error {
+		done = rows.Next()
+		return nil
+	}, r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention))
+	if err != nil || done {
+		return err
+	}
+	// A new statement: the one above may not see what it waited for.
+	if _, err := t.look(ctx, "complete", r.ID); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: complete", reprise.ErrLeaseLost)
+}
+
+// renewStatus translates the words of renew.sql.
+func renewStatus(word string) reprise.RenewStatus {
+	switch word {
+	case "renewed":
+		return reprise.Renewed
+	case "busy":
+		return reprise.RenewBusy
+	case "completed":
+		return reprise.RenewCompleted
+	default:
+		return reprise.RenewLost
+	}
+}
+
+// notNull makes the empty payload a value: NULL is how a row says that it has none.
+func notNull(payload []byte) []byte {
+	if payload == nil {
+		return []byte{}
+	}
+	return payload
+}
