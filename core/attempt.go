@@ -24,8 +24,9 @@ type Attempt struct {
 
 	run    runContext      // what the handler sees, before the store's Bind
 	bound  context.Context // and after it
-	ended  atomic.Bool
-	tenure tenure // the renewer's
+	ended  atomic.Bool     // Complete or Release was called
+	told   atomic.Bool     // the observer knows that the lease was lost, or that it no longer matters
+	tenure tenure          // the renewer's
 
 	calls [2]callContext // of the claim and of the completion; any more are made as they come
 	made  int
@@ -87,6 +88,20 @@ func (a *Attempt) start(g grant) (Result, error) {
 	}
 	a.observe(kind, nil)
 	return Result{Outcome: Claimed, Attempt: a}, nil
+}
+
+// conclude tells the observer how the attempt ended, and ends it.
+func (a *Attempt) conclude(kind EventKind, err error) {
+	a.told.Store(true)
+	a.observe(kind, err)
+	a.finish()
+}
+
+// observeLoss tells the observer, once, that the lease was lost.
+func (a *Attempt) observeLoss() {
+	if !a.told.Swap(true) {
+		a.observe(EventLeaseLost, nil)
+	}
 }
 
 // finish ends a running attempt: nothing keeps its lease, nothing in this process speaks for it, and its context ends.

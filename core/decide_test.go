@@ -103,11 +103,11 @@ func TestSettleAtomic(t *testing.T) {
 func TestLocalDeadlineLeavesATenthAndNeverLessThanAQuarterSecond(t *testing.T) {
 	t.Parallel()
 	for lease, want := range map[time.Duration]time.Duration{
-		time.Second:            750 * time.Millisecond,
+		time.Second:             750 * time.Millisecond,
 		2500 * time.Millisecond: 2250 * time.Millisecond,
-		30 * time.Second:       27 * time.Second,
-		time.Hour:              54 * time.Minute,
-		0:                      -250 * time.Millisecond,
+		30 * time.Second:        27 * time.Second,
+		time.Hour:               54 * time.Minute,
+		0:                       -250 * time.Millisecond,
 	} {
 		if got := localDeadline(lease); got != want {
 			t.Errorf("lease %v: %v, want %v", lease, got, want)
@@ -137,14 +137,30 @@ func TestNamesInLogs(t *testing.T) {
 		got  fmt.Stringer
 		want string
 	}{
-		{Claimed, "claimed"}, {InProgress, "in-progress"}, {Completed, "completed"}, {Mismatch, "mismatch"}, {Lapsed, "lapsed"},
-		{Renewed, "renewed"}, {RenewBusy, "busy"}, {RenewCompleted, "completed"}, {RenewLost, "lost"},
-		{Warning, "warning"}, {Unsafe, "unsafe"},
-		{Recorded, "recorded"}, {Unrecorded, "unrecorded"}, {Superseded, "superseded"}, {Contested, "contested"},
-		{RolledBack, "rolled-back"}, {Undecided, "undecided"},
-		{Recoverable, "recoverable"}, {AtMostOnce, "at-most-once"},
-		{EventClaimed, "claimed"}, {EventStoreError, "store-error"},
-		{Outcome(0), "invalid(0)"}, {Lapsed + 1, "invalid(6)"}, {EventKind(200), "invalid(200)"},
+		{Claimed, "claimed"},
+		{InProgress, "in-progress"},
+		{Completed, "completed"},
+		{Mismatch, "mismatch"},
+		{Lapsed, "lapsed"},
+		{Renewed, "renewed"},
+		{RenewBusy, "busy"},
+		{RenewCompleted, "completed"},
+		{RenewLost, "lost"},
+		{Warning, "warning"},
+		{Unsafe, "unsafe"},
+		{Recorded, "recorded"},
+		{Unrecorded, "unrecorded"},
+		{Superseded, "superseded"},
+		{Contested, "contested"},
+		{RolledBack, "rolled-back"},
+		{Undecided, "undecided"},
+		{Recoverable, "recoverable"},
+		{AtMostOnce, "at-most-once"},
+		{EventClaimed, "claimed"},
+		{EventStoreError, "store-error"},
+		{Outcome(0), "invalid(0)"},
+		{Lapsed + 1, "invalid(6)"},
+		{EventKind(200), "invalid(200)"},
 	} {
 		if c.got.String() != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

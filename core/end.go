@@ -33,15 +33,13 @@ func (a *Attempt) Complete(c Completion) (Ending, error) {
 	e := a.engine
 	ctx := a.call(&e.completing)
 	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.op.Retention, DiscardEffects: c.DiscardEffects}
-	err := a.insist(ctx, func(ctx context.Context) error { return e.store.complete(ctx, r) })
+	err := a.insist(ctx, a.completion(r))
 	switch {
 	case err == nil:
-		a.observe(EventCompleted, nil)
-		a.finish()
+		a.conclude(EventCompleted, nil)
 		return Ending{Settlement: Recorded}, nil
 	case a.atomic:
-		a.observe(EventUnrecorded, err)
-		a.finish()
+		a.conclude(EventUnrecorded, err)
 		return Ending{Settlement: settleAtomic(err), Err: err}, nil
 	case errors.Is(err, ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
@@ -83,7 +81,6 @@ func (a *Attempt) release(ctx context.Context) error {
 
 // released ends an attempt whose claim is forgotten.
 func (a *Attempt) released() {
-	a.observe(EventReleased, nil)
 	if a.stray {
 		a.engine.also()
 		go func() {
@@ -91,37 +88,43 @@ func (a *Attempt) released() {
 			_ = a.releaseStray()
 		}()
 	}
-	a.finish()
+	a.conclude(EventReleased, nil)
+}
+
+// completion is the operation that r asks for.
+func (a *Attempt) completion(r CompleteRequest) func(context.Context) error {
+	return func(ctx context.Context) error { return a.engine.store.complete(ctx, r) }
 }
 
 // completeLost finds out what became of the operation after the store called the lease lost: the claim of the same owner, without
 // takeover, tells who has it now.
 func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) Ending {
-	e := a.engine
-	a.observe(EventLeaseLost, ErrLeaseLost)
-	now, err := e.store.claim(ctx, a.claimRequest(false))
-	if err == nil && now.Outcome == Claimed { // the record itself was lost, and is ours anew
-		err = e.store.complete(ctx, r)
+	a.observeLoss()
+	var who ClaimResult
+	err := a.insist(ctx, func(ctx context.Context) (err error) {
+		who, err = a.engine.store.claim(ctx, a.claimRequest(false))
+		return err
+	})
+	if err == nil && who.Outcome == Claimed { // the record itself was lost, and is ours anew
+		err = a.insist(ctx, a.completion(r))
 		if err == nil {
-			a.observe(EventCompleted, nil)
-			a.finish()
+			a.conclude(EventCompleted, nil)
 			return Ending{Settlement: Recorded}
 		}
 	}
 	if err != nil {
 		return a.completeLater(r, err)
 	}
-	settlement := settleLost[now.Outcome]
+	settlement := settleLost[who.Outcome]
 	if settlement == Unrecorded {
 		a.observe(EventUnrecorded, ErrLeaseLost)
 	}
 	a.finish()
-	return Ending{Settlement: settlement, Payload: now.Payload, Err: ErrLeaseLost}
+	return Ending{Settlement: settlement, Payload: who.Payload, Err: ErrLeaseLost}
 }
 
 // completeLater gives the response free, unrecorded, and goes on completing where that is of use.
 func (a *Attempt) completeLater(r CompleteRequest, err error) Ending {
-	e := a.engine
 	a.observe(EventUnrecorded, err)
 	if f, _ := classify(err); !f.repeatEnd {
 		a.finish()
@@ -129,12 +132,14 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) Ending {
 	}
 	r.Payload = bytes.Clone(r.Payload)
 	go func() {
-		defer a.finish()
-		complete := func(ctx context.Context) error { return e.store.complete(ctx, r) }
-		if err := a.insist(e.base, a.bounded(complete)); err != nil {
-			a.observe(EventUnrecorded, err)
-		} else {
-			a.observe(EventCompleted, nil)
+		switch err := a.insist(a.engine.base, a.bounded(a.completion(r))); {
+		case err == nil:
+			a.conclude(EventCompleted, nil)
+		case errors.Is(err, ErrLeaseLost):
+			a.observeLoss()
+			a.finish()
+		default:
+			a.finish()
 		}
 	}()
 	return Ending{Settlement: Unrecorded, Err: err}
@@ -148,7 +153,9 @@ func (a *Attempt) insist(ctx context.Context, operation func(context.Context) er
 		if err == nil {
 			return nil
 		}
-		a.observe(EventStoreError, err)
+		if !errors.Is(err, ErrLeaseLost) { // which is an answer
+			a.observe(EventStoreError, err)
+		}
 		if f, _ := classify(err); !f.repeatEnd || a.atomic || !pause(ctx, wait) {
 			return err
 		}

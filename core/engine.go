@@ -2,6 +2,7 @@ package reprise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -43,7 +44,7 @@ func New(store Store, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, store: newDriver(store), closing: make(chan struct{})}
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
-	e.renewer = newRenewer(&e.store, cfg.Lease, e.lose)
+	e.renewer = newRenewer(&e.store, cfg.Lease, e.tell)
 	e.waitroom.limits = cfg.Waiting
 	return e, nil
 }
@@ -140,13 +141,17 @@ func (e *Engine) leave() {
 	}
 }
 
-// lose tells an attempt that it must not go on: its lease cannot be counted on, or it ran too long. Without a lease the
+// tell tells an attempt that it must not go on: its lease cannot be counted on, or it ran too long. Without a lease the
 // table of this process no longer speaks for it.
-func (e *Engine) lose(a *Attempt, cause error, kind EventKind) {
-	if kind == EventLeaseLost {
+func (e *Engine) tell(a *Attempt, cause error) {
+	switch {
+	case errors.Is(cause, ErrLeaseLost):
 		e.flights.leave(a)
 		e.waitroom.wake(a.id)
+		a.run.cancel(cause)
+		a.observeLoss()
+	case !a.ended.Load(): // MaxRun bounds the handler, not the completion that follows it
+		a.run.cancel(cause)
+		a.observe(EventRunTooLong, nil)
 	}
-	a.run.cancel(cause)
-	a.observe(kind, nil)
 }

@@ -56,7 +56,7 @@ const (
 	EventRunTooLong                      // an attempt ran longer than Config.MaxRun
 	EventCompleted                       // an answer was recorded
 	EventReleased                        // a claim was forgotten
-	EventUnrecorded                      // a response leaves, or left, that is not recorded
+	EventUnrecorded                      // a response leaves that is not recorded; EventCompleted follows if it comes to that later
 	EventStoreError                      // a call to the store failed
 )
 

@@ -15,7 +15,7 @@ import (
 type renewer struct {
 	store *driver
 	lease time.Duration
-	lost  func(a *Attempt, cause error, kind EventKind) // tells the attempt; called without mu
+	tell  func(a *Attempt, cause error) // tells the attempt; called without mu
 
 	mu       sync.Mutex
 	due      dueHeap
@@ -38,8 +38,8 @@ type tenure struct {
 // longestSleep bounds how late a deadline is noticed after the machine was suspended, when timers stood still.
 const longestSleep = time.Second
 
-func newRenewer(store *driver, lease time.Duration, lost func(*Attempt, error, EventKind)) *renewer {
-	return &renewer{store: store, lease: lease, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newRenewer(store *driver, lease time.Duration, tell func(*Attempt, error)) *renewer {
+	return &renewer{store: store, lease: lease, tell: tell, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // add starts to keep a lease that was granted or renewed at sent.
@@ -140,7 +140,7 @@ func (r *renewer) abandon() {
 	r.due, r.ended = nil, true
 	r.mu.Unlock()
 	for _, a := range left {
-		r.lost(a, ErrLeaseLost, EventLeaseLost)
+		r.tell(a, ErrLeaseLost)
 	}
 }
 
@@ -149,7 +149,6 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	type notice struct {
 		a     *Attempt
 		cause error
-		kind  EventKind
 	}
 	var notices []notice
 	r.mu.Lock()
@@ -160,11 +159,11 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 		switch {
 		case at.reached(t.deadline):
 			heap.Pop(&r.due)
-			notices = append(notices, notice{a, ErrLeaseLost, EventLeaseLost})
+			notices = append(notices, notice{a, ErrLeaseLost})
 			continue
 		case at.reached(t.runUntil):
 			t.runUntil = never
-			notices = append(notices, notice{a, ErrRunTooLong, EventRunTooLong})
+			notices = append(notices, notice{a, ErrRunTooLong})
 		case out:
 			t.renewAt = at.add(r.retry()) // one batch at a time
 		default:
@@ -183,7 +182,7 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	r.sleeping = at.add(sleep)
 	r.mu.Unlock()
 	for _, n := range notices {
-		r.lost(n.a, n.cause, n.kind)
+		r.tell(n.a, n.cause)
 	}
 	return sleep, batch
 }
@@ -215,23 +214,26 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 
 // settle takes in the answer to one renewal that was sent at the given instant.
 func (r *renewer) settle(a *Attempt, status RenewStatus, sent instant) {
+	if r.update(a, status, sent) {
+		r.tell(a, ErrLeaseLost)
+	}
+}
+
+// update changes what is to be done for a, and reports whether its lease is lost.
+func (r *renewer) update(a *Attempt, status RenewStatus, sent instant) (lost bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	t := &a.tenure
 	if t.index < 0 { // resolved, or given up, while the renewal was out
-		r.mu.Unlock()
-		return
+		return false
 	}
 	switch status {
+	case RenewLost, RenewCompleted: // nothing is left to keep, and from now on the store answers
+		heap.Remove(&r.due, t.index)
+		return status == RenewLost
 	case Renewed:
 		t.deadline = sent.add(localDeadline(r.lease))
 		t.renewAt = sent.add(renewDelay(r.lease))
-	case RenewCompleted: // its completion is on its way back: nothing to keep
-		t.renewAt = never
-	case RenewLost:
-		heap.Remove(&r.due, t.index)
-		r.mu.Unlock()
-		r.lost(a, ErrLeaseLost, EventLeaseLost)
-		return
 	default:
 		t.renewAt = now().add(r.retry())
 	}
@@ -240,7 +242,7 @@ func (r *renewer) settle(a *Attempt, status RenewStatus, sent instant) {
 	if t.next.mono < r.sleeping.mono {
 		r.poke()
 	}
-	r.mu.Unlock()
+	return false
 }
 
 // retry is the pause after a renewal that was not answered.

@@ -1,0 +1,359 @@
+package reprise_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func TestCompletedAnswerIsReplayed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		op := order("k")
+		a := b.claim(t, op)
+		b.want(t, op, reprise.InProgress)
+		changed := op
+		changed.Fingerprint[0]++
+		b.want(t, changed, reprise.Mismatch)
+		payload := []byte("answer")
+		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.Settlement != reprise.Recorded {
+			t.Fatal(end, err)
+		}
+		copy(payload, "reused")
+		for range 2 {
+			if got := b.want(t, op, reprise.Completed).Payload; string(got) != "answer" {
+				t.Fatalf("replayed %q", got)
+			}
+		}
+		b.want(t, changed, reprise.Mismatch)
+		time.Sleep(retention)
+		release(t, b.claim(t, op))
+		b.events.want(t, reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventCompleted,
+			reprise.EventReplayed, reprise.EventReplayed, reprise.EventMismatch, reprise.EventClaimed, reprise.EventReleased)
+	})
+}
+
+func TestAttemptEndsOnce(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
+		complete(t, completed, "answer", reprise.Recorded)
+		release(t, released)
+		for _, a := range []*reprise.Attempt{completed, released} {
+			_, err := a.Complete(reprise.Completion{Payload: []byte("another")})
+			wantError(t, "Complete", err, reprise.ErrInvalid)
+			wantError(t, "Release", a.Release(), reprise.ErrInvalid)
+		}
+		if got := b.want(t, order("completed"), reprise.Completed).Payload; string(got) != "answer" {
+			t.Errorf("replayed %q", got)
+		}
+		release(t, b.claim(t, order("released")))
+	})
+}
+
+func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var calls owners
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			err := b.store.Store.Complete(ctx, r)
+			if calls.add(r.Owner) < 3 {
+				return fmt.Errorf("%w: reply lost", reprise.ErrUnknown)
+			}
+			return err
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		calls.sameOwner(t, 3)
+		b.events.want(t, reprise.EventClaimed, reprise.EventStoreError, reprise.EventStoreError, reprise.EventCompleted)
+	})
+}
+
+// A store that does not answer holds the response back for the budget, and the record comes after it.
+func TestCompletionGoesOnInTheBackground(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: lease})
+		b.store.onComplete = func(ctx context.Context, _ reprise.CompleteRequest) error {
+			<-ctx.Done()
+			return fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+		}
+		a := b.claim(t, order("k"))
+		payload, start := []byte("answer"), time.Now()
+		end, err := a.Complete(reprise.Completion{Payload: payload})
+		copy(payload, "reused")
+		if err != nil || end.Settlement != reprise.Unrecorded {
+			t.Fatal(end, err)
+		}
+		wantError(t, "the ending", end.Err, reprise.ErrUnknown)
+		if took := time.Since(start); took < budget*95/100 || took > budget {
+			t.Errorf("held the response back for %v, want 1.9s to 2s", took)
+		}
+
+		time.Sleep(3 * lease) // the lease is kept meanwhile
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
+		if n := b.events.count(reprise.EventRunTooLong); n > 0 {
+			t.Error("MaxRun counts on after the handler has returned")
+		}
+		b.store.heal()
+		time.Sleep(2 * budget)
+		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != "answer" {
+			t.Errorf("recorded %q", got)
+		}
+		if u, c := b.events.count(reprise.EventUnrecorded), b.events.count(reprise.EventCompleted); u != 1 || c != 1 {
+			t.Errorf("told %d times of an unrecorded response and %d of its record, want 1 and 1", u, c)
+		}
+	})
+}
+
+func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var calls, lost atomic.Int64
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+			calls.Add(1)
+			if lost.Load() > 0 {
+				return reprise.ErrLeaseLost
+			}
+			return reprise.ErrUnavailable
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		time.Sleep(time.Minute)
+		before := calls.Load()
+		lost.Store(1)
+		time.Sleep(time.Minute)
+		if n := calls.Load() - before; n != 1 {
+			t.Errorf("asked %d times after the store had said that the lease is lost, want once", n)
+		}
+		if n := b.events.count(reprise.EventUnrecorded); n != 1 {
+			t.Errorf("told %d times of one unrecorded response", n)
+		}
+		if err := closeWithin(t, b.Engine, time.Second); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var calls owners
+		b.store.onComplete = func(_ context.Context, r reprise.CompleteRequest) error {
+			calls.add(r.Owner)
+			return reprise.ErrCorrupt
+		}
+		end := complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		wantError(t, "the ending", end.Err, reprise.ErrCorrupt)
+		time.Sleep(time.Minute)
+		calls.sameOwner(t, 1)
+	})
+}
+
+// overtake lets the lease of b's attempt on op lapse, as if its process had been paused.
+func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
+	t.Helper()
+	b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		return nil, reprise.ErrUnavailable
+	}
+	a := b.claim(t, op)
+	time.Sleep(lease)
+	return a
+}
+
+func TestLostCompletion(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rival func(t *testing.T, other *bench, op reprise.Operation)
+		want  reprise.Settlement
+		after string // what is replayed afterwards
+	}{
+		{"a rival completed", func(t *testing.T, other *bench, op reprise.Operation) {
+			complete(t, other.claim(t, op), "rival's", reprise.Recorded)
+		}, reprise.Superseded, "rival's"},
+		{"a rival runs", func(t *testing.T, other *bench, op reprise.Operation) {
+			a := other.claim(t, op)
+			time.AfterFunc(time.Second, func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("rival's")}) })
+		}, reprise.Contested, "rival's"},
+		{"nobody", func(*testing.T, *bench, reprise.Operation) {}, reprise.Recorded, "mine"},
+		{"a rival released", func(t *testing.T, other *bench, op reprise.Operation) {
+			release(t, other.claim(t, op)) // so the record itself is gone, and is claimed anew
+		}, reprise.Recorded, "mine"},
+	} {
+		inTimeNamed(t, c.name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			other := setupOver(t, b.store.Store, reprise.Config{})
+			op := order("k")
+			a := overtake(t, b, op)
+			c.rival(t, other, op)
+			end := complete(t, a, "mine", c.want)
+			if c.want == reprise.Superseded && string(end.Payload) != c.after {
+				t.Errorf("the answer to send is %q", end.Payload)
+			}
+			time.Sleep(2 * time.Second)
+			if got := b.want(t, op, reprise.Completed).Payload; string(got) != c.after {
+				t.Errorf("replayed %q, want %q", got, c.after)
+			}
+			if n := b.events.count(reprise.EventLeaseLost); n != 1 {
+				t.Errorf("told %d times of one loss", n)
+			}
+		})
+	}
+}
+
+func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		paused := setupOver(t, b.store.Store, reprise.Config{})
+		a := overtake(t, b, order("k"))
+		rivals := overtake(t, paused, order("k"))
+		end := complete(t, a, "mine", reprise.Contested)
+		wantError(t, "the ending", end.Err, reprise.ErrLeaseLost)
+		complete(t, rivals, "rival's", reprise.Recorded)
+	})
+}
+
+// The key was used for another request after its record had gone: nobody's answer but this one belongs to this client.
+func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		a := overtake(t, b, order("k"))
+		release(t, other.claim(t, order("k")))
+		changed := order("k")
+		changed.Fingerprint[0]++
+		complete(t, other.claim(t, changed), "another's", reprise.Recorded)
+		end := complete(t, a, "mine", reprise.Unrecorded)
+		wantError(t, "the ending", end.Err, reprise.ErrLeaseLost)
+		b.want(t, order("k"), reprise.Mismatch)
+	})
+}
+
+func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		var claims owners
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if n := claims.add(r.Owner); n == 2 || n == 3 {
+				return reprise.ClaimResult{}, reprise.ErrUnavailable
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		a := overtake(t, b, order("k"))
+		complete(t, other.claim(t, order("k")), "rival's", reprise.Recorded)
+		complete(t, a, "mine", reprise.Superseded)
+		claims.sameOwner(t, 4)
+	})
+}
+
+// The store lost its data, and is down when the record is to be made anew.
+func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		replaced := memstore.New()
+		var calls atomic.Int64
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			if n := calls.Add(1); n > 1 && n < 20 {
+				return reprise.ErrUnavailable
+			}
+			return replaced.Complete(ctx, r)
+		}
+		var claims atomic.Int64
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if claims.Add(1) == 1 {
+				return b.store.Store.Claim(ctx, r)
+			}
+			return replaced.Claim(ctx, r)
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		time.Sleep(time.Minute)
+		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != "answer" {
+			t.Errorf("recorded %q", got)
+		}
+	})
+}
+
+func TestReleasedKeyRunsAgainAsAFirstAttempt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		op := order("k")
+		op.MaxAttempts = 1
+		for range 3 {
+			a := b.claim(t, op)
+			if a.View().Number() != 1 {
+				t.Fatalf("attempt %d: a released one counts", a.View().Number())
+			}
+			release(t, a)
+		}
+	})
+}
+
+func TestReleaseThatFailsGoesOnInTheBackground(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		a := b.claim(t, order("k"))
+		start := time.Now()
+		wantError(t, "Release", a.Release(), reprise.ErrUnavailable)
+		if took := time.Since(start); took > budget {
+			t.Errorf("held the response back for %v, want 2s at most", took)
+		}
+		b.want(t, order("k"), reprise.InProgress)
+		b.store.heal()
+		time.Sleep(time.Second * 5 / 4) // the longest pause
+		synctest.Wait()
+		release(t, b.claim(t, order("k")))
+		if n := b.events.count(reprise.EventReleased); n != 2 {
+			t.Errorf("told of %d releases, want 2", n)
+		}
+	})
+}
+
+func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var calls owners
+		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+			calls.add(o)
+			return reprise.ErrCorrupt
+		}
+		wantError(t, "Release", b.claim(t, order("k")).Release(), reprise.ErrCorrupt)
+		time.Sleep(lease)
+		calls.sameOwner(t, 1)
+		b.store.heal()
+		a := b.claim(t, order("k"))
+		if a.View().Number() != 2 {
+			t.Errorf("attempt %d after a lapse, want 2", a.View().Number())
+		}
+		release(t, a)
+	})
+}
+
+// The renewal says first what the reply of the completion would say.
+func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			_ = b.store.Store.Complete(ctx, r)
+			<-ctx.Done()
+			return reprise.ErrUnknown
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		time.Sleep(lease / 2)
+		b.want(t, order("k"), reprise.Completed) // no need to wait for the reply
+		time.Sleep(lease)
+		b.store.heal()
+		time.Sleep(2 * budget)
+		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
+			t.Error("told of a loss")
+		}
+		if n := b.events.count(reprise.EventCompleted); n != 1 {
+			t.Errorf("told of %d completions, want 1", n)
+		}
+	})
+}
