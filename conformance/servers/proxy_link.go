@@ -1,0 +1,258 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// link is one connection through a proxy.
+type link struct {
+	proxy  *Proxy
+	client *net.TCPConn
+	ctx    context.Context // ends when the proxy ends the link
+	cancel context.CancelFunc
+
+	// The rest is guarded by the proxy's mu.
+	server *net.TCPConn // nil before it is connected
+	torn   bool         // something was discarded: neither side may hear of the other any more
+	silent bool         // see Silence
+	losing func()       // see LoseReply: called when the reply was lost; nil when none is to be lost
+	tail   []byte       // the last bytes of the client, where a match may begin
+}
+
+// newLink takes a connection that the proxy accepted. The caller holds the proxy's mu.
+func (p *Proxy) newLink(client *net.TCPConn) *link {
+	l := &link{proxy: p, client: client}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	p.links[l] = struct{}{}
+	p.counts.Accepted++
+	return l
+}
+
+// serve connects to the server and passes on both streams until both have ended.
+func (l *link) serve() {
+	defer l.forget()
+	if !l.awaitForward() || !l.connect() {
+		return
+	}
+	var down sync.WaitGroup
+	down.Go(func() { l.pump(l.server, l.client, l.passDown) })
+	l.pump(l.client, l.server, l.passUp)
+	down.Wait()
+}
+
+func (l *link) connect() bool {
+	var d net.Dialer
+	conn, err := d.DialContext(l.ctx, "tcp", l.proxy.target)
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	if err != nil {
+		l.proxy.endLocked(l, true)
+		return false
+	}
+	l.server, _ = conn.(*net.TCPConn)
+	if l.ctx.Err() != nil {
+		_ = l.server.Close()
+		return false
+	}
+	return true
+}
+
+// pump hands what src has to pass until one of them ends the stream, and then ends it at dst the way it ended at src.
+func (l *link) pump(src, dst *net.TCPConn, pass func([]byte) bool) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 && !pass(buf[:n]) {
+			return
+		}
+		if err == nil {
+			continue
+		}
+		if !l.awaitForward() {
+			return
+		}
+		if errors.Is(err, io.EOF) {
+			_ = dst.CloseWrite()
+		} else {
+			l.abort()
+		}
+		return
+	}
+}
+
+// passUp passes a piece of the client's stream on to the server, or does what the rules say. It reports whether the stream goes on.
+func (l *link) passUp(piece []byte) bool {
+	p := l.proxy
+	up, _ := p.delays()
+	if l.pause(up); !l.mayPass() {
+		return l.ctx.Err() == nil
+	}
+	p.mu.Lock()
+	next := p.nextStep(l.tail, piece)
+	l.tail = append(l.tail, piece[max(0, len(piece)-maxMatch):]...)
+	l.tail = l.tail[max(0, len(l.tail)-maxMatch):]
+	switch next.action {
+	case LoseReply:
+		l.losing = next.finished
+	case Silence, CutAfter:
+		l.silent = true // before the server can answer
+	case LoseRequest:
+		p.counts.Lost++
+	case Pass:
+	}
+	p.mu.Unlock()
+
+	if next.action != LoseRequest {
+		p.count(&p.counts.Up, len(piece)) // before anybody can see that they passed
+		if _, err := l.server.Write(piece); err != nil {
+			l.abort()
+			return false
+		}
+	}
+	switch next.action {
+	case LoseRequest, CutAfter:
+		l.end()
+	case LoseReply:
+		return true // not done yet
+	case Pass, Silence:
+	}
+	next.finished()
+	return l.ctx.Err() == nil
+}
+
+// passDown passes a piece of the server's stream on to the client, unless it is a reply to lose. It reports whether the stream goes on.
+func (l *link) passDown(piece []byte) bool {
+	p := l.proxy
+	_, down := p.delays()
+	if l.pause(down); !l.mayPass() {
+		return l.ctx.Err() == nil
+	}
+	p.mu.Lock()
+	lost := l.losing
+	if lost != nil {
+		p.counts.Lost++
+		p.endLocked(l, false)
+	}
+	p.mu.Unlock()
+	if lost != nil {
+		lost()
+		return false
+	}
+	p.count(&p.counts.Down, len(piece))
+	if _, err := l.client.Write(piece); err != nil {
+		l.abort()
+		return false
+	}
+	return true
+}
+
+// mayPass waits while the proxy stalls, and reports whether a piece may pass on. One that may not is counted as lost, unless the
+// link was ended.
+func (l *link) mayPass() bool {
+	p := l.proxy
+	for {
+		p.mu.Lock()
+		mode, changed := p.mode, p.changed
+		discard := l.silent || mode == Swallow
+		if discard && l.ctx.Err() == nil {
+			l.torn = true
+			p.counts.Lost++
+		}
+		p.mu.Unlock()
+		if discard || l.ctx.Err() != nil {
+			return false
+		}
+		if mode == Forward {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-l.ctx.Done():
+		}
+	}
+}
+
+// awaitForward waits until news of one side, such as its end, may reach the other. It is false when the link was ended instead.
+func (l *link) awaitForward() bool {
+	p := l.proxy
+	for {
+		p.mu.Lock()
+		changed := p.changed
+		pass := p.mode == Forward && !l.torn && !l.silent
+		l.torn = l.torn || p.mode == Swallow
+		p.mu.Unlock()
+		if l.ctx.Err() != nil {
+			return false
+		}
+		if pass {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-l.ctx.Done():
+		}
+	}
+}
+
+// pause waits for d, or until the link is ended.
+func (l *link) pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.ctx.Done():
+	}
+}
+
+// abort tells both sides that one of them reset the connection.
+func (l *link) abort() {
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	l.closeLocked(true)
+}
+
+// end closes the link on behalf of the proxy.
+func (l *link) end() {
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	l.proxy.endLocked(l, false)
+}
+
+// endLocked is end for a caller that holds mu, by a TCP reset if reset is set.
+func (p *Proxy) endLocked(l *link, reset bool) {
+	if l.ctx.Err() != nil {
+		return
+	}
+	p.counts.Ended++
+	l.closeLocked(reset)
+}
+
+// closeLocked closes both connections. The caller holds the proxy's mu.
+func (l *link) closeLocked(reset bool) {
+	l.cancel()
+	for _, conn := range []*net.TCPConn{l.client, l.server} {
+		if conn == nil {
+			continue
+		}
+		if reset {
+			_ = conn.SetLinger(0)
+		}
+		_ = conn.Close()
+	}
+}
+
+// forget closes the link, if it ended by itself, and removes it from the proxy.
+func (l *link) forget() {
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	l.closeLocked(false)
+	delete(l.proxy.links, l)
+}
