@@ -1,0 +1,76 @@
+package matrix
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func TestRedisStoreOnASingleServer(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Shared(t)
+	conformance.RunStore(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
+		return redisClient(tb, server.Addr())
+	}))
+}
+
+func TestRedisStoreOnValkey(t *testing.T) {
+	t.Parallel()
+	server := servers.Valkey.Shared(t)
+	conformance.RunStore(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
+		return redisClient(tb, server.Addr())
+	}))
+}
+
+func BenchmarkRedisStore(b *testing.B) {
+	server := servers.Redis.Shared(b)
+	conformance.RunStoreBenchmarks(b, func(tb testing.TB) reprise.Store {
+		return redisStore(tb, redisClient(tb, server.Addr()), repriseredis.Config{Prefix: redisPrefix()})
+	})
+}
+
+// redisFixture makes fixtures with a prefix each, over clients that connect returns.
+func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.UniversalClient) func(testing.TB) conformance.StoreFixture {
+	return func(testing.TB) conformance.StoreFixture {
+		c := c
+		c.Prefix = redisPrefix()
+		return conformance.StoreFixture{
+			Open:    func(tb testing.TB) reprise.Store { return redisStore(tb, connect(tb), c) },
+			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) },
+			Corrupt: func(tb testing.TB, id reprise.ID, how conformance.Corruption) {
+				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
+			},
+		}
+	}
+}
+
+// redisCorrupt damages a record by the layout that docs/adr/0004-redis.md writes down: a version, a state, 80 bytes more, and
+// the payload.
+func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how conformance.Corruption) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	record, err := client.Get(ctx, key).Bytes()
+	redisWant(tb, "read the record", err, nil)
+	switch how {
+	case conformance.UnknownVersion:
+		record[0] = 2
+	case conformance.UnknownState:
+		record[1] = 3
+	case conformance.Truncated:
+		record = record[:len(record)-1]
+	case conformance.WrongType:
+		redisWant(tb, "delete the record", client.Del(ctx, key).Err(), nil)
+		redisWant(tb, "put a list there", client.RPush(ctx, key, strings.Repeat("x", 100)).Err(), nil)
+		return
+	default:
+		tb.Skipf("no way to make a record %s", how)
+	}
+	redisWant(tb, "write the record", client.Set(ctx, key, record, time.Minute).Err(), nil)
+}
