@@ -174,15 +174,16 @@ func decodeStored(payload []byte) (stored, error) {
 	if uint64(len(content)) != fieldsSize+bodySize {
 		return stored{}, errStoredLength
 	}
+	section, body := content[:fieldsSize], content[fieldsSize:]
 	// A string without a copy: sound because payloads are immutable, which ClaimResult.Payload says.
-	view := unsafe.String(unsafe.SliceData(content), int(fieldsSize)) //nolint:gosec // fieldsSize is at most len(content), see above
+	view := unsafe.String(unsafe.SliceData(section), len(section)) //nolint:gosec // bounded by the slice itself
 	if err := checkFields(view, fields); err != nil {
 		return stored{}, err
 	}
-	s.header = Header{view: view, viewed: fields}
-	if s.body = content[fieldsSize:]; len(s.body) > 0 && !s.flags.keepsBody() {
+	if len(body) > 0 && !s.flags.keepsBody() {
 		return stored{}, errStoredBody
 	}
+	s.header, s.body = Header{view: view, viewed: fields}, body
 	return s, nil
 }
 

@@ -174,7 +174,7 @@ func refused() map[string][]byte {
 		"status 1000":               withSum(head(0, 1000, 0, 0, 0)),
 		"a longer section":          withSum(head(0, 200, 0, 1, 0)),
 		"a longer body":             withSum(head(0, 200, 0, 0, 1)),
-		"lengths that overflow":     withSum(append(head(0, 200, 0, 0xffffffff, 1), "x"...)),
+		"lengths that overflow":     withSum(append(head(0, 200, 0, 0xffffffff, 2), "x"...)),
 		"lengths of four GiB":       withSum(head(0, 200, 64, 0xffffffff, 0xffffffff)),
 		"trailing bytes":            withSum(append(head(0, 200, 0, 0, 0), "x"...)),
 		"an omitted body":           withSum(append(head(byte(storedOmitted), 200, 0, 0, 1), "x"...)),
@@ -235,6 +235,7 @@ func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
 	}
 	payloads := refused()
 	payloads["valid"] = dst
+	payloads["a wrong checksum"] = append(slices.Clone(dst[:len(dst)-1]), dst[len(dst)-1]^1)
 	for name, payload := range payloads {
 		allocs := testing.AllocsPerRun(20, func() {
 			if got, err := decodeStored(payload); (err == nil) != (name == "valid") {

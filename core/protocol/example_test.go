@@ -1,0 +1,66 @@
+package protocol_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// What an adapter does with a guard, for a framework that writes as net/http does.
+func Example() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer engine.Close(context.Background())
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		panic(err)
+	}
+
+	serve := func(w http.ResponseWriter, key string) {
+		request := protocol.Request{
+			Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader("{}"),
+		}
+		verdict := guard.Admit(context.Background(), request, func() (string, error) { return "tenant-1", nil })
+		switch x := verdict.Exchange; {
+		case verdict.Pass: // run the handler, untouched
+		case x == nil:
+			protocol.WriteResponse(w.Header(), w, verdict.Response)
+		default:
+			defer x.Close()
+			recorder := x.Record(w.Header(), w, http.DetectContentType)
+			defer recorder.Abandon() // where the handler does not return
+			recorder.WriteHeader(201)
+			_, _ = recorder.WriteString("order 1")
+			recorder.Finish()
+		}
+	}
+	for range 2 {
+		w := httptest.NewRecorder()
+		serve(w, "2f1c")
+		fmt.Printf("%d %s replayed:%q\n", w.Code, w.Body, w.Header().Get("Idempotent-Replayed"))
+	}
+	// Output:
+	// 201 order 1 replayed:""
+	// 201 order 1 replayed:"true"
+}
+
+func ExampleRelease() {
+	handler := func(ctx context.Context, w http.ResponseWriter) {
+		if soldOut := true; soldOut {
+			protocol.Release(ctx) // a retry may find it in stock again
+			w.WriteHeader(409)
+		}
+	}
+	w := httptest.NewRecorder()
+	handler(context.Background(), w)
+	fmt.Println(w.Code)
+	// Output: 409
+}

@@ -1,0 +1,235 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestNewNamesTheFieldThatCannotBe(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, cfg := range map[string]protocol.Config{
+		"Header":          {Header: "not a name"},
+		"Aliases":         {Aliases: []string{"idempotency-key"}},
+		"KeyMode":         {KeyMode: 9},
+		"MaxKeyLength":    {MaxKeyLength: 35},
+		"Methods":         {Methods: []string{"POST", "GET"}},
+		"Preset":          {Preset: 9},
+		"Retention":       {Retention: -time.Hour},
+		"MaxAttempts":     {MaxAttempts: -1},
+		"Wait":            {Wait: -1},
+		"MaxRequestBody":  {MaxRequestBody: -1},
+		"MaxResponseBody": {MaxResponseBody: 1 << 30},
+		"Oversize":        {Oversize: 9},
+		"KeepHeaders":     {KeepHeaders: []string{"Set-Cookie"}},
+		"FailOpen":        {FailOpen: true, Preset: reprise.AtMostOnce},
+	} {
+		_, err := protocol.New(engine, cfg)
+		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := protocol.New(nil, protocol.Config{}); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("without an engine: %v", err)
+	}
+	if _, err := protocol.New(engine, protocol.Config{}); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+}
+
+// R1: method, key lines, presence, grammar, scope, body. What comes later is not even asked for.
+func TestR1OrderOfChecks(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Required: true, MaxRequestBody: 4, Aliases: []string{"X-Idempotency-Key"}})
+	const (
+		nothing = iota
+		scopeAsked
+		bodyRead
+	)
+	for _, c := range []struct {
+		name   string
+		method string
+		header http.Header
+		scope  string
+		status int // 0: passes
+		got    int
+	}{
+		{"method", "GET", http.Header{"Idempotency-Key": {"bad\x01"}}, "", 0, nothing},
+		{"method, as sent", "post", http.Header{}, "", 0, nothing},
+		{"presence", "POST", http.Header{}, "", 400, nothing},
+		{"lines", "POST", http.Header{"Idempotency-Key": {"a", "a"}}, "", 400, nothing},
+		{"names", "POST", http.Header{"Idempotency-Key": {"a"}, "X-Idempotency-Key": {"a"}}, "", 400, nothing},
+		{"grammar", "POST", http.Header{"Idempotency-Key": {"bad\x01"}}, "", 400, nothing},
+		{"empty", "POST", http.Header{"Idempotency-Key": {`""`}}, "", 400, nothing},
+		{"scope", "POST", http.Header{"Idempotency-Key": {"a"}}, "", 403, scopeAsked},
+		{"body", "POST", http.Header{"Idempotency-Key": {"a"}}, "tenant", 413, bodyRead},
+		{"alias", "PATCH", http.Header{"X-Idempotency-Key": {"a"}}, "tenant", 413, bodyRead},
+	} {
+		got := nothing
+		body := readerFunc(func(p []byte) (int, error) {
+			got = bodyRead
+			return copy(p, "too large"), io.EOF
+		})
+		v := b.guard.Admit(t.Context(), protocol.Request{Method: c.method, Header: c.header, Body: body}, func() (string, error) {
+			got = scopeAsked
+			return c.scope, nil
+		})
+		if v.Pass != (c.status == 0) || v.Response.Status != c.status || v.Exchange != nil || got != c.got {
+			t.Errorf("%s: verdict %+v after step %d, want status %d after step %d", c.name, v, got, c.status, c.got)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestR28DeclaredLengthIsEnough(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{MaxRequestBody: 4})
+	v := b.guard.Admit(t.Context(), protocol.Request{
+		Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}, Length: 5,
+		Body: readerFunc(func([]byte) (int, error) { t.Error("the body was read"); return 0, io.EOF }),
+	}, scope)
+	if v.Response.Status != 413 {
+		t.Errorf("status %d, want 413", v.Response.Status)
+	}
+}
+
+func TestR44ScopeIsNeverGuessed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for _, scope := range []func() (string, error){
+		func() (string, error) { return "", nil },
+		func() (string, error) { return "tenant", errors.New("no token") },
+	} {
+		v := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+		if v.Response.Status != 403 || strings.Contains(string(v.Response.Body), "token") {
+			t.Errorf("verdict %d %s", v.Response.Status, v.Response.Body)
+		}
+	}
+}
+
+// failing store answers: what each becomes, with and without FailOpen (R40, R42).
+func TestR40FailuresOfTheStore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+		opens  bool
+	}{
+		{reprise.ErrUnavailable, 503, "store-unavailable", true},
+		{reprise.ErrUnknown, 503, "store-unavailable", true},
+		{errors.New("anything"), 503, "store-unavailable", true},
+		{reprise.ErrNotReplicated, 503, "store-unavailable", false},
+		{reprise.ErrFull, 503, "store-unavailable", false},
+		{reprise.ErrMisconfigured, 503, "store-unavailable", false},
+		{reprise.ErrCorrupt, 500, "record-corrupt", false},
+	} {
+		t.Run(c.err.Error(), func(t *testing.T) {
+			t.Parallel()
+			for _, failOpen := range []bool{false, true} {
+				engine, err := reprise.New(broken{memstore.New(), c.err}, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				guard, err := protocol.New(engine, protocol.Config{FailOpen: failOpen})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := &bench{t, guard}
+				ran := false
+				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { ran = true; w.WriteHeader(201) })
+				switch {
+				case failOpen && c.opens:
+					if !ran || w.Code != 201 || w.Header().Get("Idempotency-Status") != "unprotected" || guard.Stats().Unprotected != 1 {
+						t.Errorf("open: ran %v, %d %v", ran, w.Code, w.Header())
+					}
+				case ran || w.Code != c.status || !strings.Contains(w.Body.String(), c.code):
+					t.Errorf("ran %v, %d %s, want %d %s", ran, w.Code, w.Body, c.status, c.code)
+				}
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = engine.Close(ended)
+			}
+		})
+	}
+}
+
+type broken struct {
+	reprise.Store
+	err error
+}
+
+func (b broken) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	return reprise.ClaimResult{}, b.err
+}
+
+func TestR42RecordThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(garbage{memstore.New()}, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.New(engine, protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := (&bench{t, guard}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
+	if w.Code != 500 || !strings.Contains(w.Body.String(), "record-corrupt") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+type garbage struct{ reprise.Store }
+
+func (garbage) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("\x01garbage of some length")}, nil
+}
+
+// P11: a request that is not keyed costs nothing.
+func TestP11UnkeyedRequestsAllocateNothing(t *testing.T) { //nolint:paralleltest // counts allocations
+	b := setup(t, protocol.Config{})
+	header := http.Header{"Content-Type": {"application/json"}}
+	ctx := t.Context()
+	for _, method := range []string{"GET", "POST"} {
+		if n := testing.AllocsPerRun(100, func() {
+			if !b.guard.Admit(ctx, protocol.Request{Method: method, Header: header}, scope).Pass {
+				t.Error("it did not pass")
+			}
+		}); n != 0 {
+			t.Errorf("%s: %.1f allocations", method, n)
+		}
+	}
+}
+
+// BenchmarkUnkeyed shows P11: at most 100 ns and no allocation over no middleware.
+func BenchmarkUnkeyed(b *testing.B) {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	guard, err := protocol.New(engine, protocol.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		guard.Admit(ctx, protocol.Request{Method: "POST", Header: header}, scope)
+	}
+}

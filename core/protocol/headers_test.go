@@ -1,0 +1,103 @@
+package protocol
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// What is kept of a header map that outer layers share is what came in below them, in a form that makes the same of it
+// again over what an outer layer sets for another request.
+func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
+	t.Parallel()
+	type header = map[string][]string
+	for _, c := range []struct {
+		name          string
+		before, after header
+		replayedOver  header
+		want          header
+	}{
+		{"nothing changed", header{"X-Id": {"1"}}, header{"X-Id": {"1"}}, header{"X-Id": {"2"}}, header{"X-Id": {"2"}}},
+		{"added", header{"X-Id": {"1"}}, header{"X-Id": {"1"}, "Etag": {"a"}}, header{"X-Id": {"2"}}, header{"X-Id": {"2"}, "Etag": {"a"}}},
+		{"two values in order", nil, header{"Link": {"b", "a"}}, nil, header{"Link": {"b", "a"}}},
+		{"a value added to an outer one", header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}, header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}},
+		{"an outer one replaced", header{"Server": {"outer"}}, header{"Server": {"inner"}}, header{"Server": {"outer"}}, header{"Server": {"inner"}}},
+		{"an outer one replaced by two", header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}, header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}},
+		{"an outer one removed", header{"Server": {"outer"}}, header{}, header{"Server": {"outer"}}, header{"Server": {"outer"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after))
+			got := maps.Clone(c.replayedOver)
+			if got == nil {
+				got = header{}
+			}
+			WriteResponse(got, new(tape), Response{Status: 200, Header: Header{fields: changes}})
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("replayed over %v: %v, want %v", c.replayedOver, got, c.want)
+			}
+		})
+	}
+}
+
+func TestRestoreUndoesEveryChange(t *testing.T) {
+	t.Parallel()
+	header := map[string][]string{"A": {"1"}, "B": {"1", "2"}, "Date": nil}
+	before := appendMap(nil, header)
+	header["A"] = []string{"changed"}
+	header["B"] = append(header["B"], "3")
+	header["C"] = []string{"new"}
+	restore(header, before)
+	want := map[string][]string{"A": {"1"}, "B": {"1", "2"}, "Date": nil}
+	if !reflect.DeepEqual(header, want) {
+		t.Errorf("restored to %v, want %v", header, want)
+	}
+	delete(header, "A")
+	restore(header, before)
+	if !reflect.DeepEqual(header, want) {
+		t.Errorf("a removed field was not restored: %v", header)
+	}
+}
+
+func TestR17TrailersAreTold(t *testing.T) {
+	t.Parallel()
+	header := map[string][]string{
+		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},
+	}
+	var names []string
+	for _, f := range appendTrailers(nil, header) {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"Trailer:X-Late", "X-Other", "X-Sum"}; !slices.Equal(names, want) {
+		t.Errorf("trailers are %v, want %v", names, want)
+	}
+}
+
+// tape is a wire that remembers.
+type tape struct {
+	header   map[string][]string // read when the status is written
+	statuses []int
+	sent     map[string][]string
+	body     []byte
+	writes   int
+	fail     error
+}
+
+func (w *tape) WriteHeader(status int) {
+	w.statuses = append(w.statuses, status)
+	w.sent = map[string][]string{}
+	for name, values := range w.header {
+		w.sent[name] = slices.Clone(values)
+	}
+}
+
+func (w *tape) Write(p []byte) (int, error) {
+	w.writes++
+	if w.fail != nil {
+		return 0, w.fail
+	}
+	w.body = append(w.body, p...)
+	return len(p), nil
+}

@@ -1,0 +1,331 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// bench is a guard over a memory store, and a way to send it requests without a network: what has to hold over one is
+// shown by the conformance suite.
+type bench struct {
+	t     *testing.T
+	guard *protocol.Guard
+}
+
+func setup(t *testing.T, cfg protocol.Config) *bench {
+	t.Helper()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.Background()) })
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t, guard}
+}
+
+func scope() (string, error) { return "tenant", nil }
+
+func (b *bench) admit(key, body string) protocol.Verdict {
+	return b.guard.Admit(b.t.Context(), protocol.Request{
+		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader(body),
+	}, scope)
+}
+
+// run sends a request to a handler and returns what the client gets.
+func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w := httptest.NewRecorder()
+	v := b.admit(key, "body")
+	if v.Exchange == nil {
+		protocol.WriteResponse(w.Header(), w, v.Response)
+		return w
+	}
+	defer v.Exchange.Close()
+	rec := v.Exchange.Record(w.Header(), w, http.DetectContentType)
+	defer rec.Abandon()
+	handler(rec, w.Header(), v.Exchange)
+	rec.Finish()
+	return w
+}
+
+func (b *bench) replay(key string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w := b.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { b.t.Error("the handler ran again") })
+	if w.Header().Get("Idempotent-Replayed") != "true" {
+		b.t.Errorf("status %d is not marked as a replay", w.Code)
+	}
+	return w
+}
+
+func TestR12ReplayIsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	body := make([]byte, 256)
+	for i := range body {
+		body[i] = byte(i)
+	}
+	first := b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Content-Type", "application/octet-stream")
+		h["X-Two"] = []string{"b", "a"}
+		w.WriteHeader(201)
+		h.Set("X-Late", "not part of the response")
+		_, _ = w.Write(body)
+	})
+	again := b.replay("k")
+	if first.Code != 201 || again.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) || !bytes.Equal(again.Body.Bytes(), body) {
+		t.Errorf("first %d with %d bytes, replay %d with %d bytes", first.Code, first.Body.Len(), again.Code, again.Body.Len())
+	}
+	for _, w := range []*httptest.ResponseRecorder{first, again} {
+		if got := w.Result().Header["X-Two"]; !slices.Equal(got, []string{"b", "a"}) {
+			t.Errorf("X-Two is %q", got)
+		}
+		if got := w.Result().Header.Get("X-Late"); got != "" {
+			t.Errorf("a field set after the header was written was sent: %q", got)
+		}
+	}
+}
+
+func TestR11ControlFieldsOfTheHandlerAreRemoved(t *testing.T) {
+	t.Parallel()
+	first := setup(t, protocol.Config{}).run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Idempotent-Replayed", "true")
+		h["idempotency-status"] = []string{"forged"}
+		w.WriteHeader(200)
+	})
+	if len(first.Header()["Idempotent-Replayed"])+len(first.Header()["idempotency-status"]) != 0 {
+		t.Errorf("the handler's own marker was sent: %v", first.Header())
+	}
+}
+
+func TestR16MediaTypeIsNeitherLostNorInvented(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	write := func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { _, _ = w.WriteString("<html>") }
+	if got := b.run("guessed", write).Result().Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
+		t.Errorf("first answer: Content-Type %q", got)
+	}
+	if got := b.replay("guessed").Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
+		t.Errorf("replay: Content-Type %q", got)
+	}
+	b.run("refused", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h["Content-Type"] = nil
+		_, _ = w.WriteString("<html>")
+	})
+	if values, there := b.replay("refused").Header()["Content-Type"]; !there || len(values) != 0 {
+		t.Errorf("replay: Content-Type %q, want it suppressed", values)
+	}
+}
+
+func TestR35BodyOverTheLimit(t *testing.T) {
+	t.Parallel()
+	write := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Location", "/orders/1")
+		h.Set("Content-Type", "text/plain")
+		h.Set("Content-Length", "12")
+		w.WriteHeader(201)
+		for range 3 {
+			_, _ = w.WriteString("abcd")
+		}
+	}
+	b := setup(t, protocol.Config{MaxResponseBody: 10})
+	if first := b.run("k", write); first.Body.String() != "abcdabcdabcd" {
+		t.Errorf("the client got %q", first.Body)
+	}
+	again := b.replay("k")
+	h := again.Header()
+	if again.Code != 201 || again.Body.String() != `{"status":"completed"}` || h.Get("Idempotency-Body") != "omitted" ||
+		h.Get("Location") != "/orders/1" || h.Get("Content-Type") != "application/json" || h.Get("Content-Length") != "" {
+		t.Errorf("summary: %d %v %q", again.Code, h, again.Body)
+	}
+
+	b = setup(t, protocol.Config{MaxResponseBody: 10, Oversize: protocol.Unavailable})
+	b.run("k", write)
+	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
+		t.Errorf("unavailable: %d %q", again.Code, again.Body)
+	}
+	if at := setup(t, protocol.Config{MaxResponseBody: 12}); at.run("k", write).Code == 201 && at.replay("k").Body.String() != "abcdabcdabcd" {
+		t.Error("a body of exactly the limit was not kept")
+	}
+}
+
+func TestR36HandlersDecide(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	respond := func(status int, decide func(context.Context) bool) func(*protocol.Recorder, http.Header, *protocol.Exchange) {
+		return func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+			if !decide(x.Context()) {
+				t.Error("the decision found no exchange")
+			}
+			w.WriteHeader(status)
+			_, _ = w.WriteString("text")
+		}
+	}
+	b.run("keep", respond(500, protocol.Keep))
+	if again := b.replay("keep"); again.Code != 500 {
+		t.Errorf("keep: %d", again.Code)
+	}
+	b.run("omit", respond(200, protocol.OmitBody))
+	if again := b.replay("omit"); again.Header().Get("Idempotency-Body") != "omitted" {
+		t.Errorf("omit: %v", again.Header())
+	}
+	runs := 0
+	for range 2 {
+		b.run("release", func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+			runs++
+			respond(200, protocol.Release)(w, h, x)
+		})
+	}
+	if runs != 2 {
+		t.Errorf("release: the handler ran %d times, want 2", runs)
+	}
+	if protocol.Keep(t.Context()) {
+		t.Error("a decision outside of an exchange was taken")
+	}
+}
+
+func TestR33PanicsGoByThePreset(t *testing.T) {
+	t.Parallel()
+	attempt := func(b *bench, key string, wrote bool) {
+		defer func() { _ = recover() }()
+		b.run(key, func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+			h.Set("X-Half", "1")
+			if wrote {
+				_, _ = w.WriteString("half")
+			}
+			panic("broken")
+		})
+	}
+	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
+	attempt(b, "empty", false)
+	if again := b.replay("empty"); again.Code != 500 || again.Body.Len() != 0 {
+		t.Errorf("panic before any byte: %d %q", again.Code, again.Body)
+	}
+	attempt(b, "cut", true)
+	if again := b.run("cut", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
+		t.Errorf("panic after bytes: %d %q", again.Code, again.Body)
+	}
+	b = setup(t, protocol.Config{})
+	for _, wrote := range []bool{false, true} {
+		attempt(b, "again", wrote)
+	}
+	if ok := b.run("again", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(200) }); ok.Code != 200 {
+		t.Errorf("after two panics: %d", ok.Code)
+	}
+}
+
+func TestNothingIsWrittenAfterTheExchange(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	var late *protocol.Recorder
+	var body *protocol.Body
+	b.run("k", func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) { late, body = w, x.Body() })
+	if _, err := late.WriteString("late"); err == nil {
+		t.Error("a write after the exchange was taken")
+	}
+	if late.Flush() {
+		t.Error("a flush after the exchange was taken")
+	}
+	if _, err := io.ReadAll(body); err == nil {
+		t.Error("the body was read after the exchange")
+	}
+	late.WriteHeader(500)
+	late.Finish()
+	late.Abandon()
+	if b.replay("k").Body.Len() != 0 {
+		t.Error("what came late was kept")
+	}
+}
+
+func TestHeadersTooLargeAreNotKeptInPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	first := b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("X-Large", strings.Repeat("x", 20<<10))
+	})
+	if len(first.Header().Get("X-Large")) != 20<<10 {
+		t.Error("the client did not get the response as it was")
+	}
+	if again := b.run("k", nil); again.Code != 409 {
+		t.Errorf("retry: %d, want 409", again.Code)
+	}
+	if got := b.guard.Stats().HeadersTooLarge; got != 1 {
+		t.Errorf("counted %d", got)
+	}
+}
+
+func TestR14CookiesAreCounted(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h["Set-Cookie"] = []string{"a=1", "b=2"}
+	})
+	if got := b.guard.Stats().DroppedCookies; got != 2 {
+		t.Errorf("counted %d dropped cookies, want 2", got)
+	}
+	if again := b.replay("k"); len(again.Header()["Set-Cookie"]) != 0 {
+		t.Errorf("replayed %v", again.Header())
+	}
+}
+
+func TestR27BodyThatFailsIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	v := b.guard.Admit(t.Context(), protocol.Request{
+		Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},
+		Body: io.MultiReader(strings.NewReader("half"), failing{errors.New("reset")}),
+	}, scope)
+	if v.Exchange != nil || v.Response.Status != 400 {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// P10: capturing 64 KiB costs no allocation that grows with it, once the buffers are there.
+func TestP10CaptureAllocations(t *testing.T) { //nolint:paralleltest // counts allocations
+	if raceEnabled {
+		t.Skip("pools are not kept under the race detector; go test without -race counts")
+	}
+	b := setup(t, protocol.Config{})
+	chunk := make([]byte, 4<<10)
+	n := 0
+	capture := func(size int) float64 {
+		return testing.AllocsPerRun(100, func() {
+			n++
+			v := b.admit("key-"+strconv.Itoa(n), "body")
+			rec := v.Exchange.Record(http.Header{}, discard{}, nil)
+			for written := 0; written < size; written += len(chunk) {
+				_, _ = rec.Write(chunk)
+			}
+			rec.Finish()
+			v.Exchange.Close()
+		})
+	}
+	capture(64 << 10)
+	small, large := capture(4<<10), capture(64<<10)
+	if large > small+0.5 {
+		t.Errorf("64 KiB cost %.1f allocations, 4 KiB %.1f", large, small)
+	}
+}
+
+type discard struct{}
+
+func (discard) WriteHeader(int)             {}
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
