@@ -174,7 +174,7 @@ func decodeStored(payload []byte) (stored, error) {
 	if uint64(len(content)) != fieldsSize+bodySize {
 		return stored{}, errStoredLength
 	}
-	section, body := content[:fieldsSize], content[fieldsSize:]
+	section, body := content[:fieldsSize], content[fieldsSize:len(content):len(content)] // whoever appends to the body, copies it
 	// A string without a copy: sound because payloads are immutable, which ClaimResult.Payload says.
 	view := unsafe.String(unsafe.SliceData(section), len(section)) //nolint:gosec // bounded by the slice itself
 	if err := checkFields(view, fields); err != nil {

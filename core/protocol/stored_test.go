@@ -64,6 +64,9 @@ func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	if got.status != want.status || got.flags != want.flags || !bytes.Equal(got.body, want.body) {
 		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.status, got.flags, got.body, want.status, want.flags, want.body)
 	}
+	if cap(got.body) != len(got.body) {
+		t.Errorf("appending to a body of %d bytes would write into the payload", len(got.body))
+	}
 	if fields := slices.Collect(got.header.All()); !slices.Equal(fields, want.fields) || got.header.Len() != len(want.fields) {
 		t.Errorf("decoded fields %v, want %v", fields, want.fields)
 	}
