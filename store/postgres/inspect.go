@@ -9,9 +9,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// rowVersion is the version of a row that this release writes and reads.
-const rowVersion = 1
-
 // Inspect implements [reprise.Inspector].
 func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
 	found, err := t.look(ctx, "inspect", id)
@@ -90,16 +87,17 @@ func (t *records) look(ctx context.Context, op string, id reprise.ID) (*reprise.
 func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
 	var (
 		id              []byte
-		version, state  int
+		readable        bool
+		state           int
 		fence           int64
 		lease, validity int64
 		record          reprise.Record
 	)
-	err := rows.Scan(&id, &version, &state, &record.Attempt, &fence, &lease, &validity, &record.Payload)
+	err := rows.Scan(&id, &readable, &state, &record.Attempt, &fence, &lease, &validity, &record.Payload)
 	switch {
 	case err != nil:
 		return reprise.Record{}, err
-	case version != rowVersion || len(id) != len(record.ID):
+	case !readable || len(id) != len(record.ID):
 		return reprise.Record{}, corrupt(op)
 	}
 	copy(record.ID[:], id)

@@ -35,10 +35,11 @@ func newStatements(c Config) statements {
 	return s
 }
 
-// fill puts the names, and the one decision that several statements share, into the text of a statement.
+// fill puts the names, and the decisions that several statements share, into the text of a statement.
 func (s *statements) fill(text string) string {
+	text = strings.ReplaceAll(text, "{verdict}", withoutComments(readSQL("sql/verdict.sql")))
 	return strings.NewReplacer(
-		"{verdict}", withoutComments(readSQL("sql/verdict.sql")),
+		"{readable}", withoutComments(readSQL("sql/readable.sql")),
 		"{records}", s.records,
 		"{fence}", s.fence,
 		"{fence_literal}", "'"+strings.ReplaceAll(s.fence, "'", "''")+"'",

@@ -80,13 +80,13 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 // Release implements [reprise.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
-		var word string
+		readable := true // nothing there is nothing to complain of
 		if rows.Next() {
-			if err := rows.Scan(&word); err != nil {
+			if err := rows.Scan(&readable); err != nil {
 				return err
 			}
 		}
-		if word == wordCorrupt {
+		if !readable {
 			return corrupt("release")
 		}
 		return nil

@@ -17,7 +17,6 @@ const (
 	wordInProgress = "in progress"
 	wordOwnLapsed  = "own lapsed"
 	wordLapsed     = "lapsed"
-	wordCorrupt    = "corrupt"
 )
 
 // verdict is one answer to a claim, as the server gives it.

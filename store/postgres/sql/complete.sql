@@ -9,6 +9,6 @@ UPDATE {records} AS r SET
 	-- indexed, so left alone where it still lies late enough
 	expires_at = CASE WHEN r.state = 1 AND r.expires_at < clock_timestamp() + $4::bigint * interval '1 microsecond'
 		THEN clock_timestamp() + $4::bigint * interval '1 microsecond' ELSE r.expires_at END
-WHERE r.id = $1::bytea AND r.owner = $2::bytea AND r.version = 1
+WHERE r.id = $1::bytea AND r.owner = $2::bytea AND {readable}
 	AND (r.valid_until > clock_timestamp() OR (r.state = 1 AND r.lease_until > clock_timestamp()))
 RETURNING 'completed'

@@ -1,8 +1,8 @@
 -- List: $1 how many. For people; the payload stays where it is.
-SELECT id, version, state, attempt, fence,
+SELECT id, true, state, attempt, fence,
 	(extract(epoch FROM lease_until - now()) * 1000000)::bigint,
 	(extract(epoch FROM valid_until - now()) * 1000000)::bigint,
 	NULL::bytea
 FROM {records}
-WHERE version = 1 AND (valid_until > now() OR (state = 1 AND lease_until > now()))
+WHERE {readable} AND (valid_until > now() OR (state = 1 AND lease_until > now()))
 LIMIT $1::bigint

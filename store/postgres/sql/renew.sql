@@ -3,11 +3,11 @@
 -- A row that another statement holds is skipped: one record that is just being completed must not hold up all the others. It
 -- is reported as busy, because the snapshot of this statement still shows it in progress.
 WITH asked AS MATERIALIZED (
-	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS a (id, owner, lease, n)
+	SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS a (asked_id, asked_owner, lease, n)
 ), held AS MATERIALIZED (
-	SELECT r.id, r.owner, a.lease
-	FROM asked AS a JOIN {records} AS r ON r.id = a.id
-	WHERE r.owner = a.owner AND r.version = 1 AND r.state = 1
+	SELECT r.id, a.lease
+	FROM asked AS a JOIN {records} AS r ON r.id = a.asked_id AND r.owner = a.asked_owner
+	WHERE {readable} AND r.state = 1
 		AND (r.valid_until > clock_timestamp() OR r.lease_until > clock_timestamp())
 	FOR NO KEY UPDATE OF r SKIP LOCKED
 ), renewed AS (
@@ -23,6 +23,6 @@ SELECT CASE
 	ELSE 'lost'
 END
 FROM asked AS a
-LEFT JOIN renewed ON renewed.id = a.id AND renewed.owner = a.owner
-LEFT JOIN {records} AS r ON r.id = a.id AND r.owner = a.owner AND r.version = 1
+LEFT JOIN renewed ON renewed.id = a.asked_id AND renewed.owner = a.asked_owner
+LEFT JOIN (SELECT * FROM {records} WHERE {readable}) AS r ON r.id = a.asked_id AND r.owner = a.asked_owner
 ORDER BY a.n

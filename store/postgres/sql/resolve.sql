@@ -6,6 +6,6 @@ UPDATE {records} SET
 	payload = $3::bytea,
 	valid_until = clock_timestamp() + $4::bigint * interval '1 microsecond',
 	expires_at = greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
-WHERE id = $1::bytea AND version = 1 AND state = 1 AND fence = $2::bigint
+WHERE id = $1::bytea AND {readable} AND state = 1 AND fence = $2::bigint
 	AND lease_until <= clock_timestamp() AND valid_until > clock_timestamp()
 RETURNING 'resolved'

@@ -4,11 +4,7 @@
 -- now() is the start of the statement, before its snapshot was taken. A clock that is read later could call a record lapsed
 -- that was renewed in between; this one cannot: what the snapshot shows was so, or came to be so, after it.
 CASE
-	WHEN version <> 1
-		OR state NOT IN (1, 2)
-		OR octet_length(owner) <> 16
-		OR octet_length(fingerprint) <> 32
-		OR (state = 2) <> (payload IS NOT NULL) THEN 'corrupt'
+	WHEN NOT {readable} THEN 'corrupt'
 	WHEN valid_until <= now() AND NOT (state = 1 AND lease_until > now()) THEN 'new'
 	WHEN fingerprint <> $3::bytea THEN 'mismatch'
 	WHEN state = 2 THEN 'completed'

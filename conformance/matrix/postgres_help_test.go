@@ -1,0 +1,218 @@
+package matrix
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgFixture is a schema of its own on a server, with the tables in it, and a pool that reaches it.
+type pgFixture struct {
+	pool   *pgxpool.Pool
+	config reprisepg.Config
+}
+
+// pgPoolOption changes how a pool is made.
+type pgPoolOption func(*pgxpool.Config)
+
+// pgConns bounds a pool.
+func pgConns(n int32) pgPoolOption {
+	return func(c *pgxpool.Config) { c.MaxConns = n }
+}
+
+// pgMode sets what the pool's statements are sent with by default.
+func pgMode(m pgx.QueryExecMode) pgPoolOption {
+	return func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = m }
+}
+
+// pgParam sets a parameter of the server for the pool's sessions.
+func pgParam(name, value string) pgPoolOption {
+	return func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams[name] = value }
+}
+
+// pgPool returns a pool that closes with the test.
+func pgPool(tb testing.TB, url string, options ...pgPoolOption) *pgxpool.Pool {
+	tb.Helper()
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.MaxConns = 8
+	for _, option := range options {
+		option(c)
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { pgClosePool(tb, pool) })
+	return pool
+}
+
+// pgClosePool closes a pool, and does not wait for ever for a connection that a failed test left out.
+func pgClosePool(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	done := make(chan struct{})
+	go func() { pool.Close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
+	}
+}
+
+// pgSetup returns a fixture on a server, migrated.
+func pgSetup(tb testing.TB, server *servers.PostgresServer, options ...pgPoolOption) *pgFixture {
+	tb.Helper()
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	f := &pgFixture{config: reprisepg.Config{Schema: "t_" + hex.EncodeToString(b[:])}}
+	f.pool = pgPool(tb, server.URL(), options...)
+	if err := reprisepg.Migrate(tb.Context(), f.pool, f.config); err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// leased returns the leased store of the fixture.
+func (f *pgFixture) leased(tb testing.TB) *reprisepg.Store {
+	tb.Helper()
+	store, err := reprisepg.NewWithConfig(f.pool, f.config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+// transactional returns the transactional store of the fixture.
+func (f *pgFixture) transactional(tb testing.TB) *reprisepg.TransactionalStore {
+	tb.Helper()
+	store, err := reprisepg.NewTransactionalWithConfig(f.pool, f.config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+// records is the name of the table, for a statement of a test.
+func (f *pgFixture) records() string { return f.name(reprisepg.DefaultTable) }
+
+// name is the name of something in the schema of the fixture.
+func (f *pgFixture) name(table string) string {
+	return pgx.Identifier{f.config.Schema, table}.Sanitize()
+}
+
+// exec runs statements that have to succeed.
+func (f *pgFixture) exec(tb testing.TB, sql string, args ...any) {
+	tb.Helper()
+	if _, err := f.pool.Exec(context.WithoutCancel(tb.Context()), sql, args...); err != nil {
+		tb.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// pgValue returns the one value that a query has to answer.
+func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) T {
+	tb.Helper()
+	var v T
+	if err := pool.QueryRow(context.WithoutCancel(tb.Context()), sql, args...).Scan(&v); err != nil {
+		tb.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// pgClaim returns the request of a new owner of a new operation, with times that no test outlives.
+func pgClaim() reprise.ClaimRequest {
+	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(r.Fingerprint[:])
+	return r
+}
+
+// pgRival returns the same request of another owner.
+func pgRival(r reprise.ClaimRequest) reprise.ClaimRequest {
+	r.Owner = reprise.NewOwner()
+	return r
+}
+
+// pgMustClaim claims and fails the test unless the outcome is want.
+func pgMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	tb.Helper()
+	ctx, cancel := pgCall(tb)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	if err != nil {
+		tb.Fatalf("claim: %v, want %v", err, want)
+	}
+	if got.Outcome != want {
+		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// pgComplete completes the claim r.
+func pgComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+	tb.Helper()
+	ctx, cancel := pgCall(tb)
+	defer cancel()
+	return store.Complete(ctx, pgCompletion(r, payload))
+}
+
+// pgCompletion is the completion of a claim.
+func pgCompletion(r reprise.ClaimRequest, payload string) reprise.CompleteRequest {
+	return reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
+}
+
+// pgTx returns the transaction of a claim as its handler finds it.
+func pgTx(tb testing.TB, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) pgx.Tx {
+	tb.Helper()
+	tx, ok := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
+	if !ok {
+		tb.Fatal("the claim has no transaction")
+	}
+	return tx
+}
+
+// pgWant fails the test unless err is of the class want; nil wants success.
+func pgWant(tb testing.TB, what string, err, want error) {
+	tb.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		tb.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// pgCall returns the context of one call.
+func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	return context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
+}
+
+// pgEventually polls until done reports true, and fails the test when it does not within twenty seconds.
+func pgEventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within twenty seconds: %s", what)
+		}
+	}
+}
+
+// pgModes are all the ways in which pgx sends a statement.
+var pgModes = []pgx.QueryExecMode{
+	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+	pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+}
+
+// pgDamage is a statement that damages the row of $1.
+func (f *pgFixture) pgDamage(change string) string {
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1", f.records(), change)
+}
