@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -116,7 +117,7 @@ func (s *PostgresServer) set(ctx context.Context, settings []string) error {
 	return poll(10*time.Second, func() error {
 		after, err := s.value(ctx, "SELECT pg_conf_load_time()")
 		if err == nil && after == before {
-			err = fmt.Errorf("settings not loaded")
+			err = errors.New("settings not loaded")
 		}
 		return err
 	})

@@ -24,6 +24,7 @@ type process struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd     // nil before the first start
 	exited chan struct{} // closed when cmd was waited for
+	paused bool
 }
 
 // start runs the program. It does not wait until the program is of use.
@@ -58,7 +59,7 @@ func (p *process) start() error {
 	if err := <-started; err != nil {
 		return fmt.Errorf("start %s: %w", p.path, err)
 	}
-	p.cmd, p.exited = cmd, exited
+	p.cmd, p.exited, p.paused = cmd, exited, false
 	return nil
 }
 
@@ -85,6 +86,13 @@ func (p *process) alive() error {
 	return &fatalError{fmt.Errorf("%s ended:\n%s", p.path, p.lastWords())}
 }
 
+// responsive reports whether the program runs and is not paused.
+func (p *process) responsive() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running() && !p.paused
+}
+
 // pid returns the process id, 0 if the program does not run.
 func (p *process) pid() int {
 	p.mu.Lock()
@@ -105,6 +113,7 @@ func (p *process) signalAll(sig os.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		return err
 	}
+	p.paused = sig == sigPause
 	return p.signalChildren(sig)
 }
 

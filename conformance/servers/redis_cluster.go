@@ -1,0 +1,271 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// RedisCluster is a cluster of three primaries with a replica each.
+type RedisCluster struct {
+	Nodes []*RedisServer // the first three were the primaries at the start, Nodes[i+3] the replica of Nodes[i]
+}
+
+const (
+	clusterPrimaries = 3
+	clusterSlots     = 16384
+)
+
+// StartCluster starts a cluster for the test, all nodes with the same settings, and waits until every node knows every other,
+// all slots are served, and the replicas follow. Nodes that stop answering are replaced after about two seconds.
+func (f *Flavor) StartCluster(tb testing.TB, settings ...string) *RedisCluster {
+	tb.Helper()
+	c, err := f.startCluster(tb, settings)
+	must(tb, err)
+	return c
+}
+
+func (f *Flavor) startCluster(c cleaner, settings []string) (*RedisCluster, error) {
+	ctx := context.Background()
+	path, version, err := f.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cluster := &RedisCluster{}
+	for range 2 * clusterPrimaries {
+		node, err := startClusterNode(c, path, version, settings)
+		if err != nil {
+			return nil, err
+		}
+		cluster.Nodes = append(cluster.Nodes, node)
+	}
+	if err := cluster.assign(ctx); err != nil {
+		return nil, err
+	}
+	if err := cluster.meet(ctx); err != nil {
+		return nil, err
+	}
+	if err := poll(startTimeout, func() error { return cluster.replicate(ctx) }); err != nil {
+		return nil, err
+	}
+	return cluster, poll(startTimeout, func() error { return cluster.healthy(ctx) })
+}
+
+// startClusterNode starts a node that is alone in its cluster. Its bus has a free port of its own: the usual one, 10,000 above the
+// node's, may be somebody's.
+func startClusterNode(c cleaner, path string, version Version, settings []string) (*RedisServer, error) {
+	return onFreePort(func(bus int) (*RedisServer, error) {
+		defaults := []string{
+			"cluster-enabled=yes", "cluster-port=" + strconv.Itoa(bus), "cluster-node-timeout=2000",
+			"cluster-allow-replica-migration=no", "cluster-replica-validity-factor=0",
+		}
+		return startNode(c, path, version, append(defaults, settings...))
+	})
+}
+
+// assign gives each primary its slots, and a configuration epoch of its own so that they need not settle that first.
+func (c *RedisCluster) assign(ctx context.Context) error {
+	for i, node := range c.Nodes {
+		if _, err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+			return err
+		}
+		if i >= clusterPrimaries {
+			continue
+		}
+		first, next := i*clusterSlots/clusterPrimaries, (i+1)*clusterSlots/clusterPrimaries
+		if _, err := node.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(next-1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet introduces every node to every other: by gossip alone they need seconds.
+func (c *RedisCluster) meet(ctx context.Context) error {
+	for i, node := range c.Nodes {
+		for _, other := range c.Nodes[i+1:] {
+			host, port, _ := net.SplitHostPort(other.addr)
+			if _, err := node.Do(ctx, "CLUSTER", "MEET", host, port, other.setting("cluster-port")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setting returns the value of a setting on the command line of the server.
+func (s *RedisServer) setting(name string) string {
+	for i, arg := range s.process.args[:len(s.process.args)-1] {
+		if arg == "--"+name {
+			return s.process.args[i+1]
+		}
+	}
+	return ""
+}
+
+// replicate makes the other nodes replicas. It is repeated until they know the primaries.
+func (c *RedisCluster) replicate(ctx context.Context) error {
+	for i, replica := range c.Nodes[clusterPrimaries:] {
+		if replica.hasRole(ctx, "slave") == nil {
+			continue
+		}
+		id, err := c.Nodes[i].Do(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		text, _ := id.(string)
+		if _, err := replica.Do(ctx, "CLUSTER", "REPLICATE", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthy returns nil when every node finds the cluster well and knows the role of every other, and the replicas follow.
+func (c *RedisCluster) healthy(ctx context.Context) error {
+	for i, node := range c.Nodes {
+		reply, err := node.Do(ctx, "CLUSTER", "INFO")
+		if err != nil {
+			return err
+		}
+		text, _ := reply.(string)
+		info := fields(text)
+		if info["cluster_state"] != "ok" || info["cluster_slots_ok"] != strconv.Itoa(clusterSlots) {
+			return fmt.Errorf("%s finds the cluster %s with %s slots", node.addr, info["cluster_state"], info["cluster_slots_ok"])
+		}
+		if err := c.knowsRoles(ctx, node); err != nil {
+			return err
+		}
+		if i < clusterPrimaries {
+			err = node.isFollowedBy(ctx, 1)
+		} else {
+			err = node.follows(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knowsRoles returns nil when a node knows all nodes, without any in doubt, and half of them as replicas.
+func (c *RedisCluster) knowsRoles(ctx context.Context, node *RedisServer) error {
+	reply, err := node.Do(ctx, "CLUSTER", "NODES")
+	if err != nil {
+		return err
+	}
+	text, _ := reply.(string)
+	known, replicas := 0, 0
+	for line := range strings.Lines(text) {
+		// id, address, flags, primary, …, link state, slots
+		f := strings.Fields(line)
+		if len(f) < 8 || strings.Contains(f[2], "fail") || strings.Contains(f[2], "handshake") || f[7] != "connected" {
+			return fmt.Errorf("%s sees %s", node.addr, line)
+		}
+		known++
+		if strings.Contains(f[2], "slave") {
+			replicas++
+		}
+	}
+	if known != len(c.Nodes) || replicas != len(c.Nodes)-clusterPrimaries {
+		return fmt.Errorf("%s knows %d nodes, %d of them replicas", node.addr, known, replicas)
+	}
+	return nil
+}
+
+// Addrs returns the host:port of each node.
+func (c *RedisCluster) Addrs() []string { return addrs(c.Nodes) }
+
+// Primary returns the node that is the primary for key, in the eyes of all nodes that run and are not paused. It waits while they
+// do not agree.
+func (c *RedisCluster) Primary(tb testing.TB, key string) *RedisServer {
+	tb.Helper()
+	return c.await(tb, key, nil)
+}
+
+// AwaitFailover waits until all nodes other than old agree that another one is the primary for key, and returns that.
+func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) *RedisServer {
+	tb.Helper()
+	return c.await(tb, key, old)
+}
+
+func (c *RedisCluster) await(tb testing.TB, key string, without *RedisServer) (primary *RedisServer) {
+	tb.Helper()
+	must(tb, poll(startTimeout, func() (err error) {
+		primary, err = c.owner(tb.Context(), key, without)
+		return err
+	}))
+	return primary
+}
+
+// owner returns the node that all nodes that can answer, but one, name for key.
+func (c *RedisCluster) owner(ctx context.Context, key string, without *RedisServer) (*RedisServer, error) {
+	var owner *RedisServer
+	for _, node := range c.Nodes {
+		if node == without || !node.process.responsive() {
+			continue
+		}
+		named, err := c.redirect(ctx, node, key)
+		if err != nil {
+			return nil, err
+		}
+		if owner != nil && named != owner {
+			return nil, fmt.Errorf("%s names %s for %q, others %s", node.addr, named.addr, key, owner.addr)
+		}
+		owner = named
+	}
+	if owner == nil || owner == without {
+		return nil, errors.New("no failover yet")
+	}
+	return owner, nil
+}
+
+// redirect returns the node to which a node sends those who ask for key, which may be itself.
+func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key string) (*RedisServer, error) {
+	_, err := node.Do(ctx, "EXISTS", key)
+	if err == nil {
+		return node, nil
+	}
+	var reply redisError
+	if !errors.As(err, &reply) || !strings.HasPrefix(string(reply), "MOVED ") {
+		return nil, err
+	}
+	for _, other := range c.Nodes {
+		if strings.HasSuffix(string(reply), " "+other.addr) {
+			return other, nil
+		}
+	}
+	return nil, err
+}
+
+// Replica returns the node that replicates primary and is in sync. It waits while there is none.
+func (c *RedisCluster) Replica(tb testing.TB, primary *RedisServer) *RedisServer {
+	tb.Helper()
+	var replica *RedisServer
+	must(tb, poll(startTimeout, func() (err error) {
+		replica, err = c.replica(tb.Context(), primary)
+		return err
+	}))
+	return replica
+}
+
+func (c *RedisCluster) replica(ctx context.Context, primary *RedisServer) (*RedisServer, error) {
+	_, port, _ := net.SplitHostPort(primary.addr)
+	for _, node := range c.Nodes {
+		if !node.process.responsive() {
+			continue
+		}
+		info, err := node.info(ctx, "replication")
+		if err != nil {
+			return nil, err
+		}
+		if info["role"] == "slave" && info["master_port"] == port {
+			return node, node.follows(ctx)
+		}
+	}
+	return nil, fmt.Errorf("no replica of %s", primary.addr)
+}

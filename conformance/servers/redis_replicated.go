@@ -1,0 +1,114 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// RedisReplicated is a primary with replicas, without anything that watches over them.
+type RedisReplicated struct {
+	Primary  *RedisServer
+	Replicas []*RedisServer
+	Links    []*Proxy // Links[i] is what Replicas[i] reaches the primary through
+}
+
+// StartReplicated starts a primary with a number of replicas for the test, all with the same settings, and waits until the replicas
+// follow.
+func (f *Flavor) StartReplicated(tb testing.TB, replicas int, settings ...string) *RedisReplicated {
+	tb.Helper()
+	r, err := f.startReplicated(tb, replicas, settings)
+	must(tb, err)
+	return r
+}
+
+func (f *Flavor) startReplicated(c cleaner, replicas int, settings []string) (*RedisReplicated, error) {
+	path, version, err := f.find(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	primary, err := startNode(c, path, version, settings)
+	if err != nil {
+		return nil, err
+	}
+	r := &RedisReplicated{Primary: primary}
+	for range replicas {
+		link, err := startProxy(c, primary.Addr())
+		if err != nil {
+			return nil, err
+		}
+		replica, err := startNode(c, path, version, replicaOf(link.Addr(), settings))
+		if err != nil {
+			return nil, err
+		}
+		r.Links, r.Replicas = append(r.Links, link), append(r.Replicas, replica)
+	}
+	return r, r.awaitReplicas(context.Background())
+}
+
+// replicaOf returns the settings of a replica of the server at addr.
+func replicaOf(addr string, settings []string) []string {
+	return append(settings[:len(settings):len(settings)], "replicaof="+strings.ReplaceAll(addr, ":", " "))
+}
+
+// AwaitReplicas waits until all replicas follow the primary, as after a link came back.
+func (r *RedisReplicated) AwaitReplicas(tb testing.TB) {
+	tb.Helper()
+	must(tb, r.awaitReplicas(tb.Context()))
+}
+
+func (r *RedisReplicated) awaitReplicas(ctx context.Context) error {
+	return poll(startTimeout, func() error {
+		for _, replica := range r.Replicas {
+			if err := replica.follows(ctx); err != nil {
+				return err
+			}
+		}
+		return r.Primary.isFollowedBy(ctx, len(r.Replicas))
+	})
+}
+
+// Promote makes a replica a primary, and waits until it is one. The old primary learns nothing of it.
+func (r *RedisReplicated) Promote(tb testing.TB, replica *RedisServer) {
+	tb.Helper()
+	_, err := replica.Do(tb.Context(), "REPLICAOF", "NO", "ONE")
+	must(tb, err)
+	must(tb, poll(startTimeout, func() error { return replica.hasRole(tb.Context(), "master") }))
+}
+
+// follows returns nil when the server is a replica in sync with its primary.
+func (s *RedisServer) follows(ctx context.Context) error {
+	info, err := s.info(ctx, "replication")
+	if err == nil && (info["role"] != "slave" || info["master_link_status"] != "up") {
+		err = fmt.Errorf("%s is %s with its link %s", s.addr, info["role"], info["master_link_status"])
+	}
+	return err
+}
+
+// isFollowedBy returns nil when n replicas receive what the server writes.
+func (s *RedisServer) isFollowedBy(ctx context.Context, n int) error {
+	info, err := s.info(ctx, "replication")
+	if err != nil {
+		return err
+	}
+	online := 0
+	for name, value := range info {
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
+			online++
+		}
+	}
+	if online != n {
+		return fmt.Errorf("%s has %d of %d replicas", s.addr, online, n)
+	}
+	return nil
+}
+
+// hasRole returns nil when the server has the role: master or slave, as it calls them.
+func (s *RedisServer) hasRole(ctx context.Context, role string) error {
+	info, err := s.info(ctx, "replication")
+	if err == nil && info["role"] != role {
+		err = fmt.Errorf("%s is %s", s.addr, info["role"])
+	}
+	return err
+}
