@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/conformance/servers"
 	"github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -17,6 +18,24 @@ import (
 func redisClient(tb testing.TB, addr string) *redis.Client {
 	tb.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisClusterClient returns a client of a cluster, closed when the test ends.
+func redisClusterClient(tb testing.TB, cluster *servers.RedisCluster) *redis.ClusterClient {
+	tb.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisSentinelClient returns a client that asks sentinels for the primary, closed when the test ends.
+func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.Client {
+	tb.Helper()
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
+	})
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -29,6 +29,30 @@ func TestRedisStoreOnValkey(t *testing.T) {
 	}))
 }
 
+func TestRedisStoreOnACluster(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			conformance.RunStore(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+		})
+	}
+}
+
+func TestRedisStoreOnSentinel(t *testing.T) {
+	t.Parallel()
+	watched := servers.Redis.StartSentinel(t)
+	connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(2)} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			conformance.RunStore(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+		})
+	}
+}
+
 func BenchmarkRedisStore(b *testing.B) {
 	server := servers.Redis.Shared(b)
 	conformance.RunStoreBenchmarks(b, func(tb testing.TB) reprise.Store {
