@@ -63,7 +63,7 @@ type grant struct {
 
 // believe sets until when a lease that was asked for at sent is believed in, and when it is to be renewed.
 func (g *grant) believe(sent instant, lease time.Duration) {
-	g.deadline, g.renewAt = sent.add(localDeadline(lease)), sent.add(renewDelay(lease))
+	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewAt(sent, lease)
 }
 
 // start makes a claimed attempt a running one. A claim that the store cannot bind is given up.
@@ -78,7 +78,7 @@ func (a *Attempt) start(g grant) (Result, error) {
 	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
 	runUntil := never
 	if e.cfg.MaxRun > 0 {
-		runUntil = a.began.add(e.cfg.MaxRun)
+		runUntil = now().add(e.cfg.MaxRun)
 	}
 	e.renewer.add(e.base, a, g.deadline, g.renewAt, runUntil)
 	e.flights.enter(a)

@@ -157,8 +157,10 @@ func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
 // overtake lets the lease of b's attempt on op lapse, as if its process had been paused.
 func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
-	b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-		return nil, reprise.ErrUnavailable
+	if b.store.onRenew == nil {
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
 	}
 	a := b.claim(t, op)
 	time.Sleep(lease)

@@ -115,19 +115,33 @@ func TestLocalDeadlineLeavesATenthAndNeverLessThanAQuarterSecond(t *testing.T) {
 	}
 }
 
-func TestRenewDelayIsAThirdGiveOrTakeATenth(t *testing.T) {
+func TestLeaseIsRenewedAtAThirdGiveOrTakeATenth(t *testing.T) {
 	t.Parallel()
 	const lease, third = 30 * time.Second, 10 * time.Second
-	least, most := third, third
-	for range 10_000 {
-		d := renewDelay(lease)
-		least, most = min(least, d), max(most, d)
+	least, most, instants := third, third, map[time.Duration]bool{}
+	for i := range 100_000 {
+		sent := instant{mono: time.Duration(i%10) * 100 * time.Millisecond, wall: 12345}
+		at := renewAt(sent, lease)
+		d := at.mono - sent.mono
+		if at.wall-sent.wall != int64(d) {
+			t.Fatal("the clocks differ")
+		}
+		least, most, instants[at.mono] = min(least, d), max(most, d), true
 	}
 	if least < third*9/10 || most > third*11/10 {
-		t.Errorf("delays from %v to %v, want 9s to 11s", least, most)
+		t.Errorf("renewed after %v to %v, want 9s to 11s", least, most)
 	}
-	if least > third*91/100 || most < third*109/100 {
-		t.Errorf("delays from %v to %v, and no more spread", least, most)
+	if least > third*92/100 || most < third*108/100 {
+		t.Errorf("renewed after %v to %v, and no more spread", least, most)
+	}
+	if len(instants) > 6 {
+		t.Errorf("%d instants for leases of one second, want 6 at most", len(instants))
+	}
+	sent := instant{mono: time.Hour}
+	for _, lease := range []time.Duration{-time.Hour, -1, 0, 1, 59, time.Millisecond} {
+		if d := renewAt(sent, lease).mono - sent.mono; d > max(lease, 0) {
+			t.Errorf("lease %v is renewed after %v", lease, d)
+		}
 	}
 }
 

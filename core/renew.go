@@ -233,7 +233,7 @@ func (r *renewer) update(a *Attempt, status RenewStatus, sent instant) (lost boo
 		return status == RenewLost
 	case Renewed:
 		t.deadline = sent.add(localDeadline(r.lease))
-		t.renewAt = sent.add(renewDelay(r.lease))
+		t.renewAt = renewAt(sent, r.lease)
 	default:
 		t.renewAt = now().add(r.retry())
 	}
@@ -248,11 +248,14 @@ func (r *renewer) update(a *Attempt, status RenewStatus, sent instant) (lost boo
 // retry is the pause after a renewal that was not answered.
 func (r *renewer) retry() time.Duration { return r.lease / 20 }
 
-// renewDelay is a third of the lease, give or take a tenth of that, so that leases taken at once are not renewed at once
-// for ever.
-func renewDelay(lease time.Duration) time.Duration {
+// renewAt draws when to renew a lease that was asked for at sent: after a third of it, give or take a tenth of that, so that
+// leases taken at once are not renewed at once for ever. The instants are a sixtieth of the lease apart, so that
+// however many attempts run, those that are due at about the same time share a batch.
+func renewAt(sent instant, lease time.Duration) instant {
 	third := max(lease, 0) / 3
-	return third - third/10 + rand.N(third/5+1)
+	due := sent.add(third - third/20 + rand.N(third*3/20+1))
+	grid := third/20 + 1
+	return due.add(-((due.mono%grid + grid) % grid)) // down to the grid, also where the clock reads less than zero
 }
 
 func (t *tenure) schedule() {

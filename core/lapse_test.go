@@ -1,0 +1,145 @@
+package reprise_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+func TestLapsedAttemptIsTakenOver(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		op := order("k")
+		first := overtake(t, b, op)
+		second := other.claim(t, op)
+		if first.View().Number() != 1 || second.View().Number() != 2 {
+			t.Errorf("attempts %d and %d, want 1 and 2", first.View().Number(), second.View().Number())
+		}
+		if first.View().Fence() >= second.View().Fence() {
+			t.Errorf("fences %d and %d do not grow", first.View().Fence(), second.View().Fence())
+		}
+		if first.View().Key("payment") != second.View().Key("payment") {
+			t.Error("the attempts pass different keys downstream")
+		}
+		wantCause(t, first.Context(), reprise.ErrLeaseLost)
+		wantCause(t, second.Context(), nil)
+		complete(t, second, "second's", reprise.Recorded)
+		complete(t, first, "first's", reprise.Superseded)
+		other.events.want(t, reprise.EventTakeover, reprise.EventCompleted)
+	})
+}
+
+func TestTakeoverIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*reprise.Operation){
+		"at most once": func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce },
+		"MaxAttempts":  func(op *reprise.Operation) { op.MaxAttempts = 1 },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			other := setupOver(t, b.store.Store, reprise.Config{})
+			op := order("k")
+			change(&op)
+			a := overtake(t, b, op)
+			other.want(t, op, reprise.Lapsed)
+			b.want(t, op, reprise.Lapsed)
+			other.events.want(t, reprise.EventLapsed)
+			complete(t, a, "late", reprise.Recorded) // it was running after all
+			other.want(t, op, reprise.Completed)
+		})
+	}
+}
+
+func TestMaxAttemptsAllowsThatMany(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		op := order("k")
+		op.MaxAttempts = 3
+		for n := range 3 {
+			a := overtake(t, b, op)
+			if a.View().Number() != n+1 {
+				t.Fatalf("attempt %d, want %d", a.View().Number(), n+1)
+			}
+			t.Cleanup(func() { _ = a.Release() })
+		}
+		b.want(t, op, reprise.Lapsed)
+	})
+}
+
+// After the local deadline the table of the process no longer speaks for an attempt, whose handler may not even notice.
+func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		claims := 0
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			claims++
+			return b.store.Store.Claim(ctx, r)
+		}
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		op := order("k")
+		zombie := b.claim(t, op)
+		time.Sleep(lease - margin - 1)
+		b.want(t, op, reprise.InProgress)
+		if claims != 1 {
+			t.Fatalf("%d round trips while the attempt is believed in, want 1", claims)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		b.want(t, op, reprise.InProgress) // says the store, by its own clock
+		if claims != 2 {
+			t.Fatalf("%d round trips past the local deadline, want 2", claims)
+		}
+		time.Sleep(margin)
+		second := b.claim(t, op)
+		if second.View().Number() != 2 {
+			t.Errorf("attempt %d, want 2", second.View().Number())
+		}
+		b.want(t, op, reprise.InProgress)
+		if claims != 3 {
+			t.Errorf("%d round trips, want 3: the table speaks for the second attempt", claims)
+		}
+		complete(t, zombie, "zombie's", reprise.Contested)
+		b.want(t, op, reprise.InProgress) // the end of the first does not end the second
+		complete(t, second, "second's", reprise.Recorded)
+		if got := b.want(t, op, reprise.Completed).Payload; string(got) != "second's" {
+			t.Errorf("replayed %q", got)
+		}
+	})
+}
+
+func TestMaxRunCancelsTheHandlerAndKeepsTheLease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: time.Minute})
+		a, start := b.claim(t, order("k")), time.Now()
+		<-a.Context().Done()
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("cancelled after %v, want 1m", took)
+		}
+		time.Sleep(10 * lease)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
+		if n := b.events.count(reprise.EventRunTooLong); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}
+
+func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: time.Minute})
+		held := b.claim(t, order("k"))
+		time.AfterFunc(2*time.Minute, func() { _ = held.Release() })
+		a := b.claim(t, wait(order("k"), time.Hour))
+		time.Sleep(time.Minute - 1)
+		wantCause(t, a.Context(), nil)
+		time.Sleep(1)
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}

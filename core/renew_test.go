@@ -1,0 +1,303 @@
+package reprise_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// batches remembers the renewals that a store was asked for.
+type batches struct {
+	mu   sync.Mutex
+	at   []time.Time
+	size []int
+}
+
+func (s *batches) add(rs []reprise.RenewRequest) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.size = append(s.at, time.Now()), append(s.size, len(rs))
+	return len(s.at)
+}
+
+func (s *batches) get() (at []time.Time, size []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at), slices.Clone(s.size)
+}
+
+// statuses answers a whole batch alike.
+func statuses(n int, status reprise.RenewStatus) []reprise.RenewStatus {
+	return slices.Repeat([]reprise.RenewStatus{status}, n)
+}
+
+func TestLeaseIsRenewedAtAThird(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var renewals batches
+		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			renewals.add(rs)
+			return b.store.Store.Renew(ctx, rs)
+		}
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		last := time.Now()
+		a := b.claim(t, order("k"))
+		for range 200 {
+			time.Sleep(lease / 2)
+			other.want(t, order("k"), reprise.InProgress)
+		}
+		wantCause(t, a.Context(), nil)
+		at, _ := renewals.get()
+		if len(at) < 250 {
+			t.Fatalf("%d renewals in 100 leases, want about 300", len(at))
+		}
+		for _, at := range at {
+			if d := at.Sub(last); d < 9*time.Second || d > 11*time.Second {
+				t.Fatalf("renewed after %v, want a third of the lease give or take a tenth", d)
+			}
+			last = at
+		}
+		complete(t, a, "answer", reprise.Recorded)
+		time.Sleep(lease)
+		if after, _ := renewals.get(); len(after) != len(at) {
+			t.Error("renewed after its completion")
+		}
+		if n := b.events.count(reprise.EventRenewed); n != len(at) {
+			t.Errorf("told of %d renewals, want %d", n, len(at))
+		}
+	})
+}
+
+func TestShortRunsAreNeverRenewed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			t.Error("renewed")
+			return nil, reprise.ErrUnknown
+		}
+		for i := range 100 {
+			a := b.claim(t, order(fmt.Sprint(i)))
+			time.Sleep(lease/3 - lease/30 - time.Millisecond)
+			complete(t, a, "answer", reprise.Recorded)
+		}
+	})
+}
+
+func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		const n = 500
+		var renewals batches
+		hold := make(chan struct{})
+		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			if renewals.add(rs) == 1 {
+				<-hold // until all others are due
+			}
+			return b.store.Store.Renew(ctx, rs)
+		}
+		attempts := make([]*reprise.Attempt, n)
+		for i := range attempts {
+			attempts[i] = b.claim(t, order(fmt.Sprint(i)))
+		}
+		time.Sleep(lease/3 + lease/30)
+		synctest.Wait()
+		if _, size := renewals.get(); len(size) != 1 {
+			t.Fatalf("batches of %v at once, want one", size)
+		}
+		close(hold)
+		time.Sleep(lease / 10)
+		_, size := renewals.get()
+		total := 0
+		for _, s := range size {
+			total += s
+		}
+		if total != n || len(size) > 6 {
+			t.Errorf("batches of %v, want %d in 6 at most", size, n)
+		}
+		for _, a := range attempts {
+			release(t, a)
+		}
+	})
+}
+
+// Handlers are told in time though the store sits on a batch, also by a store that does not even heed its context.
+func TestBatchThatHangsKeepsNobodyFromBeingTold(t *testing.T) {
+	for name, heed := range map[string]bool{"heeds its context": true, "does not": false} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var mu sync.Mutex
+			out, most := 0, 0
+			let := make(chan struct{})
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+				mu.Lock()
+				out++
+				most = max(most, out)
+				mu.Unlock()
+				start := time.Now()
+				if heed {
+					<-ctx.Done()
+				} else {
+					<-let
+				}
+				if took := time.Since(start); heed && took != lease/6 {
+					t.Errorf("a renewal may take %v, want a sixth of the lease", took)
+				}
+				mu.Lock()
+				out--
+				mu.Unlock()
+				return nil, reprise.ErrUnknown
+			}
+			first := b.claim(t, order("first"))
+			time.Sleep(lease / 4)
+			second := b.claim(t, order("second"))
+			time.Sleep(lease*3/4 - margin - time.Millisecond)
+			wantCause(t, first.Context(), nil)
+			b.want(t, order("first"), reprise.InProgress)
+			time.Sleep(time.Millisecond)
+			wantCause(t, first.Context(), reprise.ErrLeaseLost)
+			wantCause(t, second.Context(), nil)
+			time.Sleep(lease / 4)
+			wantCause(t, second.Context(), reprise.ErrLeaseLost)
+			mu.Lock()
+			if most != 1 {
+				t.Errorf("%d batches at once, want one", most)
+			}
+			mu.Unlock()
+			close(let)
+			release(t, first)
+			release(t, second)
+			if n := b.events.count(reprise.EventLeaseLost); n != 2 {
+				t.Errorf("told of %d losses, want 2", n)
+			}
+		})
+	}
+}
+
+func TestAnswersToARenewal(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error)
+		lostAt time.Duration // the latest; zero: never
+	}{
+		{"busy twice, then renewed", func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			if try%3 != 0 {
+				return statuses(len(rs), reprise.RenewBusy), nil
+			}
+			return nil, nil
+		}, 0},
+		{"failed twice, then renewed", func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			if try%3 != 0 {
+				return nil, reprise.ErrUnknown
+			}
+			return nil, nil
+		}, 0},
+		{"lost", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return statuses(len(rs), reprise.RenewLost), nil
+		}, lease/3 + lease/30},
+		{"always busy", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return statuses(len(rs), reprise.RenewBusy), nil
+		}, lease - margin},
+		{"always unavailable", func(int, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}, lease - margin},
+		{"of another length", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return statuses(len(rs)+1, reprise.Renewed), nil
+		}, lease - margin},
+		{"no answer that there is", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return statuses(len(rs), 0), nil
+		}, lease - margin},
+	} {
+		inTimeNamed(t, c.name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var renewals batches
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+				got, err := c.answer(renewals.add(rs), rs)
+				if got == nil && err == nil {
+					return b.store.Store.Renew(ctx, rs)
+				}
+				return got, err
+			}
+			a, start := b.claim(t, order("k")), time.Now()
+			if c.lostAt == 0 {
+				time.Sleep(10 * lease)
+				wantCause(t, a.Context(), nil)
+			} else {
+				<-a.Context().Done()
+				wantCause(t, a.Context(), reprise.ErrLeaseLost)
+				if took := time.Since(start); took > c.lostAt {
+					t.Errorf("told after %v, want %v at most", took, c.lostAt)
+				}
+				if n := b.events.count(reprise.EventLeaseLost); n != 1 {
+					t.Errorf("told of the loss %d times", n)
+				}
+			}
+			b.store.heal()
+			complete(t, a, "answer", reprise.Recorded) // nobody took over
+		})
+	}
+}
+
+// One stuck record does not keep the others from being renewed.
+func TestLossOfOneLeavesTheOthers(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			answers, err := b.store.Store.Renew(ctx, rs)
+			for i, r := range rs {
+				if r.ID == idOf(order("lost")) {
+					answers[i] = reprise.RenewLost
+				}
+			}
+			return answers, err
+		}
+		lost, kept := b.claim(t, order("lost")), b.claim(t, order("kept"))
+		time.Sleep(2 * lease)
+		wantCause(t, lost.Context(), reprise.ErrLeaseLost)
+		wantCause(t, kept.Context(), nil)
+		release(t, lost)
+		release(t, kept)
+	})
+}
+
+// Attempts that end while their renewal is out are not called lost by its answer.
+func TestEndDuringARenewal(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		out := make(chan struct{})
+		answer := make(chan struct{})
+		b.store.onRenew = func(_ context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			out <- struct{}{}
+			<-answer
+			return statuses(len(rs), reprise.RenewLost), nil
+		}
+		a := b.claim(t, order("k"))
+		<-out
+		complete(t, a, "answer", reprise.Recorded)
+		close(answer)
+		synctest.Wait()
+		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
+			t.Error("told of a loss")
+		}
+	})
+}
+
+func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Lease: time.Second})
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		a, start := b.claim(t, order("k")), time.Now()
+		<-a.Context().Done()
+		if took := time.Since(start); took != 750*time.Millisecond {
+			t.Errorf("told after %v, want 750ms", took)
+		}
+		release(t, a)
+	})
+}
