@@ -62,6 +62,24 @@ func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Co
 	return bound, nil
 }
 
+// watch returns the store's hint that id may have changed, and what ends it. Where there is none the channel is nil.
+func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func()) {
+	none := func() {}
+	if d.waiter == nil {
+		return nil, none
+	}
+	defer func() {
+		if recover() != nil {
+			changed, stop = nil, none
+		}
+	}()
+	changed, stop, err := d.waiter.Watch(ctx, id)
+	if err != nil {
+		return nil, none
+	}
+	return changed, stop
+}
+
 // sort makes an error that is no sentinel, and a panic, ErrUnknown. It is deferred.
 func sort(err *error) {
 	if p := recover(); p != nil {

@@ -114,6 +114,15 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 // enter counts one more thing for Close to wait for, unless the engine is closed.
 func (e *Engine) enter() bool {
 	e.mu.Lock()

@@ -14,7 +14,7 @@ type waitroom struct {
 	limits WaitLimits
 
 	mu     sync.Mutex
-	queues map[queueKey]*queue
+	queues map[ID][]*queue // of waiters; seldom more than one of an ID
 	total  int
 	scopes map[string]int
 }
@@ -57,45 +57,45 @@ func (a *Attempt) wait(ctx context.Context) (Result, error) {
 	}
 	defer room.quit(a.op.Scope, q, w)
 
-	up := time.NewTimer(a.op.Wait)
-	defer up.Stop()
+	patience, cancel := context.WithTimeout(ctx, a.op.Wait)
+	defer cancel()
 	select {
 	case <-w.head:
-		return a.poll(ctx, q, up.C)
+		return a.poll(ctx, patience, q)
 	case <-q.done:
 		return q.result, q.err
-	case <-up.C:
-	case <-ctx.Done():
+	case <-patience.Done():
+		return Result{Outcome: InProgress}, nil
 	case <-a.engine.closing:
 		return Result{}, ErrClosed
 	}
-	return Result{Outcome: InProgress}, nil
 }
 
-// poll asks as the head of a queue until the answer is another than InProgress.
-func (a *Attempt) poll(ctx context.Context, q *queue, up <-chan time.Time) (Result, error) {
+// poll asks as the head of a queue until the answer is another than InProgress, or its client's patience ends.
+func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, error) {
 	e := a.engine
-	var changed <-chan struct{}
-	if e.store.waiter != nil {
-		watching, stop, err := e.store.waiter.Watch(ctx, a.id)
-		if err == nil {
-			defer stop()
-			changed = watching
-		}
-	}
 	// Watching comes before the first look, so that no change falls between the two.
+	changed, stop := e.store.watch(patience, a.id)
+	defer stop()
 	for every := firstPoll; ; every = min(2*every, longestPoll) {
-		res, err := a.look()
-		if err == nil && res.Outcome == Claimed && ctx.Err() != nil {
-			e.also()                  // what the release ends, Begin ends too
-			_ = res.Attempt.Release() // nobody is left to run it for; it goes on in the background if it must
+		switch {
+		case e.isClosing():
+			return Result{}, ErrClosed
+		case patience.Err() != nil:
 			return Result{Outcome: InProgress}, nil
 		}
-		if err != nil || res.Outcome != InProgress {
-			if res.Outcome != Claimed {
-				e.waitroom.answer(q, res, err)
-			}
+		res, err := a.look()
+		switch {
+		case err == nil && res.Outcome == InProgress:
+		case res.Outcome != Claimed:
+			e.waitroom.answer(q, res, err)
 			return res, err
+		case client.Err() != nil: // nobody is left to run it for
+			e.also()                  // what the release ends, Begin ends too
+			_ = res.Attempt.Release() // it goes on in the background if it must
+			return Result{Outcome: InProgress}, nil
+		default:
+			return res, nil
 		}
 		next := time.NewTimer(jitter(every))
 		select {
@@ -105,15 +105,8 @@ func (a *Attempt) poll(ctx context.Context, q *queue, up <-chan time.Time) (Resu
 			if !open {
 				changed = nil
 			}
-		case <-up:
-			next.Stop()
-			return res, nil
-		case <-ctx.Done():
-			next.Stop()
-			return res, nil
+		case <-patience.Done():
 		case <-e.closing:
-			next.Stop()
-			return Result{}, ErrClosed
 		}
 		next.Stop()
 	}
@@ -124,23 +117,34 @@ func (r *waitroom) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queues == nil {
-		r.queues, r.scopes = make(map[queueKey]*queue), make(map[string]int)
+		r.queues, r.scopes = make(map[ID][]*queue), make(map[string]int)
 	}
-	q := r.queues[key]
-	if q == nil {
-		q = &queue{key: key, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if r.total >= r.limits.Total || r.scopes[scope] >= r.limits.PerScope {
+		return nil, false
 	}
-	if r.total >= r.limits.Total || r.scopes[scope] >= r.limits.PerScope || len(q.waiters) >= r.limits.PerKey {
+	q := r.queue(key)
+	if len(q.waiters) >= r.limits.PerKey {
 		return nil, false
 	}
 	r.total++
 	r.scopes[scope]++
-	r.queues[key] = q
 	q.waiters = append(q.waiters, w)
 	if q.waiters[0] == w {
 		close(w.head)
 	}
 	return q, true
+}
+
+// queue returns the queue for key, a new one if need be.
+func (r *waitroom) queue(key queueKey) *queue {
+	for _, q := range r.queues[key.id] {
+		if q.key == key {
+			return q
+		}
+	}
+	q := &queue{key: key, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	r.queues[key.id] = append(r.queues[key.id], q)
+	return q
 }
 
 // quit takes w out of its queue and makes the next one the head.
@@ -156,7 +160,7 @@ func (r *waitroom) quit(scope string, q *queue, w *waiter) {
 	switch {
 	case q.answered: // everybody has been told
 	case len(q.waiters) == 0:
-		delete(r.queues, q.key)
+		r.drop(q)
 	case place == 0:
 		close(q.waiters[0].head)
 	}
@@ -166,21 +170,30 @@ func (r *waitroom) quit(scope string, q *queue, w *waiter) {
 func (r *waitroom) answer(q *queue, res Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.queues, q.key)
+	r.drop(q)
 	q.answered, q.result, q.err = true, res, err
 	close(q.done)
+}
+
+// drop forgets a queue.
+func (r *waitroom) drop(q *queue) {
+	id := q.key.id
+	left := slices.DeleteFunc(r.queues[id], func(other *queue) bool { return other == q })
+	if len(left) == 0 {
+		delete(r.queues, id)
+	} else {
+		r.queues[id] = left
+	}
 }
 
 // wake makes the heads that wait for id look now.
 func (r *waitroom) wake(id ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, q := range r.queues {
-		if key.id == id {
-			select {
-			case q.wake <- struct{}{}:
-			default:
-			}
+	for _, q := range r.queues[id] {
+		select {
+		case q.wake <- struct{}{}:
+		default:
 		}
 	}
 }

@@ -1,0 +1,532 @@
+package reprise_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// answers collects what the callers of Begin got.
+type answers struct {
+	sync.WaitGroup
+	mu   sync.Mutex
+	list []answer
+}
+
+type answer struct {
+	reprise.Result
+	err   error
+	after time.Duration
+}
+
+// begin lets n more callers begin op, and returns when they all wait or have their answer.
+func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Operation, n int) {
+	for range n {
+		s.Go(func() {
+			start := time.Now()
+			res, err := e.Begin(ctx, op)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.list = append(s.list, answer{res, err, time.Since(start)})
+		})
+	}
+	synctest.Wait()
+}
+
+// of returns the answers with an outcome; zero: the errors.
+func (s *answers) of(outcome reprise.Outcome) (list []answer) {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.list {
+		if a.Outcome == outcome {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (s *answers) want(t *testing.T, outcome reprise.Outcome, n int) []answer {
+	t.Helper()
+	list := s.of(outcome)
+	if len(list) != n {
+		t.Fatalf("%d callers were answered %v, want %d", len(list), outcome, n)
+	}
+	return list
+}
+
+func (s *answers) none(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) > 0 {
+		t.Fatalf("%d callers have an answer, the first %v", len(s.list), s.list[0])
+	}
+}
+
+func TestAllWaitersGetTheReplay(t *testing.T) {
+	for name, local := range map[string]bool{"of this process": true, "of another": false} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			runner := b
+			if !local {
+				runner = setupOver(t, b.store.Store, reprise.Config{})
+			}
+			a := runner.claim(t, order("k"))
+			var s answers
+			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
+			time.Sleep(20 * time.Second)
+			s.none(t)
+			complete(t, a, "answer", reprise.Recorded)
+			if local {
+				synctest.Wait() // no poll is needed
+			} else {
+				time.Sleep(500 * time.Millisecond * 5 / 4) // the longest pause between polls
+			}
+			for _, got := range s.want(t, reprise.Completed, 50) {
+				if string(got.Payload) != "answer" {
+					t.Errorf("replayed %q", got.Payload)
+				}
+			}
+			if n := b.events.count(reprise.EventReplayed); n != 50 {
+				t.Errorf("told of %d replays, want 50", n)
+			}
+		})
+	}
+}
+
+func TestWaitersShareOnePoll(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var claims, out, most atomic.Int64
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			claims.Add(1)
+			most.Store(max(most.Load(), out.Add(1)))
+			defer out.Add(-1)
+			time.Sleep(time.Millisecond)
+			return b.store.Store.Claim(ctx, r)
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
+		time.Sleep(time.Second)
+		most.Store(0)
+		before := claims.Load()
+		time.Sleep(10 * time.Second)
+		if n := claims.Load() - before; n < 15 || n > 30 {
+			t.Errorf("%d polls in 10s, want about 20: one every 500ms", n)
+		}
+		if most.Load() != 1 {
+			t.Errorf("%d polls at once", most.Load())
+		}
+		release(t, held)
+		time.Sleep(time.Second)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+		b.store.heal()
+		for n := 2; n <= 50; n++ {
+			synctest.Wait()
+			claimed := s.want(t, reprise.Claimed, n)
+			release(t, claimed[n-1].Attempt)
+		}
+	})
+}
+
+func TestExactlyOneWaiterTakesOverAfterARelease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		first := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
+		release(t, first)
+		second := s.want(t, reprise.Claimed, 1)[0].Attempt
+		if second.View().Number() != 1 {
+			t.Errorf("attempt %d after a release, want 1", second.View().Number())
+		}
+		time.Sleep(10 * time.Second)
+		s.want(t, reprise.Claimed, 1)
+		complete(t, second, "answer", reprise.Recorded)
+		s.want(t, reprise.Completed, 19)
+	})
+}
+
+func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		crashed := setupOver(t, b.store.Store, reprise.Config{})
+		crashed.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		dead := crashed.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
+		time.Sleep(lease - 1)
+		s.none(t)
+		time.Sleep(time.Second)
+		second := s.want(t, reprise.Claimed, 1)[0].Attempt
+		if second.View().Number() != 2 {
+			t.Errorf("attempt %d, want 2", second.View().Number())
+		}
+		complete(t, second, "answer", reprise.Recorded)
+		s.want(t, reprise.Completed, 19)
+		complete(t, dead, "dead", reprise.Superseded)
+	})
+}
+
+func TestWaitersOfARefusedTakeoverAreTold(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		crashed := setupOver(t, b.store.Store, reprise.Config{})
+		crashed.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		op := order("k")
+		op.Preset = reprise.AtMostOnce
+		dead := crashed.claim(t, op)
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(op, time.Minute), 5)
+		time.Sleep(lease + time.Second)
+		s.want(t, reprise.Lapsed, 5)
+		complete(t, dead, "dead", reprise.Recorded)
+	})
+}
+
+func TestWaitEnds(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), 10*time.Second), 3)
+		time.Sleep(5 * time.Second)
+		s.begin(t.Context(), b.Engine, wait(order("k"), 10*time.Second), 1)
+		time.Sleep(5*time.Second - 1)
+		s.none(t)
+		time.Sleep(1)
+		s.want(t, reprise.InProgress, 3)
+		time.Sleep(5 * time.Second)
+		for _, got := range s.want(t, reprise.InProgress, 4) {
+			if got.after != 10*time.Second {
+				t.Errorf("waited for %v, want 10s", got.after)
+			}
+		}
+		complete(t, a, "answer", reprise.Recorded)
+		if n := b.events.count(reprise.EventInProgress); n != 4 {
+			t.Errorf("told of %d refusals, want 4", n)
+		}
+	})
+}
+
+func TestWaitLimits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limits reprise.WaitLimits
+		same   int // of 4 that wait for one key
+		scope  int // of 4 more, each for another key of the scope
+		all    int // of 4 more, each of another scope
+	}{
+		{"per key", reprise.WaitLimits{PerKey: 2}, 2, 4, 4},
+		{"per scope", reprise.WaitLimits{PerScope: 3}, 3, 0, 4},
+		{"total", reprise.WaitLimits{Total: 5}, 4, 1, 0},
+	} {
+		inTimeNamed(t, c.name, func(t *testing.T) {
+			b := setup(t, reprise.Config{Waiting: c.limits})
+			var s answers
+			begin := func(scope, key string) {
+				op := order(key)
+				op.Scope = scope
+				if res := b.mustBegin(t, op); res.Attempt != nil {
+					t.Cleanup(func() { _ = res.Attempt.Release() })
+				}
+				s.begin(t.Context(), b.Engine, wait(op, time.Second), 1)
+			}
+			refused := 0
+			more := func(what string, want int) {
+				t.Helper()
+				list := s.of(reprise.InProgress)
+				for _, got := range list[refused:] {
+					if got.after != 0 {
+						t.Errorf("refused after %v, want at once", got.after)
+					}
+				}
+				if waiting := 4 - (len(list) - refused); waiting != want {
+					t.Errorf("%d of 4 wait for %s, want %d", waiting, what, want)
+				}
+				refused = len(list)
+			}
+			for range 4 {
+				begin("tenant", "k")
+			}
+			more("one key", c.same)
+			for i := range 4 {
+				begin("tenant", fmt.Sprint(i))
+			}
+			more("one scope", c.scope)
+			for i := range 4 {
+				begin(fmt.Sprint("tenant", i), "k")
+			}
+			more("any", c.all)
+
+			time.Sleep(time.Second) // they have all left
+			refused = len(s.of(reprise.InProgress))
+			if refused != 12 {
+				t.Fatalf("%d answers, want 12", refused)
+			}
+			for range 4 {
+				begin("tenant", "k")
+			}
+			more("one key", c.same)
+			s.Wait()
+		})
+	}
+}
+
+// mustBegin begins op, whatever the answer.
+func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
+	t.Helper()
+	res, err := b.Begin(t.Context(), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestWaiterLeavesWithItsClientAndTheNextBecomesTheHead(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		heads, leave := context.WithCancel(t.Context())
+		var head, s answers
+		head.begin(heads, b.Engine, wait(order("k"), time.Minute), 1)
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
+		time.Sleep(10*time.Second + 1)
+		leave()
+		for _, got := range head.want(t, reprise.InProgress, 1) {
+			if got.after != 10*time.Second+1 {
+				t.Errorf("left after %v, want with its client", got.after)
+			}
+		}
+		complete(t, held, "answer", reprise.Recorded)
+		time.Sleep(time.Second)
+		s.want(t, reprise.Completed, 3)
+	})
+}
+
+// A client leaves while the claim of its waiter is on its way.
+func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		held := other.claim(t, order("k"))
+		client, leave := context.WithCancel(t.Context())
+		var granted atomic.Bool
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			res, err := b.store.Store.Claim(ctx, r)
+			if res.Outcome == reprise.Claimed {
+				granted.Store(true)
+				leave()
+			}
+			return res, err
+		}
+		var s answers
+		s.begin(client, b.Engine, wait(order("k"), time.Minute), 1)
+		release(t, held)
+		time.Sleep(time.Second)
+		s.want(t, reprise.InProgress, 1)
+		if !granted.Load() {
+			t.Fatal("the claim was not granted")
+		}
+		release(t, other.claim(t, order("k")))
+	})
+}
+
+// The time of the wait is up while the claim is on its way, and the client is still there.
+func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			time.Sleep(time.Second) // longer than the wait
+			return b.store.Store.Claim(ctx, r)
+		}
+		time.AfterFunc(3*time.Second/2, func() { _ = held.Release() })
+		complete(t, b.claim(t, wait(order("k"), 500*time.Millisecond)), "answer", reprise.Recorded)
+	})
+}
+
+func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var s answers
+		var down atomic.Bool
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if down.Load() {
+				return reprise.ClaimResult{}, reprise.ErrUnavailable
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 5)
+		down.Store(true)
+		time.Sleep(5 * time.Second)
+		for _, got := range s.want(t, 0, 5) {
+			wantError(t, "a waiter", got.err, reprise.ErrUnavailable)
+		}
+		release(t, held)
+	})
+}
+
+// A head whose claims hang holds nobody's answer back for longer than they asked for, but its own by one claim.
+func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var hang atomic.Bool
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if hang.Load() {
+				<-ctx.Done()
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 1)
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 4)
+		hang.Store(true)
+		time.Sleep(time.Second)
+		s.want(t, reprise.InProgress, 4)
+		time.Sleep(budget)
+		s.want(t, 0, 1)
+		release(t, held)
+	})
+}
+
+func TestCloseWakesWaiters(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		other := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("elsewhere"))
+		var claims atomic.Int64
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			claims.Add(1)
+			return b.store.Store.Claim(ctx, r)
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Hour), 20)
+		s.begin(t.Context(), b.Engine, wait(order("elsewhere"), time.Hour), 20)
+		before := claims.Load()
+		var closed sync.WaitGroup
+		closed.Go(func() {
+			if err := closeWithin(t, b.Engine, time.Minute); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		for _, got := range s.want(t, 0, 40) {
+			wantError(t, "a waiter", got.err, reprise.ErrClosed)
+		}
+		if n := claims.Load() - before; n > 0 {
+			t.Errorf("%d claims after Close", n)
+		}
+		complete(t, a, "answer", reprise.Recorded)
+		release(t, other)
+		closed.Wait()
+	})
+}
+
+// watched is a store with the ability to wait, and a script for it.
+type watched struct {
+	reprise.Store
+	watch func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error)
+}
+
+func (w *watched) Watch(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error) {
+	return w.watch(ctx, id)
+}
+
+func TestPushShortensTheWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		store := memstore.New()
+		b := setupOver(t, store, reprise.Config{})
+		e := newEngine(t, store, nil, reprise.Config{}) // which has the store's ability
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
+		time.Sleep(10*time.Second + 1)
+		complete(t, a, "answer", reprise.Recorded)
+		s.want(t, reprise.Completed, 10) // in the same instant
+	})
+}
+
+func TestWatchIsAHint(t *testing.T) {
+	for name, watch := range map[string]func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error){
+		"that is closed": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			ch := make(chan struct{})
+			close(ch)
+			return ch, func() {}, nil
+		},
+		"that fails": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			return nil, nil, reprise.ErrUnavailable
+		},
+		"that panics":    func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { panic("a bug in the store") },
+		"that is silent": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { return nil, func() {}, nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			e := newEngine(t, &watched{Store: b.store, watch: watch}, nil, reprise.Config{})
+			a := b.claim(t, order("k"))
+			var s answers
+			s.begin(t.Context(), e, wait(order("k"), time.Minute), 3)
+			time.Sleep(5 * time.Second)
+			s.none(t)
+			complete(t, a, "answer", reprise.Recorded)
+			time.Sleep(time.Second)
+			s.want(t, reprise.Completed, 3)
+		})
+	}
+}
+
+func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		e := newEngine(t, &watched{Store: b.store, watch: func(ctx context.Context, _ reprise.ID) (<-chan struct{}, func(), error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		}}, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Second), 1)
+		time.Sleep(time.Second)
+		s.want(t, reprise.InProgress, 1)
+		release(t, a)
+	})
+}
+
+func TestWatchIsStopped(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var open, watches atomic.Int64
+		e := newEngine(t, &watched{Store: b.store, watch: func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			open.Add(1)
+			watches.Add(1)
+			return make(chan struct{}), func() { open.Add(-1) }, nil
+		}}, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Second), 3)
+		if open.Load() != 1 {
+			t.Errorf("%d watches, want the head's", open.Load())
+		}
+		time.Sleep(2 * time.Second)
+		s.want(t, reprise.InProgress, 3)
+		if open.Load() != 0 || watches.Load() == 0 {
+			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
+		}
+		release(t, a)
+	})
+}
