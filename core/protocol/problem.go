@@ -67,7 +67,7 @@ var problemTable = []Problem{
 	},
 	{
 		Code: CodeRequestInvalid, Status: 400, Title: "Request invalid",
-		Detail: "The request body could not be read in full. Nothing was run, and the {header} was not used.",
+		Detail: "The request body could not be read in full, or not be understood. Nothing was run, and the {header} was not used.",
 	},
 	{
 		Code: CodeScopeMissing, Status: 403, Title: "Scope missing",
