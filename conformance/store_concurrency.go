@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/reprise-go/reprise/core"
@@ -114,25 +115,20 @@ var concurrencyCases = []storeCase{
 			Needs:  []Need{Leases},
 		},
 		func(r *rig) {
-			for range rounds {
-				late, _ := r.lapsed()
-				rival := late.rival()
-				var err error
-				var completion sync.WaitGroup
-				completion.Go(func() { err = late.tryComplete("of the late one") })
-				got, claimErr := rival.tryClaim()
-				completion.Wait()
-				switch {
-				case claimErr != nil:
-					r.Fatalf("claim: %v", claimErr)
-				case err == nil && got.Outcome == reprise.Completed:
-					rival.replay("of the late one")
-				case errors.Is(err, reprise.ErrLeaseLost) && got.Outcome == reprise.Claimed:
-					rival.complete("of the rival")
-					late.replay("of the rival")
-				default:
-					r.Fatalf("the completion ended with %v and the takeover with %v", err, got.Outcome)
+			late := make([]party, rounds*racers)
+			for i := range late {
+				late[i] = r.party()
+				brief := late[i]
+				brief.lease = r.short()
+				brief.anew()
+			}
+			r.advance(r.short())
+			for some := range slices.Chunk(late, racers) {
+				var meetings sync.WaitGroup
+				for _, p := range some {
+					meetings.Go(p.meetsTakeover)
 				}
+				meetings.Wait()
 			}
 		},
 	},
@@ -254,6 +250,31 @@ func (p party) claimTogether(others reprise.Outcome) []winner {
 	close(start)
 	wg.Wait()
 	return winners
+}
+
+// meetsTakeover completes the lapsed attempt of p while a rival takes it over.
+func (p party) meetsTakeover() {
+	p.rig.Helper()
+	rival := p.rival()
+	completed := make(chan error)
+	begun := make(chan struct{})
+	go func() {
+		close(begun)
+		completed <- p.tryComplete("of the late one")
+	}()
+	<-begun
+	got, claimErr := rival.tryClaim()
+	err := <-completed
+	switch {
+	case err == nil && claimErr == nil && got.Outcome == reprise.Completed:
+	case errors.Is(err, reprise.ErrLeaseLost) && got.Outcome == reprise.Claimed:
+		err = rival.tryComplete("of the rival")
+		if again, claimErr := p.tryClaim(); err != nil || claimErr != nil || string(again.Payload) != "of the rival" {
+			p.rig.Errorf("after the takeover: complete %v, claim %v with %q, %v", err, again.Outcome, again.Payload, claimErr)
+		}
+	default:
+		p.rig.Errorf("the completion ended with %v, and the takeover with %v, %v", err, got.Outcome, claimErr)
+	}
 }
 
 // untilDefinite claims again, as the engine does, while the store says that it is too busy or does not know.

@@ -182,13 +182,12 @@ var retentionCases = []storeCase{
 			Source: "Store.Claim",
 		},
 		func(r *rig) {
-			first := r.party()
-			granted := first.anew()
+			first, fence := r.raised()
 			first.retention = r.short()
 			first.complete("answer")
 			r.advance(first.retention)
-			if got := first.rival().anew(); got.Fence < granted.Fence {
-				r.Errorf("fence %d after %d", got.Fence, granted.Fence)
+			if got := first.rival().anew(); got.Fence < fence {
+				r.Errorf("fence %d after %d", got.Fence, fence)
 			}
 		},
 	},

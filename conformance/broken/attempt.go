@@ -1,0 +1,206 @@
+package broken
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// Complete implements [reprise.Store].
+func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	if err := r.Validate(); err != nil && !s.has(completeInvalidAccepted) {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	rec, err := s.find(r.ID, now)
+	if err != nil {
+		return err
+	}
+	if rec == nil && s.has(completeUnseen) {
+		rec = s.records[r.ID]
+	}
+	switch {
+	case rec == nil && s.has(completeResurrects):
+		s.fence++
+		rec = &record{owner: r.Owner, attempt: 1, fence: s.fence}
+		s.records[s.place(r.ID)] = rec
+	case rec == nil:
+		return s.lost(r.Payload)
+	case rec.completed && rec.owner == r.Owner:
+		if s.has(completeNotRepeatable) {
+			return s.lost(r.Payload)
+		}
+		if !s.has(completeOverwrites) {
+			return nil
+		}
+	case s.has(completeUnfenced),
+		s.has(completeStateOnly) && !rec.completed,
+		s.has(completeByFormerOwner) && !rec.completed && slices.Contains(rec.former, r.Owner):
+	case rec.completed || rec.owner != r.Owner:
+		return s.lost(r.Payload)
+	case s.has(completeLateRefused) && !s.live(rec, now):
+		return s.lost(r.Payload)
+	}
+	s.linger(completeNotAtomic)
+	s.complete(r.ID, rec, r.Payload, s.after(now, r.Retention))
+	return nil
+}
+
+func (s *Store) complete(id reprise.ID, rec *record, payload []byte, valid time.Time) {
+	rec.completed = !s.has(completeEmptyIsNothing) || len(payload) > 0
+	rec.payload = s.kept(payload)
+	switch {
+	case s.has(retentionFromClaim):
+	case s.has(retentionNeverShrinks) && valid.Before(rec.valid):
+	default:
+		rec.valid = valid
+	}
+	if !s.has(watchMissesCompletion) {
+		s.changed(id)
+	}
+}
+
+// kept returns what the store keeps of a payload.
+func (s *Store) kept(payload []byte) []byte {
+	switch s.flaw {
+	case payloadOfCaller:
+		return payload
+	case payloadShared:
+		s.buffer = append(s.buffer[:0], payload...)
+		return s.buffer
+	case payloadEndsAtNUL:
+		payload, _, _ = bytes.Cut(payload, []byte{0})
+	case payloadTrimmed:
+		payload = bytes.TrimSpace(payload)
+	case payloadCut:
+		payload = payload[:min(len(payload), 64<<10)]
+	}
+	return bytes.Clone(payload)
+}
+
+// Release implements [reprise.Store].
+func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	rec, err := s.find(id, now)
+	if err != nil {
+		if s.has(corruptIsReleased) {
+			s.remove(id)
+		}
+		return err
+	}
+	if rec == nil {
+		if s.has(releaseNothingFails) {
+			return s.lost(nil)
+		}
+		return nil
+	}
+	switch {
+	case s.has(releaseUnfenced) && !rec.completed,
+		s.has(releaseOfCompleted) && rec.owner == owner,
+		s.has(releaseByFormerOwner) && slices.Contains(rec.former, owner),
+		s.has(releaseUnseenTakesNext) && s.expired[owner]:
+	case rec.completed || rec.owner != owner:
+		return nil
+	case s.has(releaseLapsedIgnored) && !s.live(rec, now):
+		return nil
+	}
+	s.release(id, rec, now)
+	return nil
+}
+
+func (s *Store) release(id reprise.ID, rec *record, now time.Time) {
+	switch s.flaw {
+	case releaseKeepsRecord:
+		rec.lease, rec.owner = now, reprise.Owner{}
+		return
+	case releaseKeepsAttempts:
+		s.counted[id] = rec.attempt
+	}
+	s.remove(id)
+	if !s.has(watchMissesRelease) {
+		s.changed(id)
+	}
+}
+
+// Renew implements [reprise.Store].
+func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	if len(rs) == 0 && s.has(renewEmptyRefused) {
+		return nil, fmt.Errorf("%w: nothing to renew", reprise.ErrInvalid)
+	}
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil && !s.has(renewInvalidAccepted) {
+			return nil, err
+		}
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	answers := make([]reprise.RenewStatus, len(rs))
+	lost := false
+	for i := range rs {
+		answers[i] = reprise.RenewLost
+		if s.has(renewCapped) && i >= 100 || s.has(renewStopsAtLost) && lost {
+			continue
+		}
+		answers[i] = s.renew(&rs[i], now)
+		lost = lost || answers[i] == reprise.RenewLost
+	}
+	return answers, nil
+}
+
+func (s *Store) renew(r *reprise.RenewRequest, now time.Time) reprise.RenewStatus {
+	rec, err := s.find(r.ID, now)
+	if rec == nil && s.has(renewUnseen) {
+		rec = s.records[r.ID]
+	}
+	lease := s.after(now, r.Lease)
+	switch {
+	case err != nil:
+		return reprise.RenewLost
+	case rec == nil && s.has(renewCreates):
+		s.fence++
+		rec = &record{owner: r.Owner, attempt: 1, fence: s.fence}
+		s.records[s.place(r.ID)] = rec
+	case rec == nil:
+		return reprise.RenewLost
+	case rec.completed && rec.owner == r.Owner && !s.has(renewForgetsCompletion):
+		return reprise.RenewCompleted
+	case rec.completed:
+		return reprise.RenewLost
+	case s.has(renewByAnyone),
+		s.has(renewByFormerOwner) && slices.Contains(rec.former, r.Owner):
+	case rec.owner != r.Owner:
+		return reprise.RenewLost
+	case s.has(renewLapsedRefused) && !s.live(rec, now):
+		return reprise.RenewLost
+	}
+	switch {
+	case s.has(renewNothing):
+		return reprise.Renewed
+	case s.has(renewOnlyLengthens) && lease.Before(rec.lease):
+		return reprise.Renewed
+	case s.has(renewWithinValidity) && rec.valid.Before(lease):
+		lease = rec.valid
+	case s.has(renewExtendsValidity):
+		rec.valid = lease.Add(r.Lease)
+	}
+	rec.granted, rec.lease = now, lease
+	return reprise.Renewed
+}

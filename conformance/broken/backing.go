@@ -1,0 +1,202 @@
+package broken
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// pause is how long a flawed store waits between looking and writing, and hang how long it ignores a context. They pass at
+// once in a bubble of testing/synctest.
+const (
+	pause = time.Millisecond
+	hang  = time.Hour
+)
+
+// Backing is what the handles of one store share. Its clock is package time, and what it was moved ahead of that.
+type Backing struct {
+	flaw Flaw
+
+	mu      sync.Mutex
+	ahead   time.Duration
+	records map[reprise.ID]*record
+	fence   uint64
+	watches map[reprise.ID][]chan struct{}
+	handles int
+	buffer  []byte                 // of all payloads, with the flaw payloadShared
+	counted map[reprise.ID]int     // attempts before a release, with the flaw releaseKeepsAttempts
+	expired map[reprise.Owner]bool // owners of what was not seen, with the flaw releaseUnseenTakesNext
+}
+
+type record struct {
+	owner       reprise.Owner
+	former      []reprise.Owner // that were taken over
+	handle      int             // that claimed it
+	fingerprint reprise.Fingerprint
+	completed   bool
+	attempt     int
+	fence       uint64
+	granted     time.Time // when the lease began
+	lease       time.Time // when it ends
+	valid       time.Time
+	payload     []byte
+	damaged     bool
+}
+
+// New returns an empty store with a flaw; without one it keeps the whole contract.
+func New(flaw Flaw) *Backing {
+	return &Backing{
+		flaw:    flaw,
+		records: map[reprise.ID]*record{},
+		watches: map[reprise.ID][]chan struct{}{},
+		counted: map[reprise.ID]int{},
+		expired: map[reprise.Owner]bool{},
+	}
+}
+
+// Open returns a handle, as if from another process.
+func (b *Backing) Open() *Store {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.handles++
+	return &Store{Backing: b, handle: b.handles}
+}
+
+// Advance moves the clock ahead.
+func (b *Backing) Advance(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead += d
+}
+
+func (b *Backing) now() time.Time { return time.Now().Add(b.ahead) }
+
+// Damage makes the record of id unreadable. It reports whether there is one.
+func (b *Backing) Damage(id reprise.ID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.records[b.place(id)]
+	if rec != nil {
+		rec.damaged = true
+	}
+	return rec != nil
+}
+
+// Store is a handle on a [Backing]: a [reprise.Store] with every ability.
+type Store struct {
+	*Backing
+
+	handle int
+}
+
+var (
+	_ reprise.Store         = (*Store)(nil)
+	_ reprise.Waiter        = (*Store)(nil)
+	_ reprise.Inspector     = (*Store)(nil)
+	_ reprise.Purger        = (*Store)(nil)
+	_ reprise.Checker       = (*Store)(nil)
+	_ reprise.ContextBinder = (*Store)(nil)
+)
+
+// has reports whether the flaw of the store is one of these.
+func (b *Backing) has(flaws ...Flaw) bool { return slices.Contains(flaws, b.flaw) }
+
+// linger lets others in between looking and writing, if the store has the flaw.
+func (b *Backing) linger(flaw Flaw) {
+	if b.has(flaw) {
+		b.mu.Unlock()
+		time.Sleep(pause)
+		b.mu.Lock()
+	}
+}
+
+func (b *Backing) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		if b.has(hangsWithEndedContext) {
+			time.Sleep(hang)
+		}
+		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
+	}
+	return nil
+}
+
+func (b *Backing) place(id reprise.ID) reprise.ID {
+	if b.has(idCut) {
+		id[len(id)-1] = 0
+	}
+	return id
+}
+
+// find returns the record of id, or nil when none is seen.
+func (b *Backing) find(id reprise.ID, now time.Time) (*record, error) {
+	rec := b.records[b.place(id)]
+	switch {
+	case rec == nil:
+		return nil, nil
+	case rec.damaged && !b.has(corruptIsNew):
+		return nil, reprise.ErrCorrupt
+	case rec.damaged || !b.seen(rec, now):
+		return nil, nil
+	default:
+		return rec, nil
+	}
+}
+
+func (b *Backing) seen(rec *record, now time.Time) bool {
+	valid := now.Before(rec.valid)
+	if b.has(validOneInstantLonger) {
+		valid = !now.After(rec.valid)
+	}
+	switch {
+	case b.has(lapsedSeenForever) && !rec.completed:
+		return true
+	case b.has(liveLeaseEndsWithValidity):
+		return valid
+	default:
+		return valid || b.live(rec, now)
+	}
+}
+
+func (b *Backing) live(rec *record, now time.Time) bool {
+	end := rec.lease
+	switch b.flaw {
+	case noExclusion:
+		return false
+	case leaseEarly:
+		end = rec.granted.Add(rec.lease.Sub(rec.granted) / 2)
+	case leaseOneInstantLonger:
+		end = end.Add(1)
+	}
+	return !rec.completed && now.Before(end)
+}
+
+// after returns the instant that is d after now.
+func (b *Backing) after(now time.Time, d time.Duration) time.Time {
+	if b.has(longDurationsOverflow) {
+		d = time.Duration(int32(d.Milliseconds())) * time.Millisecond //nolint:gosec // the overflow is the flaw
+	}
+	return now.Add(d)
+}
+
+func (b *Backing) remove(id reprise.ID) {
+	delete(b.records, b.place(id))
+	if b.has(fenceRestarts) {
+		b.fence = 0
+	}
+}
+
+// lost is the error for who is not the owner.
+func (b *Backing) lost(payload []byte) error {
+	switch b.flaw {
+	case errorRaw:
+		return errNoRows
+	case errorTellsPayload:
+		return fmt.Errorf("%w: cannot keep %q", reprise.ErrLeaseLost, payload)
+	default:
+		return reprise.ErrLeaseLost
+	}
+}

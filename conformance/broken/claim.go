@@ -1,0 +1,142 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+var errNoRows = errors.New("no rows in result set")
+
+// Claim implements [reprise.Store].
+func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	if err := r.Validate(); err != nil && !s.has(claimInvalidAccepted) {
+		return reprise.ClaimResult{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return reprise.ClaimResult{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	rec, err := s.find(r.ID, now)
+	if err != nil {
+		return reprise.ClaimResult{}, err
+	}
+	if rec == nil {
+		return s.claimNew(&r, now), nil
+	}
+	return s.claimSeen(rec, &r, now), nil
+}
+
+func (s *Store) claimNew(r *reprise.ClaimRequest, now time.Time) reprise.ClaimResult {
+	s.linger(claimNotAtomic)
+	old := s.records[s.place(r.ID)]
+	if old != nil {
+		s.expired[old.owner] = true
+		if s.has(unseenHasItsOwner) && old.owner == r.Owner {
+			return claimed(old, now)
+		}
+		if s.has(fenceRestartsWithRecord) {
+			s.fence = 0
+		}
+	}
+	rec := &record{fingerprint: r.Fingerprint, attempt: s.counted[r.ID]}
+	if s.has(attemptsFromZero) {
+		rec.attempt--
+	}
+	s.records[s.place(r.ID)] = rec
+	s.attempt(rec, r, now)
+	return claimed(rec, now)
+}
+
+func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) reprise.ClaimResult {
+	live, own := s.live(rec, now), s.owns(rec, r.Owner)
+	refused := !r.Takeover && !s.has(takeoverUnasked)
+	usedUp := r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts
+	if s.has(takeoverOnceTooOften) {
+		usedUp = r.MaxAttempts > 0 && rec.attempt > r.MaxAttempts
+	}
+	switch {
+	case !s.matches(rec, r.Fingerprint, live):
+		return reprise.ClaimResult{Outcome: reprise.Mismatch}
+	case rec.completed && own && s.has(ownerRunsAgain):
+		return claimed(rec, now)
+	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}
+	case live && own && !s.has(claimNotRepeatable):
+		if !s.has(repeatKeepsLease) {
+			s.grant(rec, r, now)
+		}
+		return claimed(rec, now)
+	case live:
+		if s.has(refusedClaimExtends) {
+			s.grant(rec, r, now)
+		}
+		if s.has(remainingOfCaller) {
+			return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: r.Lease}
+		}
+		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: rec.lease.Sub(now)}
+	case own && !(s.has(lapsedOwnerRefused) && !r.Takeover):
+		return claimed(rec, now)
+	case refused || usedUp:
+		return reprise.ClaimResult{Outcome: reprise.Lapsed}
+	default:
+		s.linger(takeoverNotAtomic)
+		valid, fence := rec.valid, rec.fence
+		rec.former = append(rec.former, rec.owner)
+		s.attempt(rec, r, now)
+		if s.has(takeoverKeepsValidity) {
+			rec.valid = valid
+		}
+		if s.has(takeoverKeepsFence) {
+			rec.fence = fence
+		}
+		return claimed(rec, now)
+	}
+}
+
+func (s *Store) matches(rec *record, f reprise.Fingerprint, live bool) bool {
+	switch {
+	case s.has(progressBeforeFingerprint) && live,
+		s.has(completedBeforeFingerprint) && rec.completed,
+		s.has(takeoverIgnoresFingerprint) && !rec.completed && !live:
+		return true
+	case s.has(fingerprintPrefix):
+		return [16]byte(rec.fingerprint[:]) == [16]byte(f[:])
+	default:
+		return rec.fingerprint == f
+	}
+}
+
+func (s *Store) owns(rec *record, owner reprise.Owner) bool {
+	switch s.flaw {
+	case ownersPerConnection:
+		return rec.owner == owner && rec.handle == s.handle
+	case formerOwnerClaims:
+		return rec.owner == owner || slices.Contains(rec.former, owner)
+	default:
+		return rec.owner == owner
+	}
+}
+
+// attempt makes the caller the owner of a record, for the next attempt.
+func (s *Store) attempt(rec *record, r *reprise.ClaimRequest, now time.Time) {
+	s.fence++
+	rec.owner, rec.handle, rec.fence = r.Owner, s.handle, s.fence
+	rec.completed, rec.payload = false, nil
+	rec.attempt++
+	s.grant(rec, r, now)
+}
+
+func (s *Store) grant(rec *record, r *reprise.ClaimRequest, now time.Time) {
+	rec.granted = now
+	rec.lease, rec.valid = s.after(now, r.Lease), s.after(now, r.Retention)
+}
+
+func claimed(rec *record, now time.Time) reprise.ClaimResult {
+	return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: rec.attempt, Fence: rec.fence, Remaining: rec.lease.Sub(now)}
+}
