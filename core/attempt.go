@@ -35,6 +35,7 @@ type Attempt struct {
 func newAttempt(ctx context.Context, e *Engine, op Operation) *Attempt {
 	a := &Attempt{engine: e, op: op, owner: NewOwner(), began: now(), values: ctx}
 	a.id = DeriveID(op.Scope, op.Endpoint, op.Key)
+	a.op.Key = "" // not needed any more, and what is not there cannot leak
 	a.run.attempt = a
 	a.tenure.index = -1
 	return a

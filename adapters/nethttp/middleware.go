@@ -51,7 +51,7 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	defer rec.Abandon() // where next does not return
 	r = r.WithContext(x.Context())
 	r.Body = x.Body()
-	next.ServeHTTP(&writer{ResponseWriter: w, rec: rec}, r)
+	next.ServeHTTP(&writer{rec, w}, r)
 	rec.Finish()
 }
 

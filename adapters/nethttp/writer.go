@@ -2,7 +2,6 @@ package reprisehttp
 
 import (
 	"bufio"
-	"io"
 	"net"
 	"net/http"
 
@@ -12,42 +11,33 @@ import (
 // writer is the http.ResponseWriter of a handler that is recorded. What it does not have itself, [http.ResponseController]
 // finds behind it.
 type writer struct {
-	http.ResponseWriter // the header is the one of all layers
+	*protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
-	rec *protocol.Recorder
+	behind http.ResponseWriter
 }
 
-// WriteHeader implements [http.ResponseWriter].
-func (w *writer) WriteHeader(status int) { w.rec.WriteHeader(status) }
-
-// Write implements [io.Writer].
-func (w *writer) Write(p []byte) (int, error) { return w.rec.Write(p) }
-
-// WriteString implements [io.StringWriter].
-func (w *writer) WriteString(s string) (int, error) { return w.rec.WriteString(s) }
-
-// ReadFrom implements [io.ReaderFrom], so that io.Copy does not find the one of the connection behind it.
-func (w *writer) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{w.rec}, r) }
+// Header returns the map that all layers share.
+func (w *writer) Header() http.Header { return w.behind.Header() }
 
 // Flush implements [http.Flusher].
 func (w *writer) Flush() { _ = w.FlushError() }
 
 // FlushError is what [http.ResponseController.Flush] calls. Where the effects commit with the response it does nothing.
 func (w *writer) FlushError() error {
-	if !w.rec.Flush() {
+	if !w.Recorder.Flush() {
 		return nil
 	}
-	return http.NewResponseController(w.ResponseWriter).Flush()
+	return http.NewResponseController(w.behind).Flush()
 }
 
 // Hijack implements [http.Hijacker].
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	conn, rw, err := http.NewResponseController(w.behind).Hijack()
 	if err == nil {
-		w.rec.Hijack()
+		w.Recorder.Hijack()
 	}
 	return conn, rw, err
 }
 
 // Unwrap lets [http.ResponseController] reach the deadlines of the connection.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.behind }

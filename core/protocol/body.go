@@ -33,6 +33,13 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Bytes returns the whole body. It is valid until the exchange is closed, and nobody may modify it.
+func (b *Body) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data
+}
+
 // Close implements [io.Closer]. Reading after it fails, as it does after a framework's own body was closed.
 func (b *Body) Close() error {
 	b.mu.Lock()

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"context"
+	"iter"
+	"strings"
 	"sync"
 
 	"github.com/reprise-go/reprise/core"
@@ -91,11 +93,28 @@ func (x *Exchange) Close() {
 	s.free()
 }
 
-// Captured is the response that a handler made.
+// Before takes the header of the response as outer layers left it to the handler, and After as the handler left it: what is
+// kept is the difference. They are for frameworks that hold the response as a whole; a [Recorder] does it by itself. The strings of After have to stay
+// what they are until Settle returns; those of Before are copied.
+func (x *Exchange) Before(header iter.Seq2[string, string]) {
+	x.scratch.outer = x.scratch.outer[:0]
+	for name, value := range header {
+		x.scratch.outer = appendGrouped(x.scratch.outer, strings.Clone(name), strings.Clone(value))
+	}
+}
+
+// After is described at Before.
+func (x *Exchange) After(header iter.Seq2[string, string]) {
+	x.scratch.committed = x.scratch.committed[:0]
+	for name, value := range header {
+		x.scratch.committed = appendGrouped(x.scratch.committed, name, value)
+	}
+}
+
+// Captured is the response that a handler made, but for its header.
 type Captured struct {
 	Status int
-	Fields []Field // what was added or changed below the middleware
-	Body   []byte  // ignored with Oversize
+	Body   []byte // ignored with Oversize
 
 	Oversize bool // the body is over MaxResponseBody
 	Sent     bool // it left already, as a stream: nothing can take its place
@@ -163,8 +182,10 @@ func (x *Exchange) close() (decision Disposition, omitBody bool) {
 // fill makes of a whole response what is stored of it.
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	g := x.guard
-	kept, cookies := g.fields.filter(x.scratch.kept[:0], c.Fields)
-	x.scratch.kept = kept
+	m := x.scratch
+	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
+	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
+	m.kept = kept
 	g.counts.cookies.Add(uint64(cookies))
 	switch {
 	case !fitsStored(kept):

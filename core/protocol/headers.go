@@ -19,6 +19,16 @@ func appendMap(dst []Field, header map[string][]string) []Field {
 	return dst
 }
 
+// appendGrouped appends one field, behind those of the same name in any case, so that the fields of a name stand together.
+func appendGrouped(dst []Field, name, value string) []Field {
+	for i := len(dst) - 1; i >= 0; i-- {
+		if strings.EqualFold(dst[i].Name, name) {
+			return slices.Insert(dst, i+1, Field{Name: dst[i].Name, Value: value, Add: true})
+		}
+	}
+	return append(dst, Field{Name: name, Value: value})
+}
+
 // group returns the fields of list called name, which stand together.
 func group(list []Field, name string) []Field {
 	for i := range list {

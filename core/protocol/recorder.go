@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"io"
 	"sync"
 )
 
@@ -63,6 +64,11 @@ func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
 
 // WriteString is Write for strings.
 func (r *Recorder) WriteString(s string) (int, error) { return write(r, s) }
+
+// ReadFrom takes the rest of the body from src, so that io.Copy does not look for another way to the connection.
+func (r *Recorder) ReadFrom(src io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{r}, src)
+}
 
 func write[T []byte | string](r *Recorder, p T) (int, error) {
 	r.mu.Lock()
@@ -139,10 +145,7 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType()
 	}
-	s.changed = appendChanges(s.changed[:0], s.outer, s.committed)
-	reply := r.x.Settle(Captured{
-		Status: r.status, Fields: s.changed, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken,
-	})
+	reply := r.x.Settle(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken})
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:
