@@ -75,6 +75,9 @@ func pgMajor(text string) (int, error) {
 	return major, nil
 }
 
+// pgData is the name of a data directory, in a directory of scratch.
+const pgData = "data"
+
 // pgTemplate is an initialised data directory that the servers of this process are copies of: initdb takes longer than a copy.
 var pgTemplate struct {
 	once sync.Once
@@ -95,7 +98,7 @@ func (p *pgPrograms) initdb(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data := filepath.Join(dir, "data")
+	data := filepath.Join(dir, pgData)
 	_, err = run(ctx, p.as, p.path("initdb"), "--pgdata", data, "--username", pgUser, "--auth", "trust",
 		"--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1", "--no-sync", "--no-instructions")
 	return data, err
@@ -117,7 +120,7 @@ func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := run(ctx, p.as, "cp", "-Rp", template, filepath.Join(dir, "data")); err != nil {
+	if _, err := run(ctx, p.as, "cp", "-Rp", template, filepath.Join(dir, pgData)); err != nil {
 		return nil, err
 	}
 	return p.serve(c, dir, settings)
@@ -125,7 +128,7 @@ func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
 
 // serve starts a server on the data directory in dir.
 func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresServer, error) {
-	data := filepath.Join(dir, "data")
+	data := filepath.Join(dir, pgData)
 	return onFreePort(func(port int) (*PostgresServer, error) {
 		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
 		s := &PostgresServer{
@@ -140,8 +143,8 @@ func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresS
 	})
 }
 
-// removeSegment removes the System V shared memory segment of a server that was killed and did not get to remove it. It is where
-// the seventh line of postmaster.pid says: "key id".
+// removeSegment removes the System V shared memory segment of a server that was killed and did not get to remove it, which the
+// seventh line of postmaster.pid names: "key id".
 func removeSegment(data string) {
 	b, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,25 +115,26 @@ func (p *process) signalAll(sig os.Signal) error {
 		return err
 	}
 	p.paused = sig == sigPause
-	return p.signalChildren(sig)
+	_, err := p.signalChildren(sig)
+	return err
 }
 
-// signalChildren sends sig to the processes that the program started. The caller holds mu.
-func (p *process) signalChildren(sig os.Signal) error {
+// signalChildren sends sig to the processes that the program started, and returns their ids. The caller holds mu.
+func (p *process) signalChildren(sig os.Signal) ([]int, error) {
 	pids, err := children(p.cmd.Process.Pid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, pid := range pids {
 		child, err := os.FindProcess(pid)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := child.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return pids, nil
 }
 
 // kill ends the program and the processes that it started, at once. It is nil when the program does not run.
@@ -146,10 +148,19 @@ func (p *process) kill() error {
 	if err := p.cmd.Process.Signal(sigPause); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	if err := p.signalChildren(sigKill); err != nil {
+	pids, err := p.signalChildren(sigKill)
+	if err != nil {
 		return err
 	}
-	return p.endLocked(sigKill)
+	if err := p.endLocked(sigKill); err != nil {
+		return err
+	}
+	return poll(10*time.Second, func() error {
+		if slices.ContainsFunc(pids, exists) {
+			return fmt.Errorf("processes of %s live on", p.path)
+		}
+		return nil
+	})
 }
 
 // end sends sig and waits until the program has ended, by force if that takes longer than ten seconds. It is nil when the

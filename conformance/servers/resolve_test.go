@@ -1,13 +1,10 @@
 package servers_test
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance/servers"
 )
@@ -46,15 +43,30 @@ func roleOnly(t *testing.T, role string) {
 
 func TestResolveInRole(t *testing.T) {
 	roleOnly(t, "resolver")
-	switch want := os.Getenv("REPRISE_TEST_SERVERS_WANT"); want {
+	t.Log("resolved " + startWanted(t))
+}
+
+const wantEnv = "REPRISE_TEST_SERVERS_WANT"
+
+// startWanted starts, or finds, what the environment of a role says, and returns its URL.
+func startWanted(t *testing.T) (url string) {
+	t.Helper()
+	switch want := os.Getenv(wantEnv); want {
 	case "redis":
-		servers.Redis.Start(t)
+		return servers.Redis.Start(t).URL()
 	case "shared redis":
-		t.Log("resolved " + servers.Redis.Shared(t).URL())
+		return servers.Redis.Shared(t).URL()
 	case "valkey":
-		servers.Valkey.Shared(t)
+		return servers.Valkey.Start(t).URL()
+	case "shared valkey":
+		return servers.Valkey.Shared(t).URL()
+	case "shared postgres":
+		return servers.SharedPostgres(t).URL()
+	case "postgres set":
+		return servers.StartPostgres(t).StartStandby(t).StartPgBouncer(t).URL()
 	default:
 		t.Fatalf("unknown server %q", want)
+		return ""
 	}
 }
 
@@ -70,18 +82,20 @@ func TestMissingServerSkipsUnlessRequired(t *testing.T) {
 		{"skips and names the package", "redis", nil, []string{"--- SKIP", "redis-server", "REPRISE_TEST_REDIS_URL"}, false},
 		{"shared skips", "shared redis", nil, []string{"--- SKIP", "redis-server"}, false},
 		{"required fails", "redis", []string{"REPRISE_TEST_REQUIRE=postgres, redis"}, []string{"--- FAIL", "redis-server", "requires it"}, true},
-		{"shared required fails", "valkey", []string{"REPRISE_TEST_REQUIRE=valkey"}, []string{"--- FAIL", "valkey-server"}, true},
+		{"shared required fails", "shared valkey", []string{"REPRISE_TEST_REQUIRE=valkey"}, []string{"--- FAIL", "valkey-server"}, true},
 		{"another one required skips", "redis", []string{"REPRISE_TEST_REQUIRE=postgres"}, []string{"--- SKIP"}, false},
 		{"a misspelt name fails", "redis", []string{"REPRISE_TEST_REQUIRE=rediss"}, []string{"--- FAIL", `"rediss"`}, true},
 		{"a URL that does not answer fails", "shared redis", []string{"REPRISE_TEST_REDIS_URL=redis://:secret@127.0.0.1:1"}, []string{"--- FAIL", "REPRISE_TEST_REDIS_URL"}, true},
 		{"a malformed URL fails", "shared redis", []string{"REPRISE_TEST_REDIS_URL=:secret@localhost"}, []string{"--- FAIL", "REPRISE_TEST_REDIS_URL"}, true},
+		{"a URL of another server fails", "shared postgres", []string{"REPRISE_TEST_POSTGRES_URL=redis://:secret@localhost"}, []string{"--- FAIL", "REPRISE_TEST_POSTGRES_URL"}, true},
+		{"a URL is not one to kill", "redis", []string{"REPRISE_TEST_REDIS_URL=redis://localhost"}, []string{"--- SKIP", "redis-server"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			env := append([]string{
 				"PATH=", "REPRISE_TEST_REQUIRE=", "REPRISE_TEST_REDIS_URL=", "REPRISE_TEST_VALKEY_URL=", "REPRISE_TEST_POSTGRES_URL=",
-				"REPRISE_TEST_SERVERS_WANT=" + tt.want,
+				wantEnv + "=" + tt.want,
 			}, tt.env...)
 			out, err := again(t, "resolver", "TestResolveInRole", env...).CombinedOutput()
 			if (err != nil) != tt.failure {
@@ -108,53 +122,9 @@ func TestSharedUsesTheServerOfTheEnvironment(t *testing.T) {
 	if want := "redis://:secret@" + s.Addr(); s.URL() != want {
 		t.Errorf("URL %s, want %s", s.URL(), want)
 	}
-	cmd := again(t, "resolver", "TestResolveInRole", "PATH=", "REPRISE_TEST_REDIS_URL="+s.URL(), "REPRISE_TEST_SERVERS_WANT=shared redis")
+	cmd := again(t, "resolver", "TestResolveInRole", "PATH=", "REPRISE_TEST_REDIS_URL="+s.URL(), wantEnv+"=shared redis")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "resolved "+s.URL()) {
 		t.Errorf("ended with %v:\n%s", err, out)
-	}
-}
-
-// TestVictimInRole starts one server of each kind, prints their addresses, and waits to be killed.
-func TestVictimInRole(t *testing.T) {
-	roleOnly(t, "victim")
-	println("server " + servers.Redis.Start(t).Addr())
-	println("server " + servers.Redis.Shared(t).Addr())
-	println("ready")
-	select {}
-}
-
-func TestServersDieWithAKilledTestProcess(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux kills the servers of a killed process")
-	}
-	servers.Redis.Shared(t) // or skip
-	cmd := again(t, "victim", "TestVictimInRole")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var addrs []string
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if addr, ok := strings.CutPrefix(lines.Text(), "server "); ok {
-			addrs = append(addrs, addr)
-		}
-		if lines.Text() == "ready" {
-			break
-		}
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if len(addrs) == 0 {
-		t.Fatal("the victim started no servers")
-	}
-	for _, addr := range addrs {
-		eventually(t, 10*time.Second, "nobody listens on "+addr, func() bool { return !listens(t, addr) })
 	}
 }

@@ -54,6 +54,7 @@ func sweep() {
 			continue // another user's
 		}
 		if lock(f) == nil {
+			removeSegment(filepath.Join(dir, pgData))
 			_ = os.RemoveAll(dir)
 		}
 		_ = f.Close()

@@ -1,7 +1,7 @@
 package servers
 
 import (
-	"fmt"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,27 +20,40 @@ func killWithParent(cmd *exec.Cmd) {
 
 // children returns the ids of the processes that the process pid started and that have not ended.
 func children(pid int) ([]int, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	paths, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, stat := range stats {
-		b, err := os.ReadFile(stat)
+	for _, path := range paths {
+		child, err := strconv.Atoi(filepath.Base(path))
 		if err != nil {
-			continue // it ended
+			return nil, err
 		}
-		// pid (name) state parent …, where the name may contain anything
-		text := string(b)
-		head, tail := text[:strings.IndexByte(text, ' ')], text[strings.LastIndexByte(text, ')')+1:]
-		if f := strings.Fields(tail); len(f) < 2 || f[1] != strconv.Itoa(pid) {
-			continue
+		if _, parent := status(child); parent == pid {
+			pids = append(pids, child)
 		}
-		child, err := strconv.Atoi(head)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", stat, err)
-		}
-		pids = append(pids, child)
 	}
 	return pids, nil
+}
+
+// exists reports whether the process has not ended. One that ended and was not waited for does not exist.
+func exists(pid int) bool {
+	state, _ := status(pid)
+	return state != "" && state != "Z" && state != "X"
+}
+
+// status returns the state of a process as ps shows it, and its parent. The state is empty if there is no such process.
+func status(pid int) (state string, parent int) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return "", 0
+	}
+	// pid (name) state parent …, where the name may contain anything
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 2 {
+		return "", 0
+	}
+	parent, _ = strconv.Atoi(f[1])
+	return f[0], parent
 }

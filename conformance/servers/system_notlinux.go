@@ -5,9 +5,11 @@ package servers
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // killWithParent does nothing: there is no such thing here, and a test process that is killed leaves its servers running.
@@ -32,4 +34,10 @@ func children(pid int) ([]int, error) {
 		pids = append(pids, pid)
 	}
 	return pids, nil
+}
+
+// exists reports whether the process has not ended.
+func exists(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && p.Signal(syscall.Signal(0)) == nil
 }

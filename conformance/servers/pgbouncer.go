@@ -1,0 +1,131 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// PgBouncer is a connection pool in front of a PostgreSQL server.
+type PgBouncer struct {
+	addr string
+	url  string
+	control
+}
+
+// StartPgBouncer starts PgBouncer in front of the server for the test, with settings such as "pool_mode=session". Unless they
+// say otherwise it pools transactions over at most 20 connections. All clients are the superuser, whatever they say.
+func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBouncer {
+	tb.Helper()
+	s.own()
+	b, err := startPgBouncer(tb, s, settings)
+	must(tb, err)
+	return b
+}
+
+// findPgBouncer looks on PATH and where system programs are, which is not on everybody's PATH.
+func findPgBouncer() (string, error) {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", &missingError{namePgBouncer, "no pgbouncer on PATH or in /usr/sbin: install the package pgbouncer"}
+}
+
+func startPgBouncer(c cleaner, s *PostgresServer, settings []string) (*PgBouncer, error) {
+	path, err := findPgBouncer()
+	if err != nil {
+		return nil, err
+	}
+	as, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := scratch(c, as)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "pgbouncer.ini")
+	return onFreePort(func(port int) (*PgBouncer, error) {
+		if err := writeFile(file, pgBouncerConfig(s.addr, port, settings), as); err != nil {
+			return nil, err
+		}
+		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
+		b := &PgBouncer{
+			addr: u.Host, url: u.String(),
+			control: control{&process{path: path, args: []string{file}, dir: dir, as: as, shutdown: sigKill}},
+		}
+		c.Cleanup(func() { _ = b.process.stop() })
+		return b, b.launch()
+	})
+}
+
+// pgBouncerConfig returns the configuration file. Later lines win, so the settings come last.
+func pgBouncerConfig(server string, port int, settings []string) string {
+	host, serverPort, _ := net.SplitHostPort(server)
+	lines := []string{
+		"[databases]",
+		fmt.Sprintf("* = host=%s port=%s user=%s", host, serverPort, pgUser),
+		"[pgbouncer]",
+		"listen_addr = " + loopback,
+		"listen_port = " + strconv.Itoa(port),
+		"unix_socket_dir =",
+		"auth_type = any",
+		"pool_mode = transaction",
+		"default_pool_size = 20",
+		"max_client_conn = 500",
+		"server_login_retry = 1",
+		"ignore_startup_parameters = extra_float_digits",
+	}
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		lines = append(lines, name+" = "+value)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// Addr returns the pool's host:port.
+func (b *PgBouncer) Addr() string { return b.addr }
+
+// URL returns the pool's postgres:// URL, of a superuser.
+func (b *PgBouncer) URL() string { return b.url }
+
+// Exec is Exec of the server, through the pool.
+func (b *PgBouncer) Exec(ctx context.Context, sql string) ([][]string, error) {
+	rows, err := pgQuery(ctx, b.addr, pgUser, sql)
+	if err != nil {
+		return nil, fmt.Errorf("pgbouncer at %s: %w", b.addr, err)
+	}
+	return rows, nil
+}
+
+// Restart kills the pool if it runs, starts it on the same port, and waits until queries pass through it.
+func (b *PgBouncer) Restart(tb testing.TB) {
+	tb.Helper()
+	must(tb, b.own().kill())
+	must(tb, b.launch())
+}
+
+// launch starts the process and waits until a query passes through it.
+func (b *PgBouncer) launch() error {
+	if err := b.process.start(); err != nil {
+		return err
+	}
+	return poll(startTimeout, func() error {
+		if err := b.process.alive(); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_, err := b.Exec(ctx, "SELECT 1")
+		return err
+	})
+}

@@ -1,0 +1,116 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// PostgresStandby is a hot standby that streams from a primary. Once promoted it is a primary of its own.
+type PostgresStandby struct {
+	*PostgresServer
+	Link *Proxy // what it reaches the primary through
+
+	primary *PostgresServer
+	name    string // its application_name, unique
+}
+
+// StartStandby starts a standby of the server for the test, and waits until it streams. The standby has the settings given here,
+// not those of the primary. It is asynchronous until the primary waits for it:
+//
+//	standby := primary.StartStandby(t)
+//	primary.Set(t, "synchronous_standby_names=*")
+//	standby.AwaitSynchronous(t)
+func (s *PostgresServer) StartStandby(tb testing.TB, settings ...string) *PostgresStandby {
+	tb.Helper()
+	s.own()
+	standby, err := s.startStandby(tb, settings)
+	must(tb, err)
+	return standby
+}
+
+func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresStandby, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	p := s.programs
+	dir, err := scratch(c, p.as)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, pgData)
+	host, port, _ := net.SplitHostPort(s.addr)
+	_, err = run(ctx, p.as, p.path("pg_basebackup"), "--pgdata", data, "--host", host, "--port", port, "--username", pgUser,
+		"--wal-method", "stream", "--checkpoint", "fast", "--no-sync")
+	if err != nil {
+		return nil, err
+	}
+	if err := writeFile(filepath.Join(data, "standby.signal"), "", p.as); err != nil {
+		return nil, err
+	}
+
+	link, err := startProxy(c, s.addr)
+	if err != nil {
+		return nil, err
+	}
+	host, port, _ = net.SplitHostPort(link.Addr())
+	name := filepath.Base(dir)
+	conninfo := fmt.Sprintf("host=%s port=%s user=%s application_name=%s", host, port, pgUser, name)
+	own := append([]string{"primary_conninfo=" + conninfo, "wal_retrieve_retry_interval=100ms"}, settings...)
+	server, err := p.serve(c, dir, own)
+	if err != nil {
+		return nil, err
+	}
+	standby := &PostgresStandby{PostgresServer: server, Link: link, primary: s, name: name}
+	return standby, standby.await(ctx, "streaming")
+}
+
+// writeFile writes a file that belongs to the account.
+func writeFile(path, content string, owner *account) error {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		return err
+	}
+	return give(path, owner)
+}
+
+// AwaitStreaming waits until the standby streams from its primary, as after its link came back.
+func (s *PostgresStandby) AwaitStreaming(tb testing.TB) {
+	tb.Helper()
+	must(tb, s.await(tb.Context(), "streaming"))
+}
+
+// AwaitSynchronous waits until the primary waits for the standby at each commit.
+func (s *PostgresStandby) AwaitSynchronous(tb testing.TB) {
+	tb.Helper()
+	must(tb, s.await(tb.Context(), "streaming sync", "streaming quorum"))
+}
+
+// await waits until what the primary says of the standby, "streaming sync" for example, begins with one of the states.
+func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
+	sql := "SELECT coalesce(max(state || ' ' || sync_state), 'not connected') FROM pg_stat_replication WHERE application_name = '" + s.name + "'"
+	return poll(startTimeout, func() error {
+		state, err := s.primary.value(ctx, sql)
+		if err != nil {
+			return err
+		}
+		for _, want := range states {
+			if strings.HasPrefix(state, want) {
+				return nil
+			}
+		}
+		return fmt.Errorf("the standby is %s", state)
+	})
+}
+
+// Promote makes the standby a primary, and waits until it takes writes. The old primary learns nothing of it.
+func (s *PostgresStandby) Promote(tb testing.TB) {
+	tb.Helper()
+	promoted, err := s.value(tb.Context(), "SELECT pg_promote(true, 60)")
+	if err == nil && promoted != "t" {
+		err = fmt.Errorf("the standby at %s was not promoted", s.addr)
+	}
+	must(tb, err)
+}
