@@ -11,7 +11,6 @@ package reprisehttp
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -55,17 +54,10 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	rec.Finish()
 }
 
-// request is what the protocol looks at of r. The path is the one that was sent, whatever layers outside have cut off it.
+// request is what the protocol looks at of r.
 func request(r *http.Request) protocol.Request {
-	req := protocol.Request{
-		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Header: r.Header, Length: r.ContentLength,
+	return protocol.Request{
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
+		Header: r.Header, Body: r.Body, Length: r.ContentLength,
 	}
-	if strings.HasPrefix(r.RequestURI, "/") {
-		req.Path, req.RawQuery, _ = strings.Cut(r.RequestURI, "?")
-	}
-	if r.Body != nil && r.Body != http.NoBody {
-		req.Body = r.Body
-	}
-	return req
 }

@@ -159,6 +159,9 @@ func (c Config) withDefaults() (Config, error) {
 			return c, invalid(f.name, "%d, want %d to %d", f.value, f.least, f.top)
 		}
 	}
+	if !validProblemBase(c.ProblemBase) {
+		return c, invalid("ProblemBase", "is no URI")
+	}
 	if c.Retention != 0 && (c.Retention < reprise.MinDuration || c.Retention > reprise.MaxDuration) {
 		return c, invalid("Retention", "%v, want %v to %v", c.Retention, reprise.MinDuration, reprise.MaxDuration)
 	}

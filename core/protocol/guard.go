@@ -102,6 +102,7 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	if err != nil || principal == "" {
 		return g.refuse(CodeScopeMissing, 0)
 	}
+	req.cutTarget()
 	s := scratches.Get().(*scratch)
 	body, wrong := s.readBody(&req, g.cfg.MaxRequestBody)
 	if wrong != "" {

@@ -1,6 +1,9 @@
 package protocol
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // HeaderValues reads the header of a request. [net/http.Header] is one.
 type HeaderValues interface {
@@ -16,6 +19,10 @@ type Request struct {
 	Method   string       // as sent, case-sensitive
 	Path     string       // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
 	RawQuery string       // the query as sent, without the question mark
+
+	// Target is the request target as it came in ("/a%2Fb?x=1"), where the framework has it. Path and RawQuery are taken from it
+	// then, so that what outer layers cut off the path still counts; a target in another form is ignored.
+	Target string
 	Header   HeaderValues // the header section; nil is an empty one
 
 	// Body is the body as it was sent, read only after the checks on the header. A framework that has read it already passes
@@ -26,6 +33,13 @@ type Request struct {
 	// Length is the length that the client declared for Body, so that one over the limit is refused before it is read. Zero or
 	// less: not known.
 	Length int64
+}
+
+// cutTarget takes path and query from the target.
+func (r *Request) cutTarget() {
+	if strings.HasPrefix(r.Target, "/") {
+		r.Path, r.RawQuery, _ = strings.Cut(r.Target, "?")
+	}
 }
 
 // values returns the field lines called name, none where the request has no header.

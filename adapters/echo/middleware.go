@@ -1,0 +1,80 @@
+// Package repriseecho serves the Idempotency-Key header in Echo.
+//
+//	engine, err := reprise.New(reprisepg.New(pool), reprise.Config{})
+//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	e.POST("/orders", createOrder, repriseecho.Middleware(guard, tenantOf))
+//
+// Recovery, authentication, rate limiting and timeouts belong outside of it; what is inside runs once for each key. See the package
+// protocol for what clients observe.
+package repriseecho
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
+// the request with 403.
+type Scope func(echo.Context) (string, error)
+
+// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
+func Unscoped(echo.Context) (string, error) { return protocol.SharedScope, nil }
+
+// Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. An error that a
+// handler returns becomes its response here, by the error handler of the Echo instance, because that response is what
+// is kept; layers outside see the response and not the error. It panics if guard or scope is nil.
+func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
+	if guard == nil || scope == nil {
+		panic("repriseecho: Middleware needs a guard and a scope")
+	}
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			verdict := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
+			switch {
+			case verdict.Pass:
+				return next(c)
+			case verdict.Exchange != nil:
+				run(c, verdict.Exchange, next)
+			default:
+				protocol.WriteResponse(c.Response().Header(), c.Response(), verdict.Response)
+			}
+			return nil
+		}
+	}
+}
+
+// run runs the handler in an exchange.
+func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
+	defer x.Close()
+	response, request := c.Response(), c.Request()
+	behind, status := response.Writer, response.Status
+	sends := &wire{ResponseWriter: behind, response: response}
+	rec := x.Record(behind.Header(), sends, http.DetectContentType)
+	defer func() {
+		rec.Abandon()
+		response.Writer = behind
+		c.SetRequest(request)
+		if !sends.sent { // the handler panicked: a recovery outside may still answer
+			response.Committed, response.Status, response.Size = false, status, 0
+		}
+	}()
+	response.Writer = &writer{rec, behind}
+	inner := request.WithContext(x.Context())
+	inner.Body = x.Body()
+	c.SetRequest(inner)
+	if err := next(c); err != nil {
+		c.Error(err)
+	}
+	rec.Finish()
+}
+
+// request is what the protocol looks at of r.
+func request(r *http.Request) protocol.Request {
+	return protocol.Request{
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
+		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+	}
+}
