@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/reprise-go/reprise/conformance/broken"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // brokenFixture returns a fixture of a store with a flaw, in which every case applies.

@@ -7,7 +7,7 @@
 //			server := startServer(tb) // or a shared one, with a key prefix or schema for this fixture alone
 //			return conformance.StoreFixture{
 //				Open:    func(tb testing.TB) reprise.Store { return mystore.New(server.Dial(tb)) },
-//				Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) },
+//				Advance: conformance.Sleep,
 //			}
 //		})
 //	}

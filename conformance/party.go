@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // party is one owner of an operation and what it asks for. It is a value: a copy with another field is another party.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 const (
@@ -103,7 +103,7 @@ func (r *rig) short() time.Duration { return r.fixture.Grain }
 func (r *rig) advance(d time.Duration) {
 	r.Helper()
 	if r.fixture.Advance == nil {
-		time.Sleep(d)
+		Sleep(r, d) // in the bubble
 		return
 	}
 	start := time.Now()

@@ -1,13 +1,14 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // StoreFixture is a store under test. Every case has a fixture of its own; cases run in parallel, so fixtures that share a
@@ -17,7 +18,7 @@ type StoreFixture struct {
 	// called twice. A store that lives in one process returns the same store again.
 	Open func(testing.TB) reprise.Store
 
-	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by sleeping.
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by [Sleep].
 	//
 	// With a nil Advance each case runs in a bubble of [synctest], where time passes only when all sleep. It is for
 	// stores that read package time, and Open has to create the store, so that it belongs to the bubble.
@@ -36,6 +37,11 @@ type StoreFixture struct {
 
 	// Waivers are the promises that the store is known not to keep.
 	Waivers []Waiver
+}
+
+// Sleep is the Advance of a store whose clock cannot be moved.
+func Sleep(_ testing.TB, d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // time has to pass; there is no condition to poll
 }
 
 // Corruption is a way to damage a record. See [StoreFixture].
@@ -70,7 +76,7 @@ func RunStore(t *testing.T, newFixture func(testing.TB) StoreFixture) {
 // check finds what is wrong with the fixture itself.
 func (f *StoreFixture) check() error {
 	if f.Open == nil {
-		return fmt.Errorf("conformance: StoreFixture.Open is nil")
+		return errors.New("conformance: StoreFixture.Open is nil")
 	}
 	for _, w := range f.Waivers {
 		if w.Reason == "" {

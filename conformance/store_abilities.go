@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 var abilityCases = []storeCase{

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // renewBatch is how many leases the benchmark of renewals renews at once.

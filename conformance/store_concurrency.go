@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 const (

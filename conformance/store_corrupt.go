@@ -3,7 +3,7 @@ package conformance
 import (
 	"errors"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 var corruptCases = []storeCase{

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 var errorCases = []storeCase{

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 var inspectCases = []storeCase{

@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/reprise-go/reprise/core"
+import reprise "github.com/reprise-go/reprise/core"
 
 // raised returns the owner of a running attempt and its fence, which a takeover has raised where there are takeovers.
 func (r *rig) raised() (current party, fence uint64) {

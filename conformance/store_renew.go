@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/reprise-go/reprise/core"
+import reprise "github.com/reprise-go/reprise/core"
 
 var renewCases = []storeCase{
 	{

@@ -3,7 +3,7 @@ package conformance
 import (
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // lapsed returns the owner of an attempt whose lease has run out.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/broken"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -174,7 +174,7 @@ func TestStoreOnTheWallClock(t *testing.T) {
 		store := memstore.New()
 		return StoreFixture{
 			Open:    func(testing.TB) reprise.Store { return store },
-			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) },
+			Advance: Sleep,
 			Grain:   20 * time.Millisecond,
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Watch implements [reprise.Waiter].

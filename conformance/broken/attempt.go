@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Complete implements [reprise.Store].
@@ -71,17 +71,17 @@ func (s *Store) complete(id reprise.ID, rec *record, payload []byte, valid time.
 
 // kept returns what the store keeps of a payload.
 func (s *Store) kept(payload []byte) []byte {
-	switch s.flaw {
-	case payloadOfCaller:
+	switch {
+	case s.has(payloadOfCaller):
 		return payload
-	case payloadShared:
+	case s.has(payloadShared):
 		s.buffer = append(s.buffer[:0], payload...)
 		return s.buffer
-	case payloadEndsAtNUL:
+	case s.has(payloadEndsAtNUL):
 		payload, _, _ = bytes.Cut(payload, []byte{0})
-	case payloadTrimmed:
+	case s.has(payloadTrimmed):
 		payload = bytes.TrimSpace(payload)
-	case payloadCut:
+	case s.has(payloadCut):
 		payload = payload[:min(len(payload), 64<<10)]
 	}
 	return bytes.Clone(payload)
@@ -123,11 +123,11 @@ func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner)
 }
 
 func (s *Store) release(id reprise.ID, rec *record, now time.Time) {
-	switch s.flaw {
-	case releaseKeepsRecord:
+	if s.has(releaseKeepsRecord) {
 		rec.lease, rec.owner = now, reprise.Owner{}
 		return
-	case releaseKeepsAttempts:
+	}
+	if s.has(releaseKeepsAttempts) {
 		s.counted[id] = rec.attempt
 	}
 	s.remove(id)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // pause is how long a flawed store waits between looking and writing, and hang how long it ignores a context. They pass at
@@ -109,7 +109,7 @@ func (b *Backing) has(flaws ...Flaw) bool { return slices.Contains(flaws, b.flaw
 func (b *Backing) linger(flaw Flaw) {
 	if b.has(flaw) {
 		b.mu.Unlock()
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // the wait is the flaw
 		b.mu.Lock()
 	}
 }
@@ -117,7 +117,7 @@ func (b *Backing) linger(flaw Flaw) {
 func (b *Backing) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		if b.has(hangsWithEndedContext) {
-			time.Sleep(hang)
+			time.Sleep(hang) //nolint:forbidigo // the wait is the flaw
 		}
 		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
 	}
@@ -163,12 +163,12 @@ func (b *Backing) seen(rec *record, now time.Time) bool {
 
 func (b *Backing) live(rec *record, now time.Time) bool {
 	end := rec.lease
-	switch b.flaw {
-	case noExclusion:
+	switch {
+	case b.has(noExclusion):
 		return false
-	case leaseEarly:
+	case b.has(leaseEarly):
 		end = rec.granted.Add(rec.lease.Sub(rec.granted) / 2)
-	case leaseOneInstantLonger:
+	case b.has(leaseOneInstantLonger):
 		end = end.Add(1)
 	}
 	return !rec.completed && now.Before(end)
@@ -191,10 +191,10 @@ func (b *Backing) remove(id reprise.ID) {
 
 // lost is the error for who is not the owner.
 func (b *Backing) lost(payload []byte) error {
-	switch b.flaw {
-	case errorRaw:
+	switch {
+	case b.has(errorRaw):
 		return errNoRows
-	case errorTellsPayload:
+	case b.has(errorTellsPayload):
 		return fmt.Errorf("%w: cannot keep %q", reprise.ErrLeaseLost, payload)
 	default:
 		return reprise.ErrLeaseLost

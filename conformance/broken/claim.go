@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 var errNoRows = errors.New("no rows in result set")
@@ -113,10 +113,10 @@ func (s *Store) matches(rec *record, f reprise.Fingerprint, live bool) bool {
 }
 
 func (s *Store) owns(rec *record, owner reprise.Owner) bool {
-	switch s.flaw {
-	case ownersPerConnection:
+	switch {
+	case s.has(ownersPerConnection):
 		return rec.owner == owner && rec.handle == s.handle
-	case formerOwnerClaims:
+	case s.has(formerOwnerClaims):
 		return rec.owner == owner || slices.Contains(rec.former, owner)
 	default:
 		return rec.owner == owner

@@ -3,7 +3,7 @@ package memstore
 import (
 	"context"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any of it is renewed.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -32,8 +32,9 @@ func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	}); got > 2 {
 		t.Errorf("a new key: %v allocations, want 2 at most", got)
 	}
+	ctx := t.Context()
 	if got := testing.AllocsPerRun(1000, func() {
-		if got, err := s.Claim(context.Background(), op.claim()); err != nil || got.Outcome != reprise.Completed {
+		if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != reprise.Completed {
 			t.Fatal(got.Outcome, err)
 		}
 	}); got != 0 {
@@ -56,10 +57,11 @@ func BenchmarkNewKey(b *testing.B) {
 func BenchmarkReplay(b *testing.B) {
 	s, op := memstore.New(), newOperation()
 	claimAndComplete(s, op, b.Fatal)
+	ctx := b.Context()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got, err := s.Claim(context.Background(), op.claim()); err != nil || got.Outcome != reprise.Completed {
+			if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != reprise.Completed {
 				b.Error(got.Outcome, err)
 				return
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Claim implements [reprise.Store]. It fails with [reprise.ErrFull] when the key is new and a bound is reached.

@@ -1,13 +1,14 @@
 package memstore_test
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -70,7 +71,7 @@ func TestClaimDecides(t *testing.T) {
 				if (got.Fence != 0) != (got.Outcome == reprise.Claimed) {
 					t.Errorf("fence %d with outcome %v", got.Fence, got.Outcome)
 				}
-				if got.Attempt != row.want.Attempt || got.Remaining != row.want.Remaining || string(got.Payload) != string(row.want.Payload) || got.Atomic {
+				if got.Attempt != row.want.Attempt || got.Remaining != row.want.Remaining || !bytes.Equal(got.Payload, row.want.Payload) || got.Atomic {
 					t.Errorf("got  %+v\nwant %+v", got, row.want)
 				}
 			})
@@ -128,7 +129,7 @@ func TestOfManyClaimsOneIsGranted(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				got, err := s.Claim(context.Background(), op.by(reprise.NewOwner()).claim())
+				got, err := s.Claim(t.Context(), op.by(reprise.NewOwner()).claim())
 				if err != nil {
 					t.Error(err)
 				}

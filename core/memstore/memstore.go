@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds].

@@ -3,7 +3,7 @@ package memstore
 import (
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // instant is a reading of the store's clock, or a deadline on it: the time since the store was made.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // shardCount is how many parts a store is divided into, each with a lock of its own.

@@ -1,14 +1,13 @@
 package memstore_test
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -62,7 +61,7 @@ func numbered(n int) (b [32]byte) {
 // mustClaim claims and fails the test unless the outcome is the wanted one.
 func mustClaim(t *testing.T, s *memstore.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
 	t.Helper()
-	got, err := s.Claim(context.Background(), r)
+	got, err := s.Claim(t.Context(), r)
 	if err != nil {
 		t.Fatalf("Claim: %v", err)
 	}
@@ -74,7 +73,7 @@ func mustClaim(t *testing.T, s *memstore.Store, r reprise.ClaimRequest, want rep
 
 func mustComplete(t *testing.T, s *memstore.Store, r reprise.CompleteRequest) {
 	t.Helper()
-	if err := s.Complete(context.Background(), r); err != nil {
+	if err := s.Complete(t.Context(), r); err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Watch implements [reprise.Waiter]. The channel receives a value each time the ID is completed, released or resolved, and holds
