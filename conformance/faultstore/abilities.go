@@ -11,8 +11,8 @@ const (
 	inspector
 )
 
-// withAbilities returns s with the abilities of inner. An engine finds abilities by type assertion, so each combination needs
-// a type of its own.
+// withAbilities returns s with the abilities of inner. An engine finds abilities by type assertion, so each combination needs a
+// type of its own: all 32 are spelled out, in the order of the bits.
 func withAbilities(s *scripted, inner reprise.Store) reprise.Store {
 	b, hasB := inner.(reprise.ContextBinder)
 	w, hasW := inner.(reprise.Waiter)

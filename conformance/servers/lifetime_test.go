@@ -64,7 +64,7 @@ func openTemp(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temp) })
-	if err := os.Chmod(temp, 0o755); err != nil { //nolint:gosec // as said
+	if err := os.Chmod(temp, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return temp

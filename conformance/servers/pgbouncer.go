@@ -64,7 +64,10 @@ func startPgBouncer(c cleaner, s *PostgresServer, settings []string) (*PgBouncer
 			control: control{&process{path: path, args: []string{file}, dir: dir, as: as, shutdown: sigKill}},
 		}
 		c.Cleanup(func() { _ = b.process.stop() })
-		return b, b.launch()
+		if err := b.launch(); err != nil {
+			return nil, err
+		}
+		return b, nil
 	})
 }
 

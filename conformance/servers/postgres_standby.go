@@ -65,7 +65,10 @@ func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresSt
 		return nil, err
 	}
 	standby := &PostgresStandby{PostgresServer: server, Link: link, primary: s, name: name}
-	return standby, standby.await(ctx, "streaming")
+	if err := standby.await(ctx, "streaming"); err != nil {
+		return nil, err
+	}
+	return standby, nil
 }
 
 // writeFile writes a file that belongs to the account.

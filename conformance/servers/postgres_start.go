@@ -139,7 +139,10 @@ func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresS
 			_ = s.process.stop()
 			removeSegment(data)
 		})
-		return s, s.launch()
+		if err := s.launch(); err != nil {
+			return nil, err
+		}
+		return s, nil
 	})
 }
 

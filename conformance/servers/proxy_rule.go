@@ -1,6 +1,9 @@
 package servers
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Action is what a proxy does about one request. See [Proxy.On].
 type Action uint8
@@ -79,5 +82,5 @@ func (p *Proxy) nextStep(tail, piece []byte) step {
 // matches reports whether the match ends in piece. It may begin in tail.
 func (r *rule) matches(tail, piece []byte) bool {
 	before := tail[max(0, len(tail)-max(0, len(r.match)-1)):]
-	return bytes.Contains(append(before[:len(before):len(before)], piece...), r.match)
+	return bytes.Contains(append(slices.Clip(before), piece...), r.match)
 }

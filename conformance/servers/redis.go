@@ -4,53 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// Flavor is a program that serves the Redis protocol, version 7.0 or newer.
-type Flavor struct {
-	name    string
-	program string
-	urlEnv  string
-	shared  shared[*RedisServer]
-}
-
-// The flavors.
-var (
-	Redis  = &Flavor{name: nameRedis, program: "redis-server", urlEnv: "REPRISE_TEST_REDIS_URL"}
-	Valkey = &Flavor{name: nameValkey, program: "valkey-server", urlEnv: "REPRISE_TEST_VALKEY_URL"}
-)
-
-// String returns the name of the flavor in lower case.
-func (f *Flavor) String() string { return f.name }
-
-// Shared returns the server that all tests of this process share: the one that the environment names, or else one that was
-// started for the process. Tests keep to a key prefix of their own and change no settings.
-func (f *Flavor) Shared(tb testing.TB) *RedisServer {
-	tb.Helper()
-	s, err := f.shared.get(func(c cleaner) (*RedisServer, error) {
-		if raw := os.Getenv(f.urlEnv); raw != "" {
-			return external(f, raw)
-		}
-		return f.start(c, nil)
-	})
-	must(tb, err)
-	return s
-}
-
-// Start starts a server for the test, with settings such as "maxmemory=8mb" or "save=60 1". Unless they say otherwise it is not
-// persistent.
-func (f *Flavor) Start(tb testing.TB, settings ...string) *RedisServer {
-	tb.Helper()
-	s, err := f.start(tb, settings)
-	must(tb, err)
-	return s
-}
 
 // RedisServer is one server of the Redis protocol.
 type RedisServer struct {
@@ -60,17 +17,6 @@ type RedisServer struct {
 	version Version
 	control
 }
-
-// Version is the version of a server program.
-type Version struct{ Major, Minor int }
-
-// AtLeast reports whether v is major.minor or newer.
-func (v Version) AtLeast(major, minor int) bool {
-	return v.Major > major || v.Major == major && v.Minor >= minor
-}
-
-// String returns the version as in 7.2.
-func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // Addr returns the server's host:port.
 func (s *RedisServer) Addr() string { return s.addr }
@@ -96,7 +42,7 @@ func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 func (s *RedisServer) Restart(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.own().kill())
-	must(tb, s.launch(context.Background()))
+	must(tb, s.launch())
 }
 
 // external returns the server that the environment names.
@@ -148,43 +94,6 @@ func fields(text string) map[string]string {
 	return m
 }
 
-var versionPattern = regexp.MustCompile(`v=(\d+)\.(\d+)`)
-
-// parseVersion reads the version out of what a server says with --version.
-func parseVersion(text string) (Version, error) {
-	m := versionPattern.FindStringSubmatch(text)
-	if m == nil {
-		return Version{}, fmt.Errorf("no version in %q", text)
-	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	return Version{major, minor}, nil
-}
-
-func (v Version) check(f *Flavor) error {
-	if v.AtLeast(7, 0) {
-		return nil
-	}
-	return &missingError{f.name, fmt.Sprintf("%s is version %v, need 7.0 or newer", f.program, v)}
-}
-
-// find looks for the program of the flavor, new enough.
-func (f *Flavor) find(ctx context.Context) (path string, v Version, err error) {
-	path, err = exec.LookPath(f.program)
-	if err != nil {
-		return "", v, &missingError{f.name, fmt.Sprintf(
-			"no %s on PATH: install the package %s, or name a server in %s for the tests that share one", f.program, f.program, f.urlEnv)}
-	}
-	out, err := run(ctx, nil, path, "--version")
-	if err != nil {
-		return "", v, err
-	}
-	if v, err = parseVersion(out); err != nil {
-		return "", v, err
-	}
-	return path, v, v.check(f)
-}
-
 // start starts a single server.
 func (f *Flavor) start(c cleaner, settings []string) (*RedisServer, error) {
 	path, version, err := f.find(context.Background())
@@ -207,7 +116,10 @@ func startNode(c cleaner, path string, version Version, settings []string) (*Red
 			control: control{&process{path: path, args: redisArgs(port, settings), dir: dir, shutdown: sigKill}},
 		}
 		c.Cleanup(func() { _ = s.process.stop() })
-		return s, s.launch(context.Background())
+		if err := s.launch(); err != nil {
+			return nil, err
+		}
+		return s, nil
 	})
 }
 
@@ -235,7 +147,8 @@ func password(settings []string) *url.Userinfo {
 }
 
 // launch starts the process and waits until it answers: it, and not another server that took the port.
-func (s *RedisServer) launch(ctx context.Context) error {
+func (s *RedisServer) launch() error {
+	ctx := context.Background()
 	if err := s.process.start(); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -52,7 +51,10 @@ func (f *Flavor) startCluster(c cleaner, settings []string) (*RedisCluster, erro
 	if err := poll(startTimeout, func() error { return cluster.replicate(ctx) }); err != nil {
 		return nil, err
 	}
-	return cluster, poll(startTimeout, func() error { return cluster.healthy(ctx) })
+	if err := poll(startTimeout, func() error { return cluster.healthy(ctx) }); err != nil {
+		return nil, err
+	}
+	return cluster, nil
 }
 
 // startClusterNode starts a node that is alone in its cluster. Its bus has a free port of its own: the usual one, 10,000 above the
@@ -175,97 +177,4 @@ func (c *RedisCluster) knowsRoles(ctx context.Context, node *RedisServer) error 
 		return fmt.Errorf("%s knows %d nodes, %d of them replicas", node.addr, known, replicas)
 	}
 	return nil
-}
-
-// Addrs returns the host:port of each node.
-func (c *RedisCluster) Addrs() []string { return addrs(c.Nodes) }
-
-// Primary returns the node that is the primary for key, in the eyes of all nodes that run and are not paused. It waits while they
-// do not agree.
-func (c *RedisCluster) Primary(tb testing.TB, key string) *RedisServer {
-	tb.Helper()
-	return c.await(tb, key, nil)
-}
-
-// AwaitFailover waits until all nodes other than old agree that another one is the primary for key, and returns that.
-func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) *RedisServer {
-	tb.Helper()
-	return c.await(tb, key, old)
-}
-
-func (c *RedisCluster) await(tb testing.TB, key string, without *RedisServer) (primary *RedisServer) {
-	tb.Helper()
-	must(tb, poll(startTimeout, func() (err error) {
-		primary, err = c.owner(tb.Context(), key, without)
-		return err
-	}))
-	return primary
-}
-
-// owner returns the node that all nodes that can answer, but one, name for key.
-func (c *RedisCluster) owner(ctx context.Context, key string, without *RedisServer) (*RedisServer, error) {
-	var owner *RedisServer
-	for _, node := range c.Nodes {
-		if node == without || !node.process.responsive() {
-			continue
-		}
-		named, err := c.redirect(ctx, node, key)
-		if err != nil {
-			return nil, err
-		}
-		if owner != nil && named != owner {
-			return nil, fmt.Errorf("%s names %s for %q, others %s", node.addr, named.addr, key, owner.addr)
-		}
-		owner = named
-	}
-	if owner == nil || owner == without {
-		return nil, errors.New("no failover yet")
-	}
-	return owner, nil
-}
-
-// redirect returns the node to which a node sends those who ask for key, which may be itself.
-func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key string) (*RedisServer, error) {
-	_, err := node.Do(ctx, "EXISTS", key)
-	if err == nil {
-		return node, nil
-	}
-	var reply redisError
-	if !errors.As(err, &reply) || !strings.HasPrefix(string(reply), "MOVED ") {
-		return nil, err
-	}
-	for _, other := range c.Nodes {
-		if strings.HasSuffix(string(reply), " "+other.addr) {
-			return other, nil
-		}
-	}
-	return nil, err
-}
-
-// Replica returns the node that replicates primary and is in sync. It waits while there is none.
-func (c *RedisCluster) Replica(tb testing.TB, primary *RedisServer) *RedisServer {
-	tb.Helper()
-	var replica *RedisServer
-	must(tb, poll(startTimeout, func() (err error) {
-		replica, err = c.replica(tb.Context(), primary)
-		return err
-	}))
-	return replica
-}
-
-func (c *RedisCluster) replica(ctx context.Context, primary *RedisServer) (*RedisServer, error) {
-	_, port, _ := net.SplitHostPort(primary.addr)
-	for _, node := range c.Nodes {
-		if !node.process.responsive() {
-			continue
-		}
-		info, err := node.info(ctx, "replication")
-		if err != nil {
-			return nil, err
-		}
-		if info["role"] == "slave" && info["master_port"] == port {
-			return node, node.follows(ctx)
-		}
-	}
-	return nil, fmt.Errorf("no replica of %s", primary.addr)
 }

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,12 +45,15 @@ func (f *Flavor) startReplicated(c cleaner, replicas int, settings []string) (*R
 		}
 		r.Links, r.Replicas = append(r.Links, link), append(r.Replicas, replica)
 	}
-	return r, r.awaitReplicas(context.Background())
+	if err := r.awaitReplicas(context.Background()); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // replicaOf returns the settings of a replica of the server at addr.
 func replicaOf(addr string, settings []string) []string {
-	return append(settings[:len(settings):len(settings)], "replicaof="+strings.ReplaceAll(addr, ":", " "))
+	return append(slices.Clip(settings), "replicaof="+strings.ReplaceAll(addr, ":", " "))
 }
 
 // AwaitReplicas waits until all replicas follow the primary, as after a link came back.

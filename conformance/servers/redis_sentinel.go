@@ -63,7 +63,10 @@ func (f *Flavor) startSentinel(c cleaner, settings []string) (*RedisSentinel, er
 		}
 		set.Sentinels = append(set.Sentinels, s)
 	}
-	return set, poll(startTimeout, func() error { return set.complete(ctx) })
+	if err := poll(startTimeout, func() error { return set.complete(ctx) }); err != nil {
+		return nil, err
+	}
+	return set, nil
 }
 
 // startOne starts a sentinel. It keeps what it learns in its configuration file.
@@ -94,7 +97,10 @@ func (r *RedisSentinel) startOne(c cleaner, path string, version Version) (*Redi
 			control: control{&process{path: path, args: []string{file, "--sentinel"}, dir: dir, shutdown: sigKill}},
 		}
 		c.Cleanup(func() { _ = s.process.stop() })
-		return s, s.launch(context.Background())
+		if err := s.launch(); err != nil {
+			return nil, err
+		}
+		return s, nil
 	})
 }
 

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,7 @@ func exists(pid int) bool {
 
 // status returns the state of a process as ps shows it, and its parent. The state is empty if there is no such process.
 func status(pid int) (state string, parent int) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", 0
 	}

@@ -26,7 +26,7 @@ func children(pid int) ([]int, error) {
 		return nil, err
 	}
 	var pids []int
-	for _, field := range strings.Fields(string(out)) {
+	for field := range strings.FieldsSeq(string(out)) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
 			return nil, err
