@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,7 +69,7 @@ func redisClaim() reprise.ClaimRequest {
 }
 
 // redisKey returns the key of an ID: the layout that the store documents.
-func redisKey(prefix string, id reprise.ID) string { return prefix + id.String() }
+func redisKey(prefix string, id reprise.ID) string { return prefix + string(id[:]) }
 
 // redisWant fails the test unless err is of the class want; nil wants success.
 func redisWant(tb testing.TB, what string, err, want error) {
@@ -106,4 +108,37 @@ func redisEventually(tb testing.TB, what string, done func() bool) {
 			tb.Fatalf("not within ten seconds: %s", what)
 		}
 	}
+}
+
+// redisCalls returns how often the server ran each command, those inside of scripts too.
+func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "commandstats").Result()
+	redisWant(tb, "info", err, nil)
+	calls := make(map[string]int)
+	for line := range strings.Lines(text) {
+		name, counts, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
+		if !ok {
+			continue
+		}
+		digits, _, _ := strings.Cut(counts, ",")
+		calls[name], err = strconv.Atoi(digits)
+		redisWant(tb, "read a count", err, nil)
+	}
+	return calls
+}
+
+// redisUsedMemory returns the memory that the server allocated, except for its connections, in bytes.
+func redisUsedMemory(tb testing.TB, client *redis.Client) int {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "memory").Result()
+	redisWant(tb, "info", err, nil)
+	field := func(name string) int {
+		_, rest, _ := strings.Cut(text, "\r\n"+name+":")
+		digits, _, _ := strings.Cut(rest, "\r\n")
+		n, err := strconv.Atoi(digits)
+		redisWant(tb, "read "+name, err, nil)
+		return n
+	}
+	return field("used_memory") - field("mem_clients_normal")
 }

@@ -75,8 +75,8 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 	}
 }
 
-// redisCorrupt damages a record by the layout that docs/adr/0004-redis.md writes down: a version, a state, 80 bytes more, and
-// the payload.
+// redisCorrupt damages a record by the layout that docs/adr/0004-redis.md writes down: its first byte is sixteen times the
+// version and the state.
 func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how conformance.Corruption) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
@@ -84,9 +84,9 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how c
 	redisWant(tb, "read the record", err, nil)
 	switch how {
 	case conformance.UnknownVersion:
-		record[0] = 2
+		record[0] += 16
 	case conformance.UnknownState:
-		record[1] = 3
+		record[0] = 16 + 3
 	case conformance.Truncated:
 		record = record[:len(record)-1]
 	case conformance.WrongType:

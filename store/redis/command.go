@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -74,8 +73,9 @@ func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 // String keeps the bytes out of logs and traces.
 func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 
-// key returns the Redis key of id, which is also the name of its channel.
+// key returns the Redis key of id, which is also the name of its channel: the prefix and the 32 bytes of the ID. A key is kept with
+// every record, and readable digits would make it a third longer or more.
 func (s *Store) key(id reprise.ID) string {
-	var stack [maxPrefix + 2*len(id)]byte
-	return string(hex.AppendEncode(append(stack[:0], s.prefix...), id[:]))
+	var stack [maxPrefix + len(id)]byte
+	return string(append(append(stack[:0], s.prefix...), id[:]...))
 }

@@ -23,7 +23,8 @@ const (
 // Config adapts a [Store]. Its zero value is what [New] uses.
 type Config struct {
 	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128 bytes, without braces, which
-	// would move all records of a cluster to one node. Processes that share records need the same prefix.
+	// would move all records of a cluster to one node. Up to 12 bytes cost no memory. Processes that share records need the same
+	// prefix.
 	Prefix string
 
 	// Durability says what a write has to survive before it counts. The zero value is Async.

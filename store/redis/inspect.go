@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,12 +80,11 @@ func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 func (s *Store) unknownIDs(keys []string, known map[reprise.ID]bool) []reprise.ID {
 	var ids []reprise.ID
 	for _, key := range keys {
-		var id reprise.ID
-		digits := []byte(strings.TrimPrefix(key, s.prefix))
-		if len(digits) != hex.EncodedLen(len(id)) {
+		digest, ok := strings.CutPrefix(key, s.prefix)
+		if !ok || len(digest) != len(reprise.ID{}) {
 			continue
 		}
-		if _, err := hex.Decode(id[:], digits); err == nil && !known[id] {
+		if id := reprise.ID([]byte(digest)); !known[id] {
 			known[id] = true
 			ids = append(ids, id)
 		}

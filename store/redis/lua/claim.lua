@@ -22,7 +22,7 @@ if seen(r, now) then
     r.attempt, r.fence = r.attempt + 1, math.max(r.fence + 1, now)
   end
 else
-  r = { state = IN_PROGRESS, attempt = 1, fence = r and math.max(r.fence + 1, now) or now, payload = '' }
+  r = { state = IN_PROGRESS, attempt = 1, fence = r and math.max(r.fence + 1, now) or now }
 end
 
 r.owner, r.fingerprint, r.lease, r.valid = owner, fingerprint, now + lease, now + retention

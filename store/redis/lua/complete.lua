@@ -11,7 +11,7 @@ if not seen(r, now) or r.owner ~= owner then return 'L' end
 
 -- A repetition writes what is there again, since replication is confirmed only for what this connection wrote.
 if r.state == IN_PROGRESS then
-  r.state, r.lease, r.valid, r.payload = COMPLETED, 0, now + retention, ARGV[2]
+  r.state, r.valid, r.payload = COMPLETED, now + retention, ARGV[2]
 end
 save(r, now)
 announce()

@@ -12,7 +12,7 @@ if forget == 1 then
   redis.call('DEL', KEYS[1])
 else
   -- Nobody owns it any more: a former owner that comes back learns that it lost, and answers what is kept here.
-  r.state, r.lease, r.valid, r.owner, r.payload = COMPLETED, 0, now + retention, string.rep('\0', 16), ARGV[2]
+  r.state, r.valid, r.owner, r.payload = COMPLETED, now + retention, string.rep('\0', 16), ARGV[2]
   save(r, now)
 end
 announce()
