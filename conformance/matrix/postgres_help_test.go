@@ -66,7 +66,7 @@ func pgClosePool(tb testing.TB, pool *pgxpool.Pool) {
 	go func() { pool.Close(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Second):
 		tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
 	}
 }

@@ -57,10 +57,10 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 			return row.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload, &a.replaced)
 		})
 	batch.Queue("SAVEPOINT " + savepoint)
-	results := conn.SendBatch(ctx, &batch)
-	if err := results.Close(); err != nil {
+	results, err := send(ctx, conn.Conn(), &batch)
+	if err != nil {
 		conn.Release() // and, as it is not idle, closes it
-		return nil, reprise.ClaimResult{}, fail("claim", err)
+		return nil, reprise.ClaimResult{}, failBatch("claim", err)
 	}
 	a.number, a.fence = v.attempt, v.fence
 	a.tx = &handlerTx{Tx: results.Tx(), ended: &a.ended, managed: true}
@@ -137,7 +137,7 @@ func (a *attempt) commit(ctx context.Context, sql *statements, r reprise.Complet
 	}
 	batch.Queue(sql.keep, a.id[:], a.owner[:], a.fingerprint[:], a.number, a.fence, notNull(r.Payload), microseconds(r.Retention), a.replaced)
 	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
-	err := conn.SendBatch(ctx, &batch).Close()
+	_, err := send(ctx, conn, &batch)
 	switch {
 	case unconfirmed(conn):
 		return fmt.Errorf("%w: complete: the wait for the synchronous standby was cancelled", reprise.ErrNotReplicated)
@@ -182,10 +182,10 @@ func failCommit(err error) error {
 		return errEndedByHandler
 	case hasCode(err, codeDivision):
 		return notApplied("another attempt has the record")
-	case errors.As(err, &pgErr) && undone(pgErr), pgconn.SafeToRetry(err):
+	case errors.As(err, &pgErr) && undone(pgErr):
 		return notApplied(err.Error())
 	}
-	return fmt.Errorf("%w: complete: %s", reprise.ErrUnknown, err.Error())
+	return fmt.Errorf("%w: complete: %s", reprise.ErrUnknown, err.Error()) // whatever it says of having been sent: see failBatch
 }
 
 func notApplied(why string) error {
@@ -228,6 +228,18 @@ func (a *attempt) close() {
 
 // savepoint is what a kept failure rolls back to. That it is gone shows that the handler ended the transaction.
 const savepoint = "reprise_attempt"
+
+// send executes a batch in one round trip. Each step is given something to do with its result, because pgx reports the first error of a
+// batch only from a step that has.
+func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) (pgx.BatchResults, error) {
+	for _, step := range batch.QueuedQueries {
+		if step.Fn == nil {
+			step.Exec(func(pgconn.CommandTag) error { return nil })
+		}
+	}
+	results := conn.SendBatch(ctx, batch)
+	return results, results.Close()
+}
 
 // guardSQL takes the lock of the attempt and sets the limits at which the server ends the session of an owner that is paused.
 // PostgreSQL 17 can also bound the transaction as a whole.

@@ -24,14 +24,24 @@ const (
 	classCorrupt    = "XX"
 )
 
-// misconfigured are the classes of what no repetition mends: unsupported feature, no such prepared statement, authorization, no
-// such database, no such schema, and syntax or access (a missing table, a missing privilege).
-var misconfigured = []string{"0A", "26", "28", "3D", "3F", "42"}
+// misconfigured are the classes of what no repetition mends: no such prepared statement, authorization, no such database, no such
+// schema, and syntax or access (a missing table, a missing privilege).
+var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 
 // fail wraps the failure of a statement in the sentinel of its class. The text of err is kept and err itself is not:
 // its detail can quote a row.
 func fail(op string, err error) error {
 	return fmt.Errorf("%w: %s: %s", class(err), op, err.Error())
+}
+
+// failBatch is fail for a batch. When its connection breaks, pgx may answer with the error of a later step, which says that nothing
+// was sent; so only the server's own word counts.
+func failBatch(op string, err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return fmt.Errorf("%w: %s: %s", reprise.ErrUnknown, op, err.Error())
+	}
+	return fail(op, err)
 }
 
 // failAcquire is fail for a connection that was not to be had, so that nothing was executed.

@@ -42,7 +42,7 @@ func (s *TransactionalStore) settle(ctx context.Context, id reprise.ID, owner re
 		return nil
 	})
 	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
-	err = conn.SendBatch(ctx, &batch).Close()
+	_, err = send(ctx, conn.Conn(), &batch)
 	switch {
 	case err != nil:
 		return undecided(err)
