@@ -24,8 +24,8 @@ func brokenFixture(flaw broken.Flaw) StoreFixture {
 	}
 }
 
-// verdict runs a case on a fixture without failing t.
-func verdict(t *testing.T, c *storeCase, f StoreFixture) *recorder {
+// tryCase runs a case on a fixture without failing t.
+func tryCase(t *testing.T, c *storeCase, f StoreFixture) *recorder {
 	t.Helper()
 	var got *recorder
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestBrokenStoresAreRejected(t *testing.T) {
 				t.Parallel()
 				var failed []string
 				for i := range storeCases {
-					if verdict(t, &storeCases[i], brokenFixture(m.Flaw)).Failed() {
+					if tryCase(t, &storeCases[i], brokenFixture(m.Flaw)).Failed() {
 						failed = append(failed, storeCases[i].ID)
 					}
 				}

@@ -40,8 +40,7 @@ var concurrencyCases = []storeCase{
 			Needs:  []Need{Leases},
 		},
 		func(r *rig) {
-			for range rounds {
-				current, _ := r.lapsed()
+			for _, current := range r.lapsedAll(rounds) {
 				winner := current.race(reprise.InProgress)
 				if winner.granted.Attempt != 2 {
 					r.Fatalf("the winner is attempt %d, want 2", winner.granted.Attempt)
@@ -115,15 +114,7 @@ var concurrencyCases = []storeCase{
 			Needs:  []Need{Leases},
 		},
 		func(r *rig) {
-			late := make([]party, rounds*racers)
-			for i := range late {
-				late[i] = r.party()
-				brief := late[i]
-				brief.lease = r.short()
-				brief.anew()
-			}
-			r.advance(r.short())
-			for some := range slices.Chunk(late, racers) {
+			for some := range slices.Chunk(r.lapsedAll(rounds*racers), racers) {
 				var meetings sync.WaitGroup
 				for _, p := range some {
 					meetings.Go(p.meetsTakeover)

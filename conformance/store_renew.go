@@ -51,7 +51,6 @@ var renewCases = []storeCase{
 		},
 		func(r *rig) {
 			first, _ := r.lapsed()
-			first.lease = long
 			first.renew(reprise.Renewed)
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")

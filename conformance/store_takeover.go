@@ -10,10 +10,25 @@ import (
 func (r *rig) lapsed() (party, reprise.ClaimResult) {
 	r.Helper()
 	first := r.party()
-	first.lease = r.short()
-	granted := first.anew()
-	r.advance(first.lease)
+	brief := first
+	brief.lease = r.short()
+	granted := brief.anew()
+	r.advance(r.short())
 	return first, granted
+}
+
+// lapsedAll returns the owners of n attempts whose leases have run out.
+func (r *rig) lapsedAll(n int) []party {
+	r.Helper()
+	all := make([]party, n)
+	for i := range all {
+		all[i] = r.party()
+		brief := all[i]
+		brief.lease = r.short()
+		brief.anew()
+	}
+	r.advance(r.short())
+	return all
 }
 
 // takenOver returns the former owner of an attempt that lapsed, and the one that took over and runs.
