@@ -1,0 +1,61 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// openRedis opens the store in Redis or Valkey.
+func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
+	client, err := redisClient(o)
+	if err != nil {
+		return err
+	}
+	b.closers = append(b.closers, func() { _ = client.Close() })
+	if err := client.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	store, err := repriseredis.NewWithConfig(client, repriseredis.Config{Prefix: o.RedisPrefix})
+	b.Store = store
+	return err
+}
+
+// redisClient makes the client that the form of the URL asks for: "master_name" is of Sentinels, "addr" of a Cluster.
+func redisClient(o StoreOptions) (redis.UniversalClient, error) {
+	if o.RedisURL == "" {
+		return nil, errors.New("needs -redis-url")
+	}
+	u, err := url.Parse(o.RedisURL)
+	if err != nil {
+		return nil, errors.New("the URL of Redis cannot be read") // it may hold a password
+	}
+	switch query := u.Query(); {
+	case strings.HasPrefix(u.Scheme, "redis") && query.Has("master_name"):
+		c, err := redis.ParseFailoverURL(o.RedisURL)
+		if err != nil {
+			return nil, err
+		}
+		c.PoolSize, c.ContextTimeoutEnabled = o.Pool, true
+		return redis.NewFailoverClient(c), nil
+	case strings.HasPrefix(u.Scheme, "redis") && query.Has("addr"):
+		c, err := redis.ParseClusterURL(o.RedisURL)
+		if err != nil {
+			return nil, err
+		}
+		c.PoolSize, c.ContextTimeoutEnabled = o.Pool, true
+		return redis.NewClusterClient(c), nil
+	default:
+		c, err := redis.ParseURL(o.RedisURL)
+		if err != nil {
+			return nil, err
+		}
+		c.PoolSize, c.ContextTimeoutEnabled = o.Pool, true
+		return redis.NewClient(c), nil
+	}
+}

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// StoreOptions says where a store keeps its records. What a store does not need it ignores.
+type StoreOptions struct {
+	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
+	RedisPrefix string        // of every key; empty: the store's default
+	PostgresURL string        // effects need it with every store
+	Schema      string        // of the tables, created if it is missing; empty: public
+	Pool        int           // connections; 0: the client's default
+	MaxRecords  int           // of the memory store; 0: its default
+	TxTimeout   time.Duration // of the transactional store; 0: its default
+}
+
+// Backend is a store that was opened, with what belongs to it.
+type Backend struct {
+	Store reprise.Store
+
+	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt where the store has one, else
+	// autocommitted. It is nil without a PostgresURL.
+	Effect func(ctx context.Context, op string) error
+
+	purger   reprise.Purger // nil: the store has none
+	postgres *pgxpool.Pool  // nil until it is needed
+	closers  []func()
+}
+
+// Close lets go of the connections. It waits for those that are in use.
+func (b *Backend) Close() {
+	for _, c := range slices.Backward(b.closers) {
+		c()
+	}
+}
+
+// stores has every store by its name. An opener fills in the store and its closers.
+var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
+	"memory":      openMemory,
+	"redis":       openRedis,
+	"postgres":    openPostgres,
+	"postgres-tx": openTransactional,
+}
+
+// Stores returns the names of the stores, sorted.
+func Stores() []string { return slices.Sorted(maps.Keys(stores)) }
+
+// OpenStore opens a store and creates what it needs in an empty database. The name is one of [Stores].
+func OpenStore(ctx context.Context, name string, o StoreOptions) (*Backend, error) {
+	open, known := stores[name]
+	if !known {
+		return nil, fmt.Errorf("no store %q; there are %v", name, Stores())
+	}
+	b := new(Backend)
+	if err := b.open(ctx, open, o); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("store %s: %w", name, err)
+	}
+	return b, nil
+}
+
+func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend, StoreOptions) error, o StoreOptions) error {
+	if err := store(ctx, b, o); err != nil {
+		return err
+	}
+	b.purger, _ = b.Store.(reprise.Purger)
+	if o.PostgresURL == "" {
+		return nil
+	}
+	effects, err := b.openEffects(ctx, o)
+	if err != nil {
+		return err
+	}
+	b.Effect, b.Store = effects.insert, withOwner(b.Store)
+	return nil
+}
+
+func openMemory(_ context.Context, b *Backend, o StoreOptions) error {
+	store, err := memstore.NewBounded(memstore.Bounds{Records: o.MaxRecords})
+	b.Store = store
+	return err
+}
