@@ -78,7 +78,11 @@ func (c *runContext) Value(key any) any {
 	if inner := c.made(); inner != nil {
 		return inner.Value(key)
 	}
-	return c.attempt.values.Value(key)
+	value := c.attempt.values.Value(key)
+	if _, ok := value.(context.Context); ok { // package context asks what the request is cancelled by
+		return c.cancellable().Value(key)
+	}
+	return value
 }
 
 type attemptKey struct{}

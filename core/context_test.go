@@ -1,0 +1,292 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+type traceKey struct{}
+
+// client is a request with a value, and what ends it.
+func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(context.WithValue(t.Context(), traceKey{}, "trace"), time.Second)
+}
+
+// begun is a running attempt of a client.
+func begun(t *testing.T, b *bench, ctx context.Context) *reprise.Attempt {
+	t.Helper()
+	res, err := b.Begin(ctx, order("k"))
+	if err != nil || res.Outcome != reprise.Claimed {
+		t.Fatal(res, err)
+	}
+	return res.Attempt
+}
+
+func TestHandlersContextHasTheValuesOfTheRequestAndNotItsEnd(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		ctx, leave := client(t)
+		a := begun(t, b, ctx)
+		leave()
+		for range 2 { // before it is cancellable, and after
+			run := a.Context()
+			if _, ok := run.Deadline(); ok || run.Err() != nil || context.Cause(run) != nil {
+				t.Fatalf("the client's end shows: %v, cause %v", run.Err(), context.Cause(run))
+			}
+			if run.Value(traceKey{}) != "trace" || run.Value("another") != nil {
+				t.Error("values are not those of the request")
+			}
+			if v, ok := reprise.AttemptFrom(run); !ok || v != a.View() {
+				t.Error("the attempt is not in its context")
+			}
+			select {
+			case <-run.Done():
+				t.Fatal("done with its client")
+			default:
+			}
+		}
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}
+
+// spy sees for which key package context looks up what a context is cancelled by.
+type spy struct {
+	context.Context
+	key any
+}
+
+// Value implements [context.Context].
+func (s *spy) Value(key any) any {
+	s.key = key
+	return s.Context.Value(key)
+}
+
+// Package context, as of Go 1.25, trusts this value without asking whether the context has ended.
+func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		ctx, leave := client(t)
+		s := &spy{Context: ctx}
+		_, stop := context.WithCancel(s)
+		stop()
+		a := begun(t, b, ctx)
+		leave()
+		if s.key == nil || a.Context().Value(s.key) == ctx.Value(s.key) {
+			t.Errorf("is taken for its client's by the key %v", s.key)
+		}
+		release(t, a)
+	})
+}
+
+func TestHandlersContextEndsWithItsAttempt(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
+		"complete": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) },
+		"release":  release,
+	} {
+		for name2, early := range map[string]bool{" asked for before": true, " and after": false} {
+			inTimeNamed(t, name+name2, func(t *testing.T) {
+				b := setup(t, reprise.Config{})
+				a := b.claim(t, order("k"))
+				if early {
+					_ = a.Context().Done()
+				}
+				end(t, a)
+				wantCause(t, a.Context(), context.Canceled)
+				select {
+				case <-a.Context().Done():
+				default:
+					t.Error("not done")
+				}
+			})
+		}
+	}
+}
+
+func TestFirstCauseStays(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: lease / 2})
+		a := overtake(t, b, order("k"))
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		if r, l := b.events.count(reprise.EventRunTooLong), b.events.count(reprise.EventLeaseLost); r != 1 || l != 1 {
+			t.Errorf("told of %d long runs and %d losses, want 1 and 1", r, l)
+		}
+		b.store.heal()
+		release(t, a)
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+	})
+}
+
+// Everything that package context derives from it ends with it, at once and without a goroutine each.
+func TestChildrenOfTheHandlersContext(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		a := b.claim(t, order("k"))
+		timed, stop := context.WithTimeout(a.Context(), time.Hour)
+		defer stop()
+		quick, stopQuick := context.WithTimeout(a.Context(), time.Second)
+		defer stopQuick()
+		valued := context.WithValue(timed, traceKey{}, "child")
+		free := context.WithoutCancel(valued)
+		ran := make(chan error, 1)
+		context.AfterFunc(valued, func() { ran <- context.Cause(valued) })
+		stopped := context.AfterFunc(a.Context(), func() { t.Error("a stopped function ran") })
+		if !stopped() {
+			t.Error("AfterFunc was not stopped")
+		}
+
+		time.Sleep(time.Second)
+		wantCause(t, quick, context.DeadlineExceeded)
+		wantCause(t, a.Context(), nil)
+		time.Sleep(lease)
+		for _, ctx := range []context.Context{a.Context(), timed, valued} {
+			wantCause(t, ctx, reprise.ErrLeaseLost)
+			if !errors.Is(ctx.Err(), context.Canceled) {
+				t.Errorf("error %v, want canceled", ctx.Err())
+			}
+		}
+		wantError(t, "AfterFunc", <-ran, reprise.ErrLeaseLost)
+		wantCause(t, free, nil)
+		if v, ok := reprise.AttemptFrom(free); !ok || v != a.View() || free.Value(traceKey{}) != "child" {
+			t.Error("a context without cancellation lost its values")
+		}
+		b.store.heal()
+		release(t, a)
+
+		late, stopLate := context.WithCancel(a.Context())
+		defer stopLate()
+		wantCause(t, late, reprise.ErrLeaseLost)
+	})
+}
+
+func TestContextIsSafeForConcurrentUse(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				ctx, stop := context.WithCancel(a.Context())
+				defer stop()
+				_ = a.Context().Value(traceKey{})
+				<-ctx.Done()
+				if a.Context().Err() == nil || ctx.Err() == nil {
+					t.Error("done without an error")
+				}
+			})
+		}
+		release(t, a)
+		all.Wait()
+	})
+}
+
+// An operation inside another one has its own attempt, and the outer one's values.
+func TestNestedAttempts(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		ctx, leave := client(t)
+		defer leave()
+		outer := begun(t, b, ctx)
+		res, err := b.Begin(outer.Context(), order("inner"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := res.Attempt
+		if v, ok := reprise.AttemptFrom(inner.Context()); !ok || v != inner.View() || inner.Context().Value(traceKey{}) != "trace" {
+			t.Error("the inner context is not its own")
+		}
+		release(t, outer)
+		wantCause(t, inner.Context(), nil)
+		release(t, inner)
+		wantCause(t, inner.Context(), context.Canceled)
+	})
+}
+
+func TestAttemptFromOutsideOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	if _, ok := reprise.AttemptFrom(t.Context()); ok {
+		t.Error("found an attempt")
+	}
+}
+
+// The store gets the values of the request, and a bound that is not the client's.
+func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		inner := memstore.New()
+		b := setupOver(t, inner, reprise.Config{})
+		check := func(ctx context.Context, what string) {
+			t.Helper()
+			at, ok := ctx.Deadline()
+			if left := time.Until(at); !ok || left < budget*95/100 || left > budget {
+				t.Errorf("%s may take %v (%v), want 1.9s to 2s", what, left, ok)
+			}
+			if ctx.Err() != nil || context.Cause(ctx) != nil {
+				t.Errorf("%s: %v, cause %v", what, ctx.Err(), context.Cause(ctx))
+			}
+			if ctx.Value(traceKey{}) != "trace" {
+				t.Errorf("%s has no trace", what)
+			}
+			child, stop := context.WithTimeout(ctx, time.Minute) // as drivers do
+			defer stop()
+			if at2, ok := child.Deadline(); !ok || !at2.Equal(at) {
+				t.Errorf("%s: a child may take until %v", what, at2)
+			}
+		}
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			check(ctx, "a claim")
+			return inner.Claim(ctx, r)
+		}
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			check(ctx, "a completion")
+			return inner.Complete(ctx, r)
+		}
+		b.store.onRelease = func(ctx context.Context, id reprise.ID, o reprise.Owner) error {
+			check(ctx, "a release")
+			return inner.Release(ctx, id, o)
+		}
+		for range 50 { // operations share deadlines
+			ctx, leave := client(t)
+			leave()
+			release(t, begun(t, b, ctx))
+			time.Sleep(budget / 90)
+		}
+		ctx, leave := client(t)
+		a := begun(t, b, ctx)
+		leave()
+		complete(t, a, "answer", reprise.Recorded)
+	})
+}
+
+func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{ClaimTimeout: time.Second})
+		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			<-ctx.Done()
+			wantError(t, "the call", ctx.Err(), context.DeadlineExceeded)
+			wantError(t, "the call", context.Cause(ctx), context.DeadlineExceeded)
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		var s answers
+		for range 40 {
+			s.begin(t.Context(), b.Engine, order("k"), 1)
+			time.Sleep(10 * time.Millisecond)
+		}
+		s.Wait()
+		for _, got := range s.want(t, 0, 40) {
+			if got.after < 950*time.Millisecond || got.after > time.Second {
+				t.Errorf("a claim took %v, want 950ms to 1s", got.after)
+			}
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,116 @@
+package reprise_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// These vectors are frozen: see docs/adr/0002-byte-layouts.md.
+func TestIDIsLayoutVersion1(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ scope, endpoint, key, want string }{
+		{"", "", "", "df9283da4dd76609880bafb8e1eae1fe9cf5797cbc1c6d8584857b7644c7e09a"},
+		{"tenant", "", "k", "3b0b4f6fd7dd4510098f16421bd4e907749e165d301b585b07605c6992455680"},
+		{"tenant", "POST /orders", "8e03978e-40d5-43e8-bc93-6894a57f9324", "ea574440761cb931924018ca6fb02b39fe8977b3a42e392e12977607e19062fd"},
+		{"größe", "\x00", strings.Repeat("k", 1000), "07b939614fdcda790dde4238f9b18f51fae5958f73f2158cbe76ff8c87b1b922"},
+	} {
+		got := reprise.DeriveID(c.scope, c.endpoint, c.key)
+		if got.String() != c.want {
+			t.Errorf("%.20q, %q, %.20q: %v, want %s", c.scope, c.endpoint, c.key, got, c.want)
+		}
+		if got != spelledOut(c.scope, c.endpoint, c.key) {
+			t.Errorf("%.20q, %q, %.20q: not what the layout says", c.scope, c.endpoint, c.key)
+		}
+		if got.Short() != c.want[:12] {
+			t.Errorf("in short %s", got.Short())
+		}
+	}
+}
+
+// spelledOut follows the documented layout to the letter.
+func spelledOut(parts ...string) reprise.ID {
+	h := sha256.New()
+	h.Write([]byte("reprise/id/1\x00"))
+	for _, p := range parts {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(p)))
+		h.Write([]byte(p))
+	}
+	return reprise.ID(h.Sum(nil))
+}
+
+// Bytes that move from one part to the next make another operation.
+func TestIDIsInjective(t *testing.T) {
+	t.Parallel()
+	parts := []string{"", "a", "b", "ab", "ba", "aa", "\x00", "\x00\x00", "a\x00", "\x00a", "\x00\x00\x00\x00\x00\x00\x00\x01a", "reprise/id/1\x00"}
+	seen := make(map[reprise.ID][3]string)
+	for _, scope := range parts {
+		for _, endpoint := range parts {
+			for _, key := range parts {
+				id, triple := reprise.DeriveID(scope, endpoint, key), [3]string{scope, endpoint, key}
+				if other, ok := seen[id]; ok {
+					t.Fatalf("%q and %q share an ID", triple, other)
+				}
+				seen[id] = triple
+			}
+		}
+	}
+}
+
+func FuzzIDIsInjective(f *testing.F) {
+	f.Add("tenant", "", "k", "tenan", "t", "k")
+	f.Add("a", "b", "c", "a", "b", "c")
+	f.Fuzz(func(t *testing.T, scope, endpoint, key, scope2, endpoint2, key2 string) {
+		same := scope == scope2 && endpoint == endpoint2 && key == key2
+		if got := reprise.DeriveID(scope, endpoint, key) == reprise.DeriveID(scope2, endpoint2, key2); got != same {
+			t.Errorf("equal IDs: %v, equal operations: %v", got, same)
+		}
+	})
+}
+
+func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		for name, want := range map[string]string{"": "30b4db5e-3c8c-80f0-bb8c-c1ed7b535545", "payment": "2d23bfad-53d6-8b69-be3c-b5eea33a01f2", strings.Repeat("n", 1000): "b1cee5a8-a075-8968-b1d3-fdfa289d7b97"} {
+			got := a.View().Key(name)
+			if got != want {
+				t.Errorf("%.10q: %s, want %s", name, got, want)
+			}
+			if len(got) != 36 || got[14] != '8' || !strings.ContainsRune("89ab", rune(got[19])) {
+				t.Errorf("%s is no UUID of version 8", got)
+			}
+		}
+		changed := order("k2")
+		other := b.claim(t, changed)
+		if other.View().Key("payment") == a.View().Key("payment") {
+			t.Error("two operations share a downstream key")
+		}
+		release(t, other)
+		changed.Fingerprint[0]++
+		third := b.claim(t, changed)
+		if third.View().Key("payment") == other.View().Key("payment") {
+			t.Error("two requests share a downstream key")
+		}
+		release(t, third)
+		release(t, a)
+	})
+}
+
+func TestOwnersAreRandomAndNotZero(t *testing.T) {
+	t.Parallel()
+	seen := make(map[reprise.Owner]bool)
+	for range 1000 {
+		o := reprise.NewOwner()
+		if o.IsZero() || seen[o] {
+			t.Fatal("zero, or the same twice")
+		}
+		seen[o] = true
+	}
+	if !(reprise.Owner{}).IsZero() {
+		t.Error("the zero owner is not zero")
+	}
+}
