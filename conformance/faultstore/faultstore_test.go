@@ -270,6 +270,25 @@ func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
 	})
 }
 
+func TestACallWhoseContextHasEndedIsNotExecutedByWaiting(t *testing.T) {
+	t.Parallel()
+	inner := &counter{}
+	store, faults := faultstore.New(inner)
+	open := make(chan struct{})
+	close(open)
+	faults.Always(faultstore.Claim, faultstore.Hold(open))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 { // a choice between both would show
+		if _, err := store.Claim(ctx, reprise.ClaimRequest{}); !errors.Is(err, reprise.ErrUnknown) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want ErrUnknown and context.Canceled", err)
+		}
+	}
+	if n := inner.count(faultstore.Claim); n != 0 {
+		t.Errorf("%d executions", n)
+	}
+}
+
 func TestPanicReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/conformance/servers"
 )
 
 // TestVictimInRole starts a server, says that it is ready, and waits to be killed.
@@ -163,4 +165,28 @@ func TestFilesOfALivingProcessStay(t *testing.T) {
 		t.Errorf("files %v, before %v", after, before)
 	}
 	kill(t, living)
+}
+
+func TestServersEndWithTheirTest(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	keep := func(addr string) {
+		if !listens(t, addr) {
+			t.Errorf("nobody listens on %s", addr)
+		}
+		addrs = append(addrs, addr)
+	}
+	t.Run("redis", func(t *testing.T) { keep(servers.Redis.Start(t).Addr()) })
+	t.Run("valkey", func(t *testing.T) { keep(servers.Valkey.Start(t).Addr()) })
+	t.Run("postgres", func(t *testing.T) {
+		s := servers.StartPostgres(t)
+		keep(s.Addr())
+		keep(servers.StartProxy(t, s.Addr()).Addr())
+		t.Run("pgbouncer", func(t *testing.T) { keep(s.StartPgBouncer(t).Addr()) })
+	})
+	for _, addr := range addrs {
+		if listens(t, addr) {
+			t.Errorf("after the test somebody listens on %s", addr)
+		}
+	}
 }

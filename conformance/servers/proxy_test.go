@@ -231,6 +231,9 @@ func TestProxyStallKeepsWhatSwallowDiscards(t *testing.T) {
 			if kept := mode == servers.Stall; kept != (answer == "ok: held\n") || kept != (err == nil) {
 				t.Errorf("afterwards: answer %q, error %v", answer, err)
 			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("a connection that lost something was not cut")
+			}
 		})
 	}
 }
