@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// AdapterFixture is an adapter under test over a store. Every case has a fixture of its own, and its own tenant and key; cases run
+// in parallel, so fixtures may share one backing store. Cleanup is for the fixture to register with the
+// [testing.TB] it is given.
+type AdapterFixture struct {
+	// Open returns a handle on the store, connected by itself. Two handles of one fixture are two processes over the same
+	// records. A store that lives in one process returns the same store again.
+	Open func(testing.TB) reprise.Store
+
+	// Serve starts a native server of the framework on a free port of the loopback interface, and returns its address. The
+	// handlers are those of the test server: /t/{op} behind the adapter's middleware does what the request's [Program] says, /u/… is
+	// behind the middleware with no route below it, and GET /executions/{op} tells how often the operation ran. The
+	// server is stopped, with its engine, by a Cleanup.
+	Serve func(testing.TB, AdapterOptions) (addr string)
+
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by [Sleep].
+	Advance func(testing.TB, time.Duration)
+
+	// Grain is the span in which the cases count time: a retention that shall end is a few Grains long. It must be well above the
+	// resolution of the store's clock, and what a request takes. Zero is 200 ms.
+	Grain time.Duration
+
+	// Atomic says that the claims of the store are Atomic: no response leaves before its effects are committed.
+	Atomic bool
+
+	// Waivers are the promises that the adapter is known not to keep over this store.
+	Waivers []Waiver
+
+	// Report, where it is not nil, is told how each case ended. It is called from many goroutines.
+	Report func(Result)
+}
+
+// Result is how a case ended.
+type Result struct {
+	Case   Case
+	Status Status
+	Reason string // of a waiver
+}
+
+// Status is the end of a case.
+type Status string
+
+// How a case ends.
+const (
+	Passed        Status = "passed"
+	Failed        Status = "failed"
+	Waived        Status = "waived"         // it failed, and a [Waiver] said so
+	NotApplicable Status = "not applicable" // it needs what the fixture does not have
+)
+
+// AtomicClaims is the need of cases about stores whose claims are Atomic.
+const AtomicClaims Need = "Atomic claims"
+
+const defaultAdapterGrain = 200 * time.Millisecond
+
+// RunAdapter runs every case for adapters as a parallel subtest of t, named by the ID of the case. newFixture is called
+// once for each.
+func RunAdapter(t *testing.T, newFixture func(testing.TB) AdapterFixture) {
+	t.Helper()
+	for _, c := range adapterCases {
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			if err := f.check(); err != nil {
+				t.Fatal(err)
+			}
+			if f.Report != nil {
+				t.Cleanup(func() { f.Report(c.result(t, &f)) }) // the first that is registered is the last that runs
+			}
+			c.judge(t, f)
+		})
+	}
+}
+
+// AdapterFailure runs one case on a fixture without failing tb, and tells whether it failed, and with which words. Tests
+// of the suite itself use it: an adapter that is broken on purpose has to fail.
+func AdapterFailure(tb testing.TB, id string, f AdapterFixture) (failed bool, text string) {
+	tb.Helper()
+	i := slices.IndexFunc(adapterCases, func(c adapterCase) bool { return c.ID == id })
+	if i < 0 {
+		tb.Fatalf("there is no case %s for adapters", id)
+	}
+	if err := f.check(); err != nil {
+		tb.Fatal(err)
+	}
+	got := record(tb, func(tb testing.TB) { adapterCases[i].judge(tb, f) })
+	return got.Failed(), got.text()
+}
+
+// check finds what is wrong with the fixture itself.
+func (f *AdapterFixture) check() error {
+	if f.Open == nil || f.Serve == nil || f.Advance == nil {
+		return errors.New("conformance: AdapterFixture needs Open, Serve and Advance")
+	}
+	for _, w := range f.Waivers {
+		if w.Reason == "" {
+			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
+		}
+		if !slices.ContainsFunc(adapterCases, func(c adapterCase) bool { return c.ID == w.Case }) {
+			return fmt.Errorf("conformance: the waiver of %q names no case for adapters", w.Case)
+		}
+	}
+	return nil
+}
+
+// adapterCase is a case for adapters and how it is tested.
+type adapterCase struct {
+	Case
+
+	test func(*stage)
+}
+
+// lacks returns the first need that the fixture does not meet.
+func (f *AdapterFixture) lacks(needs []Need) (Need, bool) {
+	for _, n := range needs {
+		if n == Leases && f.Atomic || n == AtomicClaims && !f.Atomic {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+// judge reports the case to tb: as it ends, or the other way round when it is waived.
+func (c *adapterCase) judge(tb testing.TB, f AdapterFixture) {
+	tb.Helper()
+	if need, lacking := f.lacks(c.Needs); lacking {
+		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
+	}
+	judgeCase(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newStage(tb, f)) })
+}
+
+// result tells how the case ended for tb.
+func (c *adapterCase) result(tb testing.TB, f *AdapterFixture) Result {
+	r := Result{Case: c.Case, Status: Passed}
+	_, lacking := f.lacks(c.Needs)
+	i := slices.IndexFunc(f.Waivers, func(w Waiver) bool { return w.Case == c.ID })
+	switch {
+	case tb.Failed():
+		r.Status = Failed
+	case tb.Skipped() && !lacking && i >= 0:
+		r.Status, r.Reason = Waived, f.Waivers[i].Reason
+	case tb.Skipped():
+		r.Status = NotApplicable
+	}
+	return r
+}
+
+// judgeCase reports a case to tb: as it ends, or the other way round when it is waived.
+func judgeCase(tb testing.TB, c Case, waivers []Waiver, test func(testing.TB)) {
+	tb.Helper()
+	about := fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source)
+	if i := slices.IndexFunc(waivers, func(w Waiver) bool { return w.Case == c.ID }); i >= 0 {
+		got := record(tb, test)
+		switch {
+		case got.Skipped():
+			tb.Skip(got.text())
+		case got.Failed():
+			tb.Skipf("waived: %s\n%s\nfailed with: %s", waivers[i].Reason, about, got.text())
+		default:
+			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", about, waivers[i].Reason)
+		}
+	}
+	defer func() {
+		if tb.Failed() {
+			tb.Logf("broken: %s", about)
+		}
+	}()
+	test(tb)
+}

@@ -1,0 +1,7 @@
+package conformance
+
+import "slices"
+
+var adapterCases = slices.Concat(
+	keyCases, methodCases,
+)

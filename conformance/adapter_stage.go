@@ -1,0 +1,186 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	"github.com/reprise-go/reprise/core"
+)
+
+// stage is what a case for adapters works with: the test it reports to, and a tenant and a key that no other case uses.
+type stage struct {
+	testing.TB
+
+	fixture AdapterFixture
+	client  *http.Client
+	tenant  string
+	key     string
+}
+
+func newStage(tb testing.TB, f AdapterFixture) *stage {
+	tb.Helper()
+	if f.Grain == 0 {
+		f.Grain = defaultAdapterGrain
+	}
+	id := newID()
+	return &stage{TB: tb, fixture: f, client: newClient(), tenant: "tenant-" + id.Short(), key: "key-" + id.String()[:32]}
+}
+
+// theOp is the operation that cases run unless they name another.
+const theOp = "op"
+
+// post returns a keyed request that makes the handler do p.
+func (s *stage) post(p Program) call {
+	return call{method: "POST", target: "/t/" + theOp, tenant: s.tenant, keys: []string{s.key}, body: `{"amount":1}`}.does(p)
+}
+
+// freshKey returns c with a key that no other call has.
+func (c call) freshKey() call {
+	id := newID()
+	return c.withKeys("key-" + id.String()[:32])
+}
+
+// advance lets at least d pass on the store's clock.
+func (s *stage) advance(d time.Duration) {
+	s.Helper()
+	s.fixture.Advance(s, d)
+}
+
+// eventually polls until done reports true.
+func (s *stage) eventually(what string, done func() bool) {
+	s.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !done(); <-tick.C {
+		if time.Now().After(deadline) {
+			s.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// site is a server under test, and what is behind it.
+type site struct {
+	*stage
+
+	addr   string
+	store  reprise.Store      // a handle as the server's, without faults
+	faults *faultstore.Faults // what happens to the server's calls, and which ones it made
+
+	arrived chan struct{} // a value for each handler that has an effect
+	opened  chan struct{} // closed by open: handlers with an effect go on
+	once    sync.Once
+}
+
+// serve starts a server over a handle of its own on the fixture's store. A program's effect holds its handler until the case
+// opens the site.
+func (s *stage) serve(o AdapterOptions) *site {
+	s.Helper()
+	inner := s.fixture.Open(s)
+	at := &site{stage: s, store: inner, arrived: make(chan struct{}, 1000), opened: make(chan struct{})}
+	o.Store, at.faults = faultstore.New(inner)
+	o.Effect = func(context.Context, string) error {
+		at.arrived <- struct{}{}
+		<-at.opened
+		return nil
+	}
+	at.addr = s.fixture.Serve(s, o)
+	s.Cleanup(func() { // before the server stops, which waits for its handlers
+		at.open()
+		at.faults.Close()
+		s.client.CloseIdleConnections()
+	})
+	return at
+}
+
+// open lets the handlers that an effect holds go on, and those that come later.
+func (at *site) open() { at.once.Do(func() { close(at.opened) }) }
+
+// holds waits until n handlers are held by their effect, besides those of earlier calls.
+func (at *site) holds(n int) {
+	at.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for i := range n {
+		select {
+		case <-at.arrived:
+		case <-limit.C:
+			at.Fatalf("%d of %d handlers started within %v", i, n, patience)
+		}
+	}
+}
+
+// executions asks the server how often an operation ran in it.
+func (at *site) executions(op string) (n, inFlight int) {
+	at.Helper()
+	a, err := at.try(call{method: "GET", target: "/executions/" + op, tenant: at.tenant})
+	var got struct {
+		Executions *int `json:"executions"`
+		InFlight   *int `json:"in_flight"`
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(a.body), &got)
+	}
+	if err != nil || got.Executions == nil || got.InFlight == nil {
+		at.Fatalf("how often %s ran: %v, %v", op, a, err)
+	}
+	return *got.Executions, *got.InFlight
+}
+
+// ran demands that the operation ran n times in the server so far.
+func (at *site) ran(n int) {
+	at.Helper()
+	if got, _ := at.executions(theOp); got != n {
+		at.Fatalf("the handler ran %d times, want %d", got, n)
+	}
+}
+
+// untouched demands that the server has not asked its store for anything.
+func (at *site) untouched() {
+	at.Helper()
+	if calls := at.faults.Calls(); len(calls) > 0 {
+		at.Fatalf("the store was asked to %v, and %d times more; want no call", calls[0].Op, len(calls)-1)
+	}
+}
+
+// pending is a call on its way.
+type pending struct {
+	stage *stage
+	done  chan struct{}
+	got   answer
+	err   error
+}
+
+// begin sends a call and does not wait for its answer.
+func (at *site) begin(c call) *pending {
+	p := &pending{stage: at.stage, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.got, p.err = at.try(c)
+	}()
+	return p
+}
+
+// answer waits for the answer, which has to come.
+func (p *pending) answer() answer {
+	p.stage.Helper()
+	<-p.done
+	if p.err != nil {
+		p.stage.Fatalf("no answer: %v", p.err)
+	}
+	return p.got
+}
+
+// answered reports whether there is an answer already.
+func (p *pending) answered() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
