@@ -6,6 +6,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/conformance v0.0.0
+	github.com/reprise-go/reprise/conformance/cmd v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
@@ -17,6 +18,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
@@ -24,7 +26,9 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/conformance => ..
+	github.com/reprise-go/reprise/conformance/cmd => ../cmd
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
