@@ -81,7 +81,10 @@ func (a *Attempt) start(g grant) (Result, error) {
 	if e.cfg.MaxRun > 0 {
 		runUntil = now().add(e.cfg.MaxRun)
 	}
-	e.renewer.add(e.base, a, g.deadline, g.renewAt, runUntil)
+	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, runUntil) { // Close gave up while the claim was on its way
+		a.giveBack()
+		return Result{}, ErrClosed
+	}
 	e.flights.enter(a)
 	kind := EventClaimed
 	if g.Attempt > 1 {
@@ -89,6 +92,12 @@ func (a *Attempt) start(g grant) (Result, error) {
 	}
 	a.observe(kind, nil)
 	return Result{Outcome: Claimed, Attempt: a}, nil
+}
+
+// giveBack releases a claim that Begin was granted and that nobody will run.
+func (a *Attempt) giveBack() {
+	a.engine.also() // the release ends the attempt, and Begin ends too
+	_ = a.Release() // it goes on in the background if it must
 }
 
 // conclude tells the observer how the attempt ended, and ends it.

@@ -83,7 +83,8 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 
 // Close takes no new operations, waits until the attempts that run and the work in the background have ended, and stops what the
 // engine started. When ctx ends first it stops all the same and returns an error that wraps the cause: handlers that still
-// run are cancelled with [ErrLeaseLost], and their records lapse; they are not released. Closing again waits again.
+// run are cancelled with [ErrLeaseLost], and their records lapse; they are not released. One that ends after that is
+// recorded if the store takes it within Config.CompleteTimeout. Closing again waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.closed {
@@ -108,9 +109,9 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	e.stop()
-	e.renewer.wait(ctx)
 	e.claiming.stop()
-	e.completing.stop()
+	e.renewer.abandon()
+	e.renewer.wait(ctx)
 	return err
 }
 

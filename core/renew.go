@@ -42,13 +42,12 @@ func newRenewer(store *driver, lease time.Duration, tell func(*Attempt, error)) 
 	return &renewer{store: store, lease: lease, tell: tell, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// add starts to keep a lease that was granted or renewed at sent.
-func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUntil instant) {
+// add starts to keep a lease that was granted or renewed at sent. It reports false after abandon.
+func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUntil instant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended { // the engine was closed while the claim was on its way
-		a.run.cancel(ErrLeaseLost)
-		return
+	if r.ended {
+		return false
 	}
 	a.tenure = tenure{renewAt: renewAt, deadline: deadline, runUntil: runUntil}
 	a.tenure.schedule()
@@ -59,6 +58,7 @@ func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUnt
 	} else if a.tenure.next.mono < r.sleeping.mono {
 		r.poke()
 	}
+	return true
 }
 
 // remove stops keeping the lease of a. It may have gone already.
@@ -98,10 +98,9 @@ func (r *renewer) wait(ctx context.Context) {
 	}
 }
 
-// serve is the goroutine. It ends with ctx: then nobody renews any more, so the attempts that are left are told.
+// serve is the goroutine. It ends with ctx, when the batch that is out has its answer.
 func (r *renewer) serve(ctx context.Context) {
 	defer close(r.done)
-	defer r.abandon()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	renewed := make(chan struct{}, 1)
@@ -130,7 +129,7 @@ func (r *renewer) serve(ctx context.Context) {
 	}
 }
 
-// abandon tells every attempt that is left that its lease is not kept any more.
+// abandon tells every attempt that is left that its lease is not kept any more, and takes no others.
 func (r *renewer) abandon() {
 	r.mu.Lock()
 	left := slices.Clone(r.due)

@@ -91,8 +91,7 @@ func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, erro
 			e.waitroom.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // nobody is left to run it for
-			e.also()                  // what the release ends, Begin ends too
-			_ = res.Attempt.Release() // it goes on in the background if it must
+			a.giveBack()
 			return Result{Outcome: InProgress}, nil
 		default:
 			return res, nil
