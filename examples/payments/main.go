@@ -1,0 +1,98 @@
+// Payments moves money between accounts, exactly once for each Idempotency-Key: the rows of a transfer and the answer that its
+// retries get commit in one transaction of PostgreSQL, or not at all. Kill it at any moment, and send the request again.
+//
+//	go run ./examples/payments -postgres-url postgres://localhost/postgres
+//	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+//go:embed schema.sql
+var schema string
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
+	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, *addr, *url); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve runs the service until ctx ends, and then lets what runs come to its end.
+func serve(ctx context.Context, addr, url string) error {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(ctx, schema); err != nil {
+		return err
+	}
+	config := reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
+	if err := reprisepg.Migrate(ctx, pool, config); err != nil {
+		return err
+	}
+	store, err := reprisepg.NewTransactionalWithConfig(pool, config)
+	if err != nil {
+		return err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		return err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return err
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, customer)(http.HandlerFunc(transfer)))
+	mux.HandleFunc("GET /accounts", accounts(pool))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening on", listener.Addr())
+
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	return errors.Join(server.Shutdown(ending), engine.Close(ending)) // first the requests, then what they left behind
+}
+
+// customer is whose key it is. A real service takes it from the credentials that it checked.
+func customer(r *http.Request) (string, error) {
+	if user, _, ok := r.BasicAuth(); ok {
+		return user, nil
+	}
+	return "anonymous", nil
+}
