@@ -1,5 +1,8 @@
 -- One row is one record. What decides is valid_until and, while state is 1, lease_until. Neither has an index, so that a
 -- completion is a heap-only update; expires_at is what the purge looks for, and is written at claim with room to spare.
+--
+-- A page is left when 2 % of it are free: late enough that the server, which cleans a page of row versions that died when less than
+-- 10 % are free, still gets to it. With more reserved it would leave each page with a dead version for every record.
 CREATE TABLE {records} (
 	lease_until timestamptz NOT NULL,
 	valid_until timestamptz NOT NULL,
@@ -14,7 +17,7 @@ CREATE TABLE {records} (
 	fingerprint bytea       NOT NULL CHECK (octet_length(fingerprint) = 32),
 	payload     bytea,
 	CHECK ((state = 2) = (payload IS NOT NULL))
-) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+) WITH (fillfactor = 98, autovacuum_vacuum_scale_factor = 0.02);
 
 CREATE INDEX {expiry_index} ON {records} (expires_at);
 
