@@ -77,6 +77,14 @@ func (x *Exchange) Body() *Body { return &x.body }
 // Buffered reports whether no part of the response may leave before Settle, because the effects commit with it.
 func (x *Exchange) Buffered() bool { return x.attempt != nil && x.attempt.Atomic() }
 
+// Mark returns the field to set on a response that leaves before Settle, as a stream; none if its name is empty.
+func (x *Exchange) Mark() Field {
+	if x.attempt == nil {
+		return markUnprotected
+	}
+	return Field{}
+}
+
 // MaxResponseBody returns how many bytes of the response's body are kept at most.
 func (x *Exchange) MaxResponseBody() int { return x.guard.cfg.MaxResponseBody }
 
@@ -134,7 +142,7 @@ func (x *Exchange) Settle(c Captured) Reply {
 	decision, omit := x.close()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
 	if x.attempt == nil {
-		return Reply{Mark: markUnprotected}
+		return Reply{Mark: x.Mark()}
 	}
 	if x.attempt.Atomic() && c.Oversize {
 		_ = x.attempt.Release() // a rollback that fails is one all the same: the connection is gone

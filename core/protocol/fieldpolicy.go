@@ -15,8 +15,9 @@ const (
 	fieldBody     = "Idempotency-Body"    // "omitted" where the body was not kept
 )
 
-// isControlField reports whether name, in any case, is a field with which the protocol itself speaks.
-func isControlField(name string) bool {
+// IsControlField reports whether name, in any case, is a field with which the protocol itself speaks. An adapter whose framework holds
+// the response as a whole removes what a handler set of them (R11); a [Recorder] does it by itself.
+func IsControlField(name string) bool {
 	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
 }
 

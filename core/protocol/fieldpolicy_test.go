@@ -83,8 +83,8 @@ func TestControlFieldsAreTheProtocolsOwn(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Idempotent-Replayed": true, "idempotency-status": true, "IDEMPOTENCY-BODY": true, "Idempotency-Key": false, "": false,
 	} {
-		if got := isControlField(name); got != want {
-			t.Errorf("isControlField(%q) = %t, want %t", name, got, want)
+		if got := IsControlField(name); got != want {
+			t.Errorf("IsControlField(%q) = %t, want %t", name, got, want)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func sameValues(values []string, fields []Field) bool {
 // dropControlFields removes the fields with which only the protocol speaks (R11).
 func dropControlFields(header map[string][]string) {
 	for name := range header {
-		if isControlField(name) {
+		if IsControlField(name) {
 			delete(header, name)
 		}
 	}

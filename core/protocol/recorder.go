@@ -193,11 +193,7 @@ func (r *Recorder) goLive() {
 	}
 	r.live = true
 	r.nameType()
-	mark := Field{}
-	if r.x.attempt == nil {
-		mark = markUnprotected
-	}
-	r.send(mark)
+	r.send(r.x.Mark())
 }
 
 // send sends the handler's own response, with the header as it was when the handler wrote it, and sets the trailers that came later.
