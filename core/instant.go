@@ -35,10 +35,24 @@ func (i instant) until(then instant) time.Duration {
 	return min(then.mono-i.mono, time.Duration(then.wall-i.wall))
 }
 
+// since returns how long ago i was, by the clock that nobody sets.
+func (i instant) since() time.Duration { return now().mono - i.mono }
+
+// skew returns how far the wall clock is ahead of the other. It grows when the machine sleeps or its clock is set ahead.
+func (i instant) skew() time.Duration { return time.Duration(i.wall) - i.mono }
+
+// align returns then as an instant that both clocks reach in as long as the first of them does, from i.
+func (i instant) align(then instant) instant {
+	if then == never {
+		return never
+	}
+	return i.add(i.until(then))
+}
+
 // reached reports whether the clocks stand at then or past it.
 func (i instant) reached(then instant) bool { return i.until(then) <= 0 }
 
-// earlier orders instants of one process by their monotonic part.
+// earlier orders instants by their monotonic part, which is right for those read with one skew.
 func earlier(a, b instant) instant {
 	if b.mono < a.mono {
 		return b

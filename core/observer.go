@@ -36,7 +36,7 @@ type Event struct {
 	Scope   string        // the first 12 hexadecimal digits of the scope's SHA-256
 	Attempt int           // of the attempt concerned; 0 where there is none
 	Fence   uint64        // likewise
-	Elapsed time.Duration // since the attempt, or the call to Begin, started
+	Elapsed time.Duration // since the call to Begin
 	Err     error         // of a failure; nil otherwise
 }
 
@@ -84,7 +84,7 @@ func (a *Attempt) observe(kind EventKind, err error) {
 	defer func() { _ = recover() }()
 	o.Observe(a.values, Event{
 		Kind: kind, ID: a.id, Scope: scopeHash(a.op.Scope), Attempt: a.number, Fence: a.fence,
-		Elapsed: a.began.until(now()), Err: err,
+		Elapsed: a.began.since(), Err: err,
 	})
 }
 

@@ -3,7 +3,6 @@ package reprise
 import (
 	"container/heap"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -22,24 +21,19 @@ type renewer struct {
 	started  bool
 	ended    bool
 	sleeping instant       // the goroutine looks again at this instant, unasked
+	skew     time.Duration // of the clocks when it looked last
 	wake     chan struct{} // asks it to look now
 	done     chan struct{} // closed when the goroutine has ended
-}
-
-// tenure is the renewer's part of an attempt, guarded by renewer.mu.
-type tenure struct {
-	renewAt  instant // when to renew; never for an Atomic attempt, and while a renewal is out
-	deadline instant // when to stop believing in the lease
-	runUntil instant // Config.MaxRun; never once it was told
-	next     instant // the earliest of the three: the heap's order
-	index    int     // in the heap; -1 outside of it
 }
 
 // longestSleep bounds how late a deadline is noticed after the machine was suspended, when timers stood still.
 const longestSleep = time.Second
 
 func newRenewer(store *driver, lease time.Duration, tell func(*Attempt, error)) *renewer {
-	return &renewer{store: store, lease: lease, tell: tell, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &renewer{
+		store: store, lease: lease, tell: tell,
+		skew: now().skew(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 }
 
 // add starts to keep a lease that was granted or renewed at sent. It reports false after abandon.
@@ -152,6 +146,7 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	var notices []notice
 	r.mu.Lock()
 	at := now()
+	r.align(at)
 	for len(r.due) > 0 && at.reached(r.due[0].tenure.next) {
 		a := r.due[0]
 		t := &a.tenure
@@ -184,6 +179,23 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 		r.tell(n.a, n.cause)
 	}
 	return sleep, batch
+}
+
+// align puts the heap in order again after the wall clock went ahead of the other: while the machine slept, or because
+// somebody set it. The order is by the other, which knows nothing of it.
+func (r *renewer) align(at instant) {
+	const drift = 10 * time.Millisecond // between two looks
+	ahead := at.skew() - r.skew
+	r.skew += ahead
+	if ahead < drift {
+		return
+	}
+	for _, a := range r.due {
+		t := &a.tenure
+		t.renewAt, t.deadline, t.runUntil = at.align(t.renewAt), at.align(t.deadline), at.align(t.runUntil)
+		t.schedule()
+	}
+	heap.Init(&r.due)
 }
 
 // renew sends one batch and takes in its answers.
@@ -246,44 +258,3 @@ func (r *renewer) update(a *Attempt, status RenewStatus, sent instant) (lost boo
 
 // retry is the pause after a renewal that was not answered.
 func (r *renewer) retry() time.Duration { return r.lease / 20 }
-
-// renewAt draws when to renew a lease that was asked for at sent: after a third of it, give or take a tenth of that, so that
-// leases taken at once are not renewed at once for ever. The instants are a sixtieth of the lease apart, so that
-// however many attempts run, those that are due at about the same time share a batch.
-func renewAt(sent instant, lease time.Duration) instant {
-	third := max(lease, 0) / 3
-	due := sent.add(third - third/20 + rand.N(third*3/20+1))
-	grid := third/20 + 1
-	return due.add(-((due.mono%grid + grid) % grid)) // down to the grid, also where the clock reads less than zero
-}
-
-func (t *tenure) schedule() {
-	t.next = earlier(earlier(t.renewAt, t.deadline), t.runUntil)
-}
-
-// dueHeap orders attempts by the next thing to do for them.
-type dueHeap []*Attempt
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].tenure.next.mono < h[j].tenure.next.mono }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].tenure.index, h[j].tenure.index = i, j
-}
-
-// Push implements [heap.Interface].
-func (h *dueHeap) Push(x any) {
-	a := x.(*Attempt)
-	a.tenure.index = len(*h)
-	*h = append(*h, a)
-}
-
-// Pop implements [heap.Interface].
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	a := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	a.tenure.index = -1
-	return a
-}

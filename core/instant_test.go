@@ -1,0 +1,148 @@
+package reprise
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestInstantIsReachedWhenEitherClockSaysSo(t *testing.T) {
+	t.Parallel()
+	at := instant{mono: time.Hour, wall: 1e18}
+	then := at.add(time.Minute)
+	for _, c := range []struct {
+		name    string
+		passed  time.Duration // by the monotonic clock
+		jump    time.Duration // of the wall clock, besides
+		left    time.Duration
+		reached bool
+	}{
+		{"at once", 0, 0, time.Minute, false},
+		{"before", time.Minute - 1, 0, 1, false},
+		{"at", time.Minute, 0, 0, true},
+		{"past", 2 * time.Minute, 0, -time.Minute, true},
+		{"suspended", time.Second, time.Hour, time.Minute - time.Hour - time.Second, true},
+		{"set ahead a little", time.Second, time.Second, 58 * time.Second, false},
+		{"set back", time.Minute - 1, -time.Hour, 1, false},
+		{"set back, and passed", time.Minute, -time.Hour, 0, true},
+	} {
+		now := at.add(c.passed)
+		now.wall += int64(c.jump)
+		if got := now.until(then); got != c.left {
+			t.Errorf("%s: %v left, want %v", c.name, got, c.left)
+		}
+		if got := now.reached(then); got != c.reached {
+			t.Errorf("%s: reached %v", c.name, got)
+		}
+	}
+}
+
+func TestNeverIsNotReached(t *testing.T) {
+	t.Parallel()
+	for _, at := range []instant{{}, now(), {mono: 1<<63 - 2, wall: 1<<63 - 2}} {
+		if at.reached(never) {
+			t.Errorf("reached at %v", at)
+		}
+		if earlier(at, never) != at || earlier(never, at) != at {
+			t.Errorf("never is earlier than %v", at)
+		}
+	}
+	if never.add(time.Hour) != never {
+		t.Error("never plus an hour is not never")
+	}
+}
+
+// A clock that is set back makes nothing take less than no time.
+func TestElapsedIsNotNegative(t *testing.T) {
+	t.Parallel()
+	began := now()
+	began.wall += int64(time.Hour)
+	if d := began.since(); d < 0 || d > time.Minute {
+		t.Errorf("took %v", d)
+	}
+}
+
+// mute is a store that is asked for nothing.
+type mute struct{ Store }
+
+// renewing returns a renewer of leases of 30 s that collects whom it told, and the goroutine of which is not started.
+func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil instant) *Attempt, told func() []*Attempt) {
+	t.Helper()
+	e, err := New(mute{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*Attempt
+	e.renewer.tell = func(a *Attempt, cause error) {
+		if !errors.Is(cause, ErrLeaseLost) {
+			t.Errorf("told of %v", cause)
+		}
+		list = append(list, a)
+	}
+	e.renewer.started = true
+	add = func(deadline, renewAt, runUntil instant) *Attempt {
+		a := newAttempt(context.Background(), e, Operation{Scope: "s", Key: "k"})
+		if !e.renewer.add(e.base, a, deadline, renewAt, runUntil) {
+			t.Fatal("not added")
+		}
+		return a
+	}
+	return e.renewer, add, func() []*Attempt { return list }
+}
+
+// The machine slept for a minute: the monotonic clock stood still, and the wall clock did not.
+func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
+	t.Parallel()
+	r, add, told := renewing(t)
+	r.tick(false)
+	before := now()
+	const slept = time.Minute
+	before.wall -= int64(slept)
+	r.skew -= slept // as if the last tick had been before the suspension
+
+	lost := []*Attempt{
+		add(before.add(20*time.Second), before.add(10*time.Second), never),
+		add(before.add(25*time.Second), before.add(9*time.Second), never),
+	}
+	after := now()
+	// One that started since hides the others in the order by the monotonic clock.
+	fresh := add(after.add(27*time.Second), after.add(10*time.Second), after.add(time.Second))
+	renewal := add(before.add(80*time.Second), before.add(10*time.Second), never)
+
+	sleep, batch := r.tick(false)
+	got := told()
+	if len(got) != 2 || !slices.Contains(got, lost[0]) || !slices.Contains(got, lost[1]) {
+		t.Errorf("told %d attempts, want the 2 whose leases ran out meanwhile", len(got))
+	}
+	if len(batch) != 1 || batch[0] != renewal {
+		t.Errorf("renews %d leases, want the one that is due", len(batch))
+	}
+	if sleep <= 0 || sleep > time.Second {
+		t.Errorf("sleeps %v, want until the fresh one is due", sleep)
+	}
+	if fresh.tenure.index < 0 || len(r.due) != 2 {
+		t.Errorf("%d are left, want the fresh one and the one that is renewed", len(r.due))
+	}
+}
+
+// Setting the wall clock back extends no deadline, and setting it back and forth takes none away.
+func TestAWallClockSetBackExtendsNothing(t *testing.T) {
+	t.Parallel()
+	r, add, told := renewing(t)
+	r.tick(false)
+	ahead := now()
+	ahead.wall += int64(time.Hour)
+	r.skew += time.Hour
+	passed := ahead
+	passed.mono -= 30 * time.Second
+	lost, kept := add(passed.add(27*time.Second), passed.add(10*time.Second), never), add(ahead.add(27*time.Second), ahead.add(10*time.Second), never)
+	r.tick(false)
+	if got := told(); len(got) != 1 || got[0] != lost {
+		t.Errorf("told %d attempts, want the one whose lease ran out", len(got))
+	}
+	if kept.tenure.index < 0 {
+		t.Error("the other is gone")
+	}
+}
