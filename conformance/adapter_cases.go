@@ -3,5 +3,5 @@ package conformance
 import "slices"
 
 var adapterCases = slices.Concat(
-	keyCases, methodCases,
+	keyCases, methodCases, replayCases, headerCases,
 )

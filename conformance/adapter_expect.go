@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reprise-go/reprise/conformance/faultstore"
 	"github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -147,5 +148,13 @@ func (e elsewhere) completes(payload string) {
 	})
 	if err != nil {
 		e.at.Fatalf("complete at the store: %v", err)
+	}
+}
+
+// wantOneCompletion demands that the server recorded one answer so far.
+func (at *site) wantOneCompletion() {
+	at.Helper()
+	if n := at.faults.Count(faultstore.Complete); n != 1 {
+		at.Errorf("%d answers were recorded, want 1", n)
 	}
 }
