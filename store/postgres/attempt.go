@@ -31,6 +31,8 @@ type attempt struct {
 	tx    *handlerTx
 	ended atomic.Bool // what the handler still holds of tx is refused
 
+	expired atomic.Bool // the watchdog closed the connection
+
 	mu       sync.Mutex
 	closed   bool        // conn went back to the pool; guarded by mu
 	watchdog *time.Timer // closes the connection at the deadline
@@ -154,6 +156,8 @@ func (a *attempt) ready(ctx context.Context, conn *pgx.Conn, discard bool) error
 	const idle, failed = 'I', 'E'
 	status := conn.PgConn().TxStatus()
 	switch {
+	case a.expired.Load():
+		return notApplied("the attempt outlasted TxTimeout")
 	case conn.IsClosed():
 		return notApplied("the connection ended before COMMIT was sent")
 	case conn.PgConn().IsBusy():
@@ -182,6 +186,8 @@ func failCommit(err error) error {
 		return errEndedByHandler
 	case hasCode(err, codeDivision):
 		return notApplied("another attempt has the record")
+	case hasCode(err, codeIdleTimeout):
+		return notApplied("the server ended the session of an idle owner")
 	case errors.As(err, &pgErr) && undone(pgErr):
 		return notApplied(err.Error())
 	}
@@ -198,7 +204,7 @@ var errEndedByHandler = fmt.Errorf("%w: complete: the handler ended the transact
 // rollback undoes the effects. Where it fails the connection is closed, and the server undoes them when it notices.
 func (a *attempt) rollback(ctx context.Context) error {
 	a.watchdog.Stop()
-	if a.conn.Conn().IsClosed() {
+	if a.expired.Load() || a.conn.Conn().IsClosed() {
 		return nil
 	}
 	if err := a.tx.Tx.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
@@ -212,6 +218,7 @@ func (a *attempt) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closed {
+		a.expired.Store(true)
 		_ = a.conn.Conn().PgConn().Conn().Close()
 	}
 }

@@ -17,8 +17,8 @@ const (
 	codeDiskFull      = "53100"
 	codeDivision      = "22012" // how keep.sql says that the record is another's
 	codeNoTx          = "25P01"
+	codeIdleTimeout   = "25P03"
 	codeNoSavepoint   = "3B001"
-	codeLockTimeout   = "55P03"
 
 	classConnection = "08"
 	classCorrupt    = "XX"
