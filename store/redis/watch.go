@@ -26,8 +26,8 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 	return l.watch(ctx, key)
 }
 
-// Close ends all watches and waits until their goroutines have ended; later watches fail with [reprise.ErrClosed]. The client
-// stays open, and all other methods go on working. Close may be called more than once.
+// Close ends all watches, which hear of it, and waits until their goroutines have ended; later watches fail with
+// [reprise.ErrClosed]. The client stays open, and all other methods go on working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
 	return nil
@@ -55,7 +55,7 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 	if w.closed {
 		return nil, reprise.ErrClosed
 	}
-	if l, ok := w.listeners[node]; ok {
+	if l, ok := w.listeners[node]; ok && !l.isOver() {
 		return l, nil
 	}
 	l := newListener(node)

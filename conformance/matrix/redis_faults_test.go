@@ -1,0 +1,201 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisLosses are the ways to lose a request or its reply.
+var redisLosses = []struct {
+	name   string
+	action servers.Action
+}{
+	{"lost request", servers.LoseRequest},
+	{"lost reply", servers.LoseReply},
+	{"cut", servers.CutAfter},
+}
+
+// A request or reply is lost once, and the owner gets the answer that it would have got: it does not meet itself as a
+// rival, and what it completed is completed.
+func TestRedisOneLossChangesNoAnswer(t *testing.T) {
+	t.Parallel()
+	single := servers.Redis.Shared(t)
+	pair := servers.Redis.StartReplicated(t, 1)
+	for _, loss := range redisLosses {
+		t.Run(loss.name+"/"+repriseredis.Async().String(), func(t *testing.T) {
+			t.Parallel()
+			redisLose(t, single, repriseredis.Async(), loss.action)
+		})
+		t.Run(loss.name+"/"+repriseredis.Acked(1).String(), func(t *testing.T) {
+			t.Parallel()
+			redisLose(t, pair.Primary, repriseredis.Acked(1), loss.action)
+		})
+	}
+}
+
+func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Durability, action servers.Action) {
+	t.Helper()
+	proxy := servers.StartProxy(t, server.Addr())
+	config := repriseredis.Config{Prefix: redisPrefix(), Durability: level}
+	store := redisStore(t, redisClient(t, proxy.Addr()), config)
+	witness := redisStore(t, redisClient(t, server.Addr()), config)
+	warm := redisClaim() // the scripts
+	redisMustClaim(t, store, warm, reprise.Claimed)
+	redisWant(t, "release", store.Release(t.Context(), warm.ID, warm.Owner), nil)
+
+	r := redisClaim()
+	lost := proxy.On("eval", action)
+	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
+		t.Errorf("claim is attempt %d, want 1", got.Attempt)
+	}
+	redisLost(t, "claim", lost)
+
+	lost = proxy.On("eval", action)
+	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	if err != nil || statuses[0] != reprise.Renewed {
+		t.Errorf("renew: %v, %v; want renewed", statuses, err)
+	}
+	redisLost(t, "renew", lost)
+
+	lost = proxy.On("eval", action)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisLost(t, "complete", lost)
+	if got := redisMustClaim(t, witness, r, reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("replayed %q, want the answer", got.Payload)
+	}
+
+	released := redisClaim()
+	redisMustClaim(t, store, released, reprise.Claimed)
+	lost = proxy.On("eval", action)
+	redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	redisLost(t, "release", lost)
+	released.Owner = reprise.NewOwner()
+	redisMustClaim(t, witness, released, reprise.Claimed)
+}
+
+// redisLost fails the test unless the loss happened.
+func redisLost(t *testing.T, what string, lost <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-lost:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("nothing was lost in %s", what)
+	}
+}
+
+// A link that loses something all the time costs time and answers, and never lets two owners run, an answer change, or a
+// caller believe that it failed to claim what it holds.
+func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
+	t.Parallel()
+	const (
+		workers = 8
+		rounds  = 50
+	)
+	server := servers.Redis.Shared(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	config := repriseredis.Config{Prefix: redisPrefix()}
+	witness := redisStore(t, redisClient(t, server.Addr()), config)
+	var claimed, unknown, unavailable, faults atomic.Int64
+
+	ctx, stop := context.WithCancel(t.Context())
+	var running, disturbing sync.WaitGroup
+	disturbing.Go(func() {
+		for ctx.Err() == nil {
+			action := redisLosses[rand.N(len(redisLosses))].action
+			select {
+			case <-proxy.On("eval", servers.Pass, servers.Pass, action):
+				faults.Add(1)
+			case <-ctx.Done():
+			}
+		}
+	})
+	for range workers {
+		running.Go(func() {
+			store := redisStore(t, redisClient(t, proxy.Addr()), config)
+			for range rounds {
+				r := redisClaim()
+				switch _, err := store.Claim(ctx, r); {
+				case errors.Is(err, reprise.ErrUnknown):
+					unknown.Add(1) // the engine releases it; here the witness proves that this owner still gets in
+				case errors.Is(err, reprise.ErrUnavailable):
+					unavailable.Add(1)
+					probe := r
+					probe.Owner = reprise.NewOwner()
+					if got, err := witness.Claim(ctx, probe); err != nil || got.Outcome != reprise.Claimed {
+						t.Errorf("a claim that was not executed left %v, %v", got.Outcome, err)
+					}
+					continue
+				case err != nil:
+					t.Errorf("claim: %v", err)
+					continue
+				}
+				claimed.Add(1)
+				if got, err := witness.Claim(ctx, r); err != nil || got.Outcome != reprise.Claimed || got.Attempt != 1 {
+					t.Errorf("the owner claims again: %+v, %v", got, err)
+				}
+				for redisComplete(t, store, r, "answer") != nil && !t.Failed() {
+					unknown.Add(1)
+				}
+				if got, err := witness.Claim(ctx, r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+					t.Errorf("replay: %+v, %v", got, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	stop()
+	disturbing.Wait()
+	t.Logf("%d operations, %d faults, %d answers unknown, %d not executed", claimed.Load(), faults.Load(), unknown.Load(), unavailable.Load())
+	if faults.Load() == 0 {
+		t.Error("nothing went wrong, so nothing was shown")
+	}
+}
+
+func TestRedisAServerThatIsGoneDidNotExecute(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	store := redisStore(t, redisClient(t, server.Addr()), repriseredis.Config{})
+	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+	server.Kill(t)
+	redisEventually(t, "the dead connections are noticed", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return errors.Is(err, reprise.ErrUnavailable)
+	})
+	server.Restart(t)
+	redisEventually(t, "the server is back", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return err == nil
+	})
+}
+
+func TestRedisAServerThatHangsIsUnknownInTime(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	store := redisStore(t, redisClient(t, server.Addr()), repriseredis.Config{})
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	server.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err := store.Release(ctx, r.ID, r.Owner)
+	redisWant(t, "release on a server that hangs", err, reprise.ErrUnknown)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v, with a context of 200 ms", took)
+	}
+	server.Resume(t)
+	redisEventually(t, "the release is repeated", func() bool {
+		return store.Release(t.Context(), r.ID, r.Owner) == nil
+	})
+	r.Owner = reprise.NewOwner()
+	redisMustClaim(t, store, r, reprise.Claimed)
+}
