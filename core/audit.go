@@ -17,8 +17,12 @@ var auditLevels = map[EventKind]slog.Level{
 }
 
 // NewAuditLog returns an [Observer] that logs every transition as one structured record: the event as the message, and the
-// attributes id (12 digits), scope (hashed), attempt, fence, elapsed and error where they apply. It logs no key.
+// attributes id (12 digits), scope (hashed), attempt, fence, elapsed and error where they apply. It logs no key. Nil is the
+// default logger at the time of the call to NewAuditLog.
 func NewAuditLog(log *slog.Logger) Observer {
+	if log == nil {
+		log = slog.Default()
+	}
 	return ObserverFunc(func(ctx context.Context, e Event) {
 		level := auditLevels[e.Kind]
 		if !log.Enabled(ctx, level) {

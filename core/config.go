@@ -72,8 +72,17 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("%w: Config.%s is %v, want %v to %v", ErrInvalid, f.name, f.value, f.least, f.top)
 		}
 	}
-	if w := c.Waiting; w.Total < 1 || w.PerKey < 1 || w.PerScope < 1 {
-		return c, fmt.Errorf("%w: Config.Waiting has a limit below 1", ErrInvalid)
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"Total", c.Waiting.Total},
+		{"PerKey", c.Waiting.PerKey},
+		{"PerScope", c.Waiting.PerScope},
+	} {
+		if f.value < 1 {
+			return c, fmt.Errorf("%w: Config.Waiting.%s is %d, want 1 or more", ErrInvalid, f.name, f.value)
+		}
 	}
 	return c, nil
 }

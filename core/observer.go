@@ -9,7 +9,7 @@ import (
 
 // Observer is told of every transition that an [Engine] makes or sees. Observe is called in the request's way, from many
 // goroutines at once: it must be quick and must not block. A panic in it is swallowed: observers cannot break a request.
-// The context carries the values of the request, such as its trace, and is not to be kept.
+// The context carries the values of the request, such as its trace; it may have ended, and is not to be kept.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -20,13 +20,23 @@ type ObserverFunc func(ctx context.Context, e Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// Observers joins several observers into one, called in order.
+// Observers joins several observers into one, called in order. A nil one is passed over, and one that panics keeps nothing from the
+// others.
 func Observers(list ...Observer) Observer {
 	return ObserverFunc(func(ctx context.Context, e Event) {
 		for _, o := range list {
-			o.Observe(ctx, e)
+			notify(ctx, o, e)
 		}
 	})
+}
+
+// notify tells one observer, and swallows its panic.
+func notify(ctx context.Context, o Observer, e Event) {
+	if o == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	o.Observe(ctx, e)
 }
 
 // Event is one transition. It never holds a key, a scope, a body or a header field.
@@ -78,11 +88,10 @@ var outcomeEvents = [...]EventKind{
 // observe tells the observer of what happened to a.
 func (a *Attempt) observe(kind EventKind, err error) {
 	o := a.engine.cfg.Observer
-	if o == nil {
+	if o == nil { // before anything is hashed for it
 		return
 	}
-	defer func() { _ = recover() }()
-	o.Observe(a.values, Event{
+	notify(a.values, o, Event{
 		Kind: kind, ID: a.id, Scope: scopeHash(a.op.Scope), Attempt: a.number, Fence: a.fence,
 		Elapsed: a.began.since(), Err: err,
 	})

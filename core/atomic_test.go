@@ -1,0 +1,141 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// setupAtomic makes a process whose store says that it commits effects and completion together, within a bound.
+func setupAtomic(t *testing.T, bound time.Duration) *bench {
+	t.Helper()
+	b := setup(t, reprise.Config{})
+	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		res, err := b.store.Store.Claim(ctx, r)
+		if res.Outcome == reprise.Claimed {
+			res.Atomic, res.Remaining = true, bound
+		}
+		return res, err
+	}
+	b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		t.Error("renewed")
+		return nil, reprise.ErrUnknown
+	}
+	return b
+}
+
+func TestAtomicAttemptIsNeverRenewed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setupAtomic(t, time.Hour)
+		a := b.claim(t, order("k"))
+		if !a.Atomic() {
+			t.Error("not atomic")
+		}
+		time.Sleep(time.Hour - 1)
+		wantCause(t, a.Context(), nil)
+		b.want(t, order("k"), reprise.InProgress) // says the table: the lease in the store ran out long ago
+		complete(t, a, "answer", reprise.Recorded)
+		leased := setup(t, reprise.Config{}).claim(t, order("k"))
+		if leased.Atomic() {
+			t.Error("every attempt is atomic")
+		}
+		release(t, leased)
+	})
+}
+
+func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setupAtomic(t, time.Minute)
+		a, start := b.claim(t, order("k")), time.Now()
+		<-a.Context().Done()
+		wantCause(t, a.Context(), reprise.ErrLeaseLost)
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("cancelled after %v, want 1m", took)
+		}
+		release(t, a)
+	})
+}
+
+func TestAtomicCompletionThatFails(t *testing.T) {
+	for err, want := range map[error]reprise.Settlement{
+		reprise.ErrNotApplied:    reprise.RolledBack,
+		reprise.ErrUnknown:       reprise.Undecided,
+		reprise.ErrUnavailable:   reprise.Undecided,
+		reprise.ErrNotReplicated: reprise.Undecided,
+		reprise.ErrLeaseLost:     reprise.Undecided,
+		errors.New("unplaced"):   reprise.Undecided,
+	} {
+		inTimeNamed(t, err.Error(), func(t *testing.T) {
+			b := setupAtomic(t, time.Minute)
+			var calls atomic.Int64
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+				calls.Add(1)
+				return err
+			}
+			end := complete(t, b.claim(t, order("k")), "answer", want)
+			wantError(t, "the ending", end.Err, err)
+			time.Sleep(time.Minute)
+			if n := calls.Load(); n != 1 {
+				t.Errorf("asked %d times, want once", n)
+			}
+			if n := b.events.count(reprise.EventUnrecorded); n != 1 {
+				t.Errorf("told %d times", n)
+			}
+		})
+	}
+}
+
+func TestAtomicReleaseIsNotRepeated(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setupAtomic(t, time.Minute)
+		var calls atomic.Int64
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error {
+			calls.Add(1)
+			return reprise.ErrUnknown
+		}
+		wantError(t, "Release", b.claim(t, order("k")).Release(), reprise.ErrUnknown)
+		time.Sleep(time.Minute)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("asked %d times, want once", n)
+		}
+	})
+}
+
+func TestDiscardEffectsReachesTheStore(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setupAtomic(t, time.Minute)
+		discarded := false
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			discarded = r.DiscardEffects
+			return b.store.Store.Complete(ctx, r)
+		}
+		if _, err := b.claim(t, order("k")).Complete(reprise.Completion{DiscardEffects: true}); err != nil || !discarded {
+			t.Errorf("discarded %v, error %v", discarded, err)
+		}
+	})
+}
+
+// binding and Atomic together, as the transactional store has them.
+func TestAtomicAttemptRunsInWhatTheStoreBinds(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		type transaction struct{}
+		inner := setupAtomic(t, time.Minute).store
+		inner.Store = memstore.New()
+		e := newEngine(t, &binding{Store: inner, bind: func(ctx context.Context, _ reprise.ID, o reprise.Owner) context.Context {
+			return context.WithValue(ctx, transaction{}, o)
+		}}, nil, reprise.Config{})
+		res, err := e.Begin(t.Context(), order("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := res.Attempt.Context().Value(transaction{}).(reprise.Owner); !ok || o.IsZero() {
+			t.Error("the handler has no transaction")
+		}
+		complete(t, res.Attempt, "answer", reprise.Recorded)
+	})
+}

@@ -1,0 +1,114 @@
+package reprise_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cfg   reprise.Config
+		field string
+	}{
+		{reprise.Config{Lease: -1}, "Config.Lease"},
+		{reprise.Config{Lease: time.Second - 1}, "Config.Lease"},
+		{reprise.Config{Lease: reprise.MaxDuration + 1}, "Config.Lease"},
+		{reprise.Config{Retention: -1}, "Config.Retention"},
+		{reprise.Config{Retention: time.Millisecond - 1}, "Config.Retention"},
+		{reprise.Config{Retention: reprise.MaxDuration + 1}, "Config.Retention"},
+		{reprise.Config{ClaimTimeout: -1}, "Config.ClaimTimeout"},
+		{reprise.Config{ClaimTimeout: 10*time.Millisecond - 1}, "Config.ClaimTimeout"},
+		{reprise.Config{ClaimTimeout: time.Minute + 1}, "Config.ClaimTimeout"},
+		{reprise.Config{CompleteTimeout: -1}, "Config.CompleteTimeout"},
+		{reprise.Config{CompleteTimeout: time.Minute + 1}, "Config.CompleteTimeout"},
+		{reprise.Config{MaxRun: -1}, "Config.MaxRun"},
+		{reprise.Config{MaxRun: reprise.MaxDuration + 1}, "Config.MaxRun"},
+		{reprise.Config{Waiting: reprise.WaitLimits{Total: -1}}, "Config.Waiting.Total"},
+		{reprise.Config{Waiting: reprise.WaitLimits{PerKey: -1}}, "Config.Waiting.PerKey"},
+		{reprise.Config{Waiting: reprise.WaitLimits{PerScope: -1}}, "Config.Waiting.PerScope"},
+	} {
+		_, err := reprise.New(memstore.New(), c.cfg)
+		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), c.field+" is ") {
+			t.Errorf("%s: %v", c.field, err)
+		}
+	}
+}
+
+func TestConfigInRange(t *testing.T) {
+	t.Parallel()
+	for _, cfg := range []reprise.Config{
+		{},
+		{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
+		{Lease: reprise.MaxDuration, Retention: reprise.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: reprise.MaxDuration},
+		{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
+	} {
+		e, err := reprise.New(memstore.New(), cfg)
+		if err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+			continue
+		}
+		if res, err := e.Begin(t.Context(), order("k")); err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		} else if err := res.Attempt.Release(); err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}
+
+func TestNewWithoutAStore(t *testing.T) {
+	t.Parallel()
+	_, err := reprise.New(nil, reprise.Config{})
+	wantError(t, "New", err, reprise.ErrInvalid)
+}
+
+func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for field, change := range map[string]func(*reprise.Operation){
+			"Operation.Scope is empty":           func(op *reprise.Operation) { op.Scope = "" },
+			"Operation.Key is empty":             func(op *reprise.Operation) { op.Key = "" },
+			"Operation.Preset is none":           func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
+			"Operation.MaxAttempts -1":           func(op *reprise.Operation) { op.MaxAttempts = -1 },
+			"Operation.Wait -1ns":                func(op *reprise.Operation) { op.Wait = -1 },
+			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
+			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
+			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = reprise.MaxDuration + time.Millisecond },
+		} {
+			op := order("k")
+			change(&op)
+			res, err := b.Begin(t.Context(), op)
+			if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) || res.Attempt != nil {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		b.events.want(t)
+	})
+}
+
+// What the engine asks for is what the operation and the configuration say.
+func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Retention: time.Hour})
+		short := order("short")
+		short.Retention = time.Minute
+		complete(t, b.claim(t, short), "answer", reprise.Recorded)
+		complete(t, b.claim(t, order("long")), "answer", reprise.Recorded)
+		time.Sleep(time.Minute - 1)
+		b.want(t, short, reprise.Completed)
+		time.Sleep(1)
+		release(t, b.claim(t, short))
+		time.Sleep(time.Hour - time.Minute - 1)
+		b.want(t, order("long"), reprise.Completed)
+		time.Sleep(1)
+		release(t, b.claim(t, order("long")))
+	})
+}

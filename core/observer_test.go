@@ -1,0 +1,224 @@
+package reprise_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+)
+
+// Every transition that there is, told once and with what belongs to it.
+func TestEveryTransitionIsToldOnce(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: lease / 2})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		var down atomic.Bool
+		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			if down.Load() {
+				return statuses(len(rs), reprise.RenewLost), nil
+			}
+			return b.store.Store.Renew(ctx, rs)
+		}
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			if string(r.Payload) == "corrupt" {
+				return reprise.ErrCorrupt
+			}
+			return b.store.Store.Complete(ctx, r)
+		}
+
+		a := b.claim(t, order("k"))
+		b.want(t, order("k"), reprise.InProgress)
+		changed := order("k")
+		changed.Fingerprint[0]++
+		b.want(t, changed, reprise.Mismatch)
+		time.Sleep(lease * 5 / 12) // a renewal
+		time.Sleep(lease / 12)     // MaxRun
+		synctest.Wait()
+		complete(t, a, "answer", reprise.Recorded)
+		b.want(t, order("k"), reprise.Completed)
+		release(t, b.claim(t, order("released")))
+
+		lapsed := overtake(t, other, order("lapsed"))
+		refused := order("lapsed")
+		refused.Preset = reprise.AtMostOnce
+		b.want(t, refused, reprise.Lapsed)
+		second := b.claim(t, order("lapsed"))
+		down.Store(true)
+		time.Sleep(lease * 5 / 12)
+		complete(t, second, "corrupt", reprise.Unrecorded)
+		complete(t, lapsed, "late", reprise.Contested)
+
+		b.events.want(t,
+			reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventRenewed, reprise.EventRunTooLong,
+			reprise.EventCompleted, reprise.EventReplayed, reprise.EventClaimed, reprise.EventReleased,
+			reprise.EventLapsed, reprise.EventTakeover, reprise.EventLeaseLost, reprise.EventStoreError, reprise.EventUnrecorded)
+		for _, e := range b.events.list {
+			wantErr := e.Kind == reprise.EventStoreError || e.Kind == reprise.EventUnrecorded
+			if (e.Err != nil) != wantErr {
+				t.Errorf("%v: error %v", e.Kind, e.Err)
+			}
+			wantAttempt := map[reprise.EventKind]int{
+				reprise.EventInProgress: 0, reprise.EventMismatch: 0, reprise.EventReplayed: 0, reprise.EventLapsed: 0,
+				reprise.EventTakeover: 2, reprise.EventLeaseLost: 2, reprise.EventStoreError: 2, reprise.EventUnrecorded: 2,
+			}
+			want, ok := wantAttempt[e.Kind]
+			if !ok {
+				want = 1
+			}
+			if e.Attempt != want || (e.Fence > 0) != (want > 0) {
+				t.Errorf("%v: attempt %d, fence %d", e.Kind, e.Attempt, e.Fence)
+			}
+			if e.Kind == reprise.EventCompleted && e.Elapsed != lease/2 {
+				t.Errorf("completed after %v", e.Elapsed)
+			}
+			if len(e.Scope) != 12 || e.Scope == "tenant" {
+				t.Errorf("%v: scope %q", e.Kind, e.Scope)
+			}
+		}
+		if b.events.list[0].ID != idOf(order("k")) {
+			t.Error("another ID")
+		}
+	})
+}
+
+func TestObserverThatPanicsIsHarmless(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		told := &events{}
+		bad := reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug in the observer") })
+		b := setup(t, reprise.Config{Observer: reprise.Observers(bad, nil, told)})
+		a := b.claim(t, order("k"))
+		time.Sleep(lease)
+		wantCause(t, a.Context(), nil)
+		complete(t, a, "answer", reprise.Recorded)
+		b.want(t, order("k"), reprise.Completed)
+		if told.count(reprise.EventClaimed) != 1 || told.count(reprise.EventReplayed) != 1 {
+			t.Errorf("the observer behind it was told %v", told.kinds())
+		}
+
+		alone := setup(t, reprise.Config{Observer: bad})
+		complete(t, alone.claim(t, order("k")), "answer", reprise.Recorded)
+	})
+}
+
+func TestObserverGetsTheValuesOfTheRequest(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		var mu sync.Mutex
+		traced := 0
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Value(traceKey{}) != "trace" {
+				t.Errorf("%v has no trace", e.Kind)
+			}
+			traced++
+		})})
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		ctx, leave := client(t)
+		a := begun(t, b, ctx)
+		leave()
+		time.Sleep(lease / 2)
+		_ = a.Release()
+		b.store.heal()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if traced < 4 {
+			t.Errorf("%d events", traced)
+		}
+	})
+}
+
+// buffer is a log that may be written to by many.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestAuditLogTellsEverythingAndNoSecret(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const secretKey, secretScope, secretBody = "secret-key", "secret-scope", "secret-body"
+		log := &buffer{}
+		handler := slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
+		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			_ = b.store.Store.Complete(ctx, r)
+			return fmt.Errorf("%w: reply lost", reprise.ErrUnknown)
+		}
+		a := b.claim(t, op)
+		time.Sleep(lease / 2)
+		b.want(t, op, reprise.InProgress)
+		complete(t, a, secretBody, reprise.Unrecorded)
+		b.store.heal()
+		time.Sleep(time.Minute)
+		b.want(t, op, reprise.Completed)
+		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
+		wantError(t, "Begin", err, reprise.ErrInvalid)
+
+		text := log.String() + err.Error()
+		for _, secret := range []string{secretKey, secretScope, secretBody, "secret"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in\n%s", secret, text)
+			}
+		}
+		short := idOf(op).Short()
+		for _, want := range []string{
+			`"level":"INFO","msg":"idempotency claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
+			`"level":"INFO","msg":"idempotency in-progress"`, `"level":"ERROR","msg":"idempotency store-error"`,
+			`"level":"ERROR","msg":"idempotency unrecorded"`, `"level":"INFO","msg":"idempotency completed"`,
+			`"level":"INFO","msg":"idempotency replayed"`, `"attempt":1,"fence":`, `"error":"reprise: outcome of the store operation unknown: reply lost"`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is missing in\n%s", want, text)
+			}
+		}
+	})
+}
+
+func TestAuditLogHeedsTheLevel(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		log := &buffer{}
+		handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})
+		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
+		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		if text := log.String(); text != "" {
+			t.Errorf("logged %s", text)
+		}
+	})
+}
+
+// Errors of stores are wrapped and keep their cause.
+func TestErrorsKeepTheirCause(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		cause := errors.New("connection reset by peer")
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, cause
+		}
+		_, err := b.Begin(t.Context(), order("k"))
+		wantError(t, "Begin", err, reprise.ErrUnknown)
+		wantError(t, "Begin", err, cause)
+	})
+}
