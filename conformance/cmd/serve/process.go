@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second // to reach the store and create what it needs
-	drainTimeout = 5 * time.Second
+	startTimeout = 30 * time.Second        // to reach the store and create what it needs
+	drainTimeout = 4500 * time.Millisecond // what is left of the five seconds is for the exit itself
 )
 
 // Run serves what o asks for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines to stderr. When ctx
