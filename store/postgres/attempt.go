@@ -62,7 +62,7 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	results, err := send(ctx, conn.Conn(), &batch)
 	if err != nil {
 		conn.Release() // and, as it is not idle, closes it
-		return nil, reprise.ClaimResult{}, failBatch("claim", err)
+		return nil, reprise.ClaimResult{}, fail("claim", err)
 	}
 	a.number, a.fence = v.attempt, v.fence
 	a.tx = &handlerTx{Tx: results.Tx(), ended: &a.ended, managed: true}
@@ -191,7 +191,7 @@ func failCommit(err error) error {
 	case errors.As(err, &pgErr) && undone(pgErr):
 		return notApplied(err.Error())
 	}
-	return fmt.Errorf("%w: complete: %s", reprise.ErrUnknown, err.Error()) // whatever it says of having been sent: see failBatch
+	return fmt.Errorf("%w: complete: %s", reprise.ErrUnknown, err.Error()) // whatever it says of having been sent: see class
 }
 
 func notApplied(why string) error {

@@ -33,7 +33,7 @@ func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 	version, err := appliedVersion(ctx, conn.Conn(), t.config, t.sql)
 	switch {
 	case hasCode(err, "42501"):
-		findings = append(findings, privilegeFinding("SELECT on "+t.sql.migrations))
+		return append(findings, privilegeFinding("SELECT on "+t.sql.migrations)), nil
 	case err != nil:
 		return nil, fail("check", err)
 	}

@@ -34,16 +34,6 @@ func fail(op string, err error) error {
 	return fmt.Errorf("%w: %s: %s", class(err), op, err.Error())
 }
 
-// failBatch is fail for a batch. When its connection breaks, pgx may answer with the error of a later step, which says that nothing
-// was sent; so only the server's own word counts.
-func failBatch(op string, err error) error {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return fmt.Errorf("%w: %s: %s", reprise.ErrUnknown, op, err.Error())
-	}
-	return fail(op, err)
-}
-
 // failAcquire is fail for a connection that was not to be had, so that nothing was executed.
 func failAcquire(op string, err error) error {
 	sentinel := reprise.ErrUnavailable
@@ -55,13 +45,13 @@ func failAcquire(op string, err error) error {
 
 // class places the failure of a statement. What the server reports at the level ERROR undid the statement; what ended the
 // session, or never arrived, leaves open whether it was executed.
+//
+// Only the server's own word is definite. pgx can tell that an error came before anything was sent (SafeToRetry), but when a
+// connection breaks under a batch or a simple query it may report the error of a later step, which then says so wrongly.
 func class(err error) error {
 	var pgErr *pgconn.PgError
 	switch {
 	case !errors.As(err, &pgErr):
-		if pgconn.SafeToRetry(err) {
-			return reprise.ErrUnavailable
-		}
 		return reprise.ErrUnknown
 	case len(pgErr.Code) != 5:
 		return reprise.ErrUnknown
