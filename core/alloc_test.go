@@ -1,0 +1,95 @@
+package reprise_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// cycle runs one operation through the engine: a new key to its completion, or a replay.
+func cycle(ctx context.Context, e *reprise.Engine, op reprise.Operation, report func(...any)) {
+	res, err := e.Begin(ctx, op)
+	if err != nil {
+		report(err)
+	}
+	if res.Outcome == reprise.Completed {
+		return
+	}
+	end, err := res.Attempt.Complete(reprise.Completion{Payload: body})
+	if err != nil || end.Settlement != reprise.Recorded {
+		report(end, err)
+	}
+}
+
+var body = make([]byte, 256)
+
+// keys returns n different keys, so that making them is not measured.
+func keys(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i)
+	}
+	return list
+}
+
+// raceAllocations is what the race detector adds.
+var raceAllocations = 0.0
+
+// The maxima are what was measured: the engine allocates the attempt and nothing else. The memory store's share of a new
+// key is two more, the record and the copy of its payload.
+func TestAllocationsOfTheEngine(t *testing.T) {
+	newKey, replay := 3+raceAllocations, 1+raceAllocations
+	e, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
+	op, list, n := order(""), keys(20_001), 0
+	if got := testing.AllocsPerRun(len(list)-1, func() {
+		op.Key = list[n]
+		cycle(ctx, e, op, t.Fatal)
+		n++
+	}); got > newKey {
+		t.Errorf("a new key: %v allocations, want %v at most", got, newKey)
+	}
+	if got := testing.AllocsPerRun(10_000, func() { cycle(ctx, e, op, t.Fatal) }); got > replay {
+		t.Errorf("a replay: %v allocations, want %v at most", got, replay)
+	}
+}
+
+func BenchmarkNewKey(b *testing.B) {
+	list := keys(1 << 16)
+	ctx, op, n := b.Context(), order(""), 0
+	var e *reprise.Engine
+	b.ReportAllocs()
+	for b.Loop() {
+		if n%len(list) == 0 { // before the keys, and the store, are used up
+			var err error
+			if e, err = reprise.New(memstore.New(), reprise.Config{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		op.Key = list[n%len(list)]
+		cycle(ctx, e, op, b.Fatal)
+		n++
+	}
+}
+
+func BenchmarkReplay(b *testing.B) {
+	e, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, op := b.Context(), order("k")
+	cycle(ctx, e, op, b.Fatal)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			cycle(ctx, e, op, b.Error)
+		}
+	})
+}

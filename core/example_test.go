@@ -1,0 +1,171 @@
+package reprise_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// One engine per process and store. The zero Config is the documented default in every field.
+func ExampleNew() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Close(context.Background()))
+
+	_, err = reprise.New(memstore.New(), reprise.Config{Lease: time.Millisecond})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// reprise: invalid argument: Config.Lease is 1ms, want 1s to 87600h0m0s
+}
+
+// charge runs once for each key of a tenant; a retry gets the first answer.
+func charge(ctx context.Context, engine *reprise.Engine, key, request string) (string, error) {
+	begun, err := engine.Begin(ctx, reprise.Operation{
+		Scope:       "tenant-7",
+		Key:         key,
+		Fingerprint: sha256.Sum256([]byte(request)),
+	})
+	switch {
+	case err != nil:
+		return "", err // nothing ran: say so, and let the client retry
+	case begun.Outcome == reprise.Completed:
+		return string(begun.Payload), nil
+	case begun.Outcome != reprise.Claimed:
+		return "", errors.New(begun.Outcome.String())
+	}
+
+	answer := "charged " + request // the work, with begun.Attempt.Context()
+	ending, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte(answer)})
+	if err != nil {
+		return "", err
+	}
+	switch ending.Settlement {
+	case reprise.Superseded:
+		return string(ending.Payload), nil
+	case reprise.Contested:
+		return "", errors.New("another attempt is running")
+	default:
+		return answer, nil
+	}
+}
+
+func ExampleEngine_Begin() {
+	ctx := context.Background()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(charge(ctx, engine, "key-1", "10 EUR"))
+	fmt.Println(charge(ctx, engine, "key-1", "10 EUR"))
+	fmt.Println(charge(ctx, engine, "key-1", "99 EUR"))
+	// Output:
+	// charged 10 EUR <nil>
+	// charged 10 EUR <nil>
+	//  mismatch
+}
+
+// A release forgets the claim: the next request with the key runs.
+func ExampleAttempt_Release() {
+	ctx := context.Background()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	op := reprise.Operation{Scope: "tenant-7", Key: "key-1"}
+	for range 2 {
+		begun, err := engine.Begin(ctx, op)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(begun.Outcome, begun.Attempt.Release())
+	}
+	// Output:
+	// claimed <nil>
+	// claimed <nil>
+}
+
+// A handler passes a derived key downstream: the same in every attempt, and nobody can tell the client's key from it.
+func ExampleAttemptFrom() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler := func(ctx context.Context) {
+		if attempt, ok := reprise.AttemptFrom(ctx); ok {
+			fmt.Println(attempt.Number(), attempt.Key("payment"))
+		}
+	}
+	begun, err := engine.Begin(context.Background(), reprise.Operation{Scope: "tenant-7", Key: "key-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler(begun.Attempt.Context())
+	ending, err := begun.Attempt.Complete(reprise.Completion{})
+	fmt.Println(ending.Settlement, err)
+	// Output:
+	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
+	// recorded <nil>
+}
+
+func ExampleNewAuditLog() {
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "fence" || a.Key == "elapsed" { // which differ in every run
+			return slog.Attr{}
+		}
+		return a
+	}})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		_, _ = charge(context.Background(), engine, "key-1", "10 EUR")
+	}
+	// Output:
+	// level=INFO msg="idempotency claimed" id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency completed" id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency replayed" id=3ef92e4e6e08 scope=d68629cd920f
+}
+
+// Close drains: it takes no new operations and waits for those that run. When its context ends first, what is left is
+// cancelled, and the next attempt takes it over when its lease has run out.
+func ExampleEngine_Close() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	op := reprise.Operation{Scope: "tenant-7", Key: "key-1"}
+	begun, err := engine.Begin(context.Background(), op)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	fmt.Println(engine.Close(ctx))
+	fmt.Println(context.Cause(begun.Attempt.Context()))
+	_, err = engine.Begin(context.Background(), op)
+	fmt.Println(err)
+	// Output:
+	// reprise: closed with 1 operations unfinished: context deadline exceeded
+	// reprise: lease lost
+	// reprise: closed
+}

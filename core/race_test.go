@@ -1,0 +1,5 @@
+//go:build race
+
+package reprise_test
+
+func init() { raceAllocations = 1 }
