@@ -1,0 +1,47 @@
+package reprisepg
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := Config{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.ExecMode != pgx.QueryExecModeExec || c.Logger == nil {
+		t.Errorf("defaults: %+v", c)
+	}
+}
+
+func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]Config{
+		"schema with a dot":     {Schema: "a.b"},
+		"schema with a quote":   {Schema: `a"b`},
+		"schema too long":       {Schema: strings.Repeat("s", 64)},
+		"table with a space":    {Table: "a b"},
+		"table with a digit":    {Table: "1a"},
+		"table too long":        {Table: strings.Repeat("t", 51)},
+		"unknown exec mode":     {ExecMode: 99},
+		"negative exec mode":    {ExecMode: -1},
+		"TxTimeout too short":   {TxTimeout: time.Second - 1},
+		"TxTimeout too long":    {TxTimeout: 25 * time.Hour},
+		"TxTimeout is negative": {TxTimeout: -time.Second},
+	} {
+		if _, err := c.withDefaults(); !errors.Is(err, reprise.ErrMisconfigured) {
+			t.Errorf("%s: %v, want ErrMisconfigured", name, err)
+		}
+		if _, err := Migrations(c); !errors.Is(err, reprise.ErrMisconfigured) {
+			t.Errorf("%s: Migrations: %v, want ErrMisconfigured", name, err)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package reprisepg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+func serverError(severity, code string) error {
+	return &pgconn.PgError{Severity: "FEHLER", SeverityUnlocalized: severity, Code: code, Message: "said", Detail: "Failing row contains (secret)."}
+}
+
+func TestClassOfFailure(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"nothing is known", io.ErrUnexpectedEOF, reprise.ErrUnknown},
+		{"the context ended", context.DeadlineExceeded, reprise.ErrUnknown},
+		{"undone: cancelled", serverError("ERROR", "57014"), reprise.ErrUnavailable},
+		{"undone: read-only", serverError("ERROR", "25006"), reprise.ErrUnavailable},
+		{"undone: serialization", serverError("ERROR", codeSerialization), reprise.ErrUnavailable},
+		{"undone: disk full", serverError("ERROR", codeDiskFull), reprise.ErrFull},
+		{"undone: data corrupted", serverError("ERROR", "XX001"), reprise.ErrCorrupt},
+		{"session ended: terminated", serverError("FATAL", "57P01"), reprise.ErrUnknown},
+		{"session ended: crash", serverError("WARNING", "57P02"), reprise.ErrUnknown},
+		{"session ended: panic", serverError("PANIC", "XX000"), reprise.ErrUnknown},
+		{"a pooler lost the server", serverError("ERROR", "08P01"), reprise.ErrUnknown},
+		{"no code", serverError("ERROR", ""), reprise.ErrUnknown},
+		{"no table", serverError("ERROR", "42P01"), reprise.ErrMisconfigured},
+		{"no privilege", serverError("ERROR", "42501"), reprise.ErrMisconfigured},
+		{"no schema", serverError("ERROR", "3F000"), reprise.ErrMisconfigured},
+		{"no database", serverError("FATAL", "3D000"), reprise.ErrMisconfigured},
+		{"wrong password", serverError("FATAL", "28P01"), reprise.ErrMisconfigured},
+		{"no such prepared statement", serverError("ERROR", "26000"), reprise.ErrMisconfigured},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := fail("claim", fmt.Errorf("wrapped: %w", test.err))
+			if !errors.Is(got, test.want) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+			if errors.Is(got, test.err) || strings.Contains(fmt.Sprintf("%+v", got), "secret") {
+				t.Errorf("%v gives the driver's error away", got)
+			}
+		})
+	}
+}
+
+func TestNoConnectionIsDefinite(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  error
+		want error
+	}{
+		{context.DeadlineExceeded, reprise.ErrUnavailable},
+		{io.EOF, reprise.ErrUnavailable},
+		{serverError("FATAL", "53300"), reprise.ErrUnavailable},
+		{serverError("FATAL", "57P03"), reprise.ErrUnavailable},
+		{serverError("FATAL", "28P01"), reprise.ErrMisconfigured},
+	} {
+		if got := failAcquire("claim", test.err); !errors.Is(got, test.want) {
+			t.Errorf("%v, want %v", got, test.want)
+		}
+	}
+}
+
+// TestCommitIsNotAppliedOnlyByTheServersWord: a wrong ErrNotApplied makes a client pay twice.
+func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  error
+		want error
+	}{
+		{io.ErrUnexpectedEOF, reprise.ErrUnknown},
+		{context.DeadlineExceeded, reprise.ErrUnknown},
+		{safeToRetry{}, reprise.ErrUnknown},
+		{serverError("FATAL", "57P01"), reprise.ErrUnknown},
+		{serverError("ERROR", "08006"), reprise.ErrUnknown},
+		{serverError("ERROR", "23503"), reprise.ErrNotApplied},
+		{serverError("ERROR", codeDivision), reprise.ErrNotApplied},
+		{serverError("FATAL", codeIdleTimeout), reprise.ErrNotApplied},
+		{serverError("ERROR", codeNoSavepoint), reprise.ErrMisconfigured},
+		{serverError("ERROR", codeNoTx), reprise.ErrMisconfigured},
+	} {
+		if got := failCommit(test.err); !errors.Is(got, test.want) {
+			t.Errorf("%v: %v, want %v", test.err, got, test.want)
+		}
+	}
+}
+
+// safeToRetry is what pgx says when it does not know better.
+type safeToRetry struct{}
+
+func (safeToRetry) Error() string     { return "conn closed" }
+func (safeToRetry) SafeToRetry() bool { return true }

@@ -1,0 +1,77 @@
+package reprisepg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+func Example() {
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, "postgres://app@db.example.com/shop")
+	if err != nil {
+		panic(err)
+	}
+	if err := reprisepg.Migrate(ctx, pool, reprisepg.Config{}); err != nil {
+		panic(err)
+	}
+	store := reprisepg.New(pool)
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	_ = engine // for a guard of the package protocol, or reprise.Do
+}
+
+// A handler writes through the transaction of its attempt. What it wrote is there exactly when its response is.
+func ExampleTx() {
+	_ = func(w http.ResponseWriter, r *http.Request) {
+		tx, ok := reprisepg.Tx(r.Context())
+		if !ok {
+			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+			return
+		}
+		if _, err := tx.Exec(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = $1", 7); err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable) // released: everything is rolled back
+			return
+		}
+		w.WriteHeader(http.StatusCreated) // committed, and only then sent
+	}
+}
+
+func ExampleNewTransactionalWithConfig() {
+	_, err := reprisepg.NewTransactionalWithConfig(nil, reprisepg.Config{})
+	fmt.Println(errors.Is(err, reprise.ErrMisconfigured))
+	// Output: true
+}
+
+// The schema for another migration tool.
+func ExampleMigrations() {
+	list, err := reprisepg.Migrations(reprisepg.Config{Schema: "shop"})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range list {
+		fmt.Println(m.Version, m.Name, len(m.SQL) > 0)
+	}
+	// Output: 1 0001_records true
+}
+
+func ExampleGrants() {
+	sql, err := reprisepg.Grants(reprisepg.Config{Schema: "shop"}, "app")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(sql)
+	// Output:
+	// GRANT USAGE ON SCHEMA "shop" TO "app";
+	// GRANT SELECT, INSERT, UPDATE, DELETE ON "shop"."reprise_records" TO "app";
+	// GRANT USAGE ON SEQUENCE "shop"."reprise_records_fence" TO "app";
+	// GRANT SELECT ON "shop"."reprise_records_migrations" TO "app";
+}
