@@ -35,6 +35,8 @@ func (a *Attempt) look() (Result, error) {
 
 // claim asks the store until it has a definite answer, the budget is used up, or asking again is of no use. A claim that
 // may be written without anybody running it is released in the background.
+//
+//nolint:contextcheck // a claim is bounded by the engine, not by its client
 func (a *Attempt) claim() (Result, error) {
 	e := a.engine
 	ctx := a.call(&e.claiming)
@@ -110,4 +112,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // jitter returns d give or take a quarter.
-func jitter(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2+1) }
+func jitter(d time.Duration) time.Duration {
+	return d - d/4 + rand.N(d/2+1) //nolint:gosec // nobody gains by guessing it
+}

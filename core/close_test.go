@@ -3,14 +3,14 @@ package reprise_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 func TestCloseWaitsForWhatRuns(t *testing.T) {
@@ -239,7 +239,7 @@ func TestManyOperationsAtOnceLeaveNothingBehind(t *testing.T) {
 		var ran [20]atomic.Int64
 		for i := range 200 {
 			all.Go(func() {
-				op := wait(order(fmt.Sprint(i%len(ran))), time.Minute)
+				op := wait(order(strconv.Itoa(i%len(ran))), time.Minute)
 				res, err := b.Begin(t.Context(), op)
 				switch {
 				case err != nil:

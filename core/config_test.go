@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -104,11 +104,11 @@ func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
 		complete(t, b.claim(t, order("long")), "answer", reprise.Recorded)
 		time.Sleep(time.Minute - 1)
 		b.want(t, short, reprise.Completed)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, short))
 		time.Sleep(time.Hour - time.Minute - 1)
 		b.want(t, order("long"), reprise.Completed)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, order("long")))
 	})
 }

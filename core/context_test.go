@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
@@ -21,7 +21,7 @@ func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
 }
 
 // begun is a running attempt of a client.
-func begun(t *testing.T, b *bench, ctx context.Context) *reprise.Attempt {
+func begun(t *testing.T, ctx context.Context, b *bench) *reprise.Attempt {
 	t.Helper()
 	res, err := b.Begin(ctx, order("k"))
 	if err != nil || res.Outcome != reprise.Claimed {
@@ -34,7 +34,7 @@ func TestHandlersContextHasTheValuesOfTheRequestAndNotItsEnd(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		ctx, leave := client(t)
-		a := begun(t, b, ctx)
+		a := begun(t, ctx, b)
 		leave()
 		for range 2 { // before it is cancellable, and after
 			run := a.Context()
@@ -77,7 +77,7 @@ func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 		s := &spy{Context: ctx}
 		_, stop := context.WithCancel(s)
 		stop()
-		a := begun(t, b, ctx)
+		a := begun(t, ctx, b)
 		leave()
 		if s.key == nil || a.Context().Value(s.key) == ctx.Value(s.key) {
 			t.Errorf("is taken for its client's by the key %v", s.key)
@@ -196,7 +196,7 @@ func TestNestedAttempts(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		ctx, leave := client(t)
 		defer leave()
-		outer := begun(t, b, ctx)
+		outer := begun(t, ctx, b)
 		res, err := b.Begin(outer.Context(), order("inner"))
 		if err != nil {
 			t.Fatal(err)
@@ -257,11 +257,11 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 		for range 50 { // operations share deadlines
 			ctx, leave := client(t)
 			leave()
-			release(t, begun(t, b, ctx))
+			release(t, begun(t, ctx, b))
 			time.Sleep(budget / 90)
 		}
 		ctx, leave := client(t)
-		a := begun(t, b, ctx)
+		a := begun(t, ctx, b)
 		leave()
 		complete(t, a, "answer", reprise.Recorded)
 	})

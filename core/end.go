@@ -163,6 +163,8 @@ func (a *Attempt) insist(ctx context.Context, operation func(context.Context) er
 }
 
 // bounded gives each try of an operation in the background a deadline and the values of the request.
+//
+//nolint:contextcheck // it inherits
 func (a *Attempt) bounded(operation func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, a.engine.cfg.CompleteTimeout)

@@ -1,7 +1,6 @@
 package reprise
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -83,7 +82,7 @@ func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil in
 	}
 	e.renewer.started = true
 	add = func(deadline, renewAt, runUntil instant) *Attempt {
-		a := newAttempt(context.Background(), e, Operation{Scope: "s", Key: "k"})
+		a := newAttempt(t.Context(), e, Operation{Scope: "s", Key: "k"})
 		if !e.renewer.add(e.base, a, deadline, renewAt, runUntil) {
 			t.Fatal("not added")
 		}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Every transition that there is, told once and with what belongs to it.
@@ -123,7 +123,7 @@ func TestObserverGetsTheValuesOfTheRequest(t *testing.T) {
 		})})
 		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
 		ctx, leave := client(t)
-		a := begun(t, b, ctx)
+		a := begun(t, ctx, b)
 		leave()
 		time.Sleep(lease / 2)
 		_ = a.Release()

@@ -3,14 +3,14 @@ package reprise_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // batches remembers the renewals that a store was asked for.
@@ -83,7 +83,7 @@ func TestShortRunsAreNeverRenewed(t *testing.T) {
 			return nil, reprise.ErrUnknown
 		}
 		for i := range 100 {
-			a := b.claim(t, order(fmt.Sprint(i)))
+			a := b.claim(t, order(strconv.Itoa(i)))
 			time.Sleep(lease/3 - lease/30 - time.Millisecond)
 			complete(t, a, "answer", reprise.Recorded)
 		}
@@ -104,7 +104,7 @@ func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
 		}
 		attempts := make([]*reprise.Attempt, n)
 		for i := range attempts {
-			attempts[i] = b.claim(t, order(fmt.Sprint(i)))
+			attempts[i] = b.claim(t, order(strconv.Itoa(i)))
 		}
 		time.Sleep(lease/3 + lease/30)
 		synctest.Wait()

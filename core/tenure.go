@@ -19,7 +19,7 @@ type tenure struct {
 // however many attempts run, those that are due at about the same time share a batch.
 func renewAt(sent instant, lease time.Duration) instant {
 	third := max(lease, 0) / 3
-	due := sent.add(third - third/20 + rand.N(third*3/20+1))
+	due := sent.add(third - third/20 + rand.N(third*3/20+1)) //nolint:gosec // nobody gains by guessing it
 	grid := third/20 + 1
 	return due.add(-((due.mono%grid + grid) % grid)) // down to the grid, also where the clock reads less than zero
 }

@@ -1,0 +1,68 @@
+package reprise_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// binding is a store that binds, or panics instead.
+type binding struct {
+	reprise.Store
+	bind func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context
+}
+
+func (b *binding) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+	return b.bind(ctx, id, owner)
+}
+
+func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		type key struct{}
+		binds := 0
+		store := &binding{Store: memstore.New()}
+		store.bind = func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+			binds++
+			if id != idOf(order("k")) || owner.IsZero() {
+				t.Errorf("bound %v of owner %v", id, owner)
+			}
+			return context.WithValue(ctx, key{}, "transaction")
+		}
+		e := newEngine(t, store, nil, reprise.Config{})
+		res, err := e.Begin(context.WithValue(t.Context(), "trace", "t1"), order("k")) //nolint:revive,staticcheck // any key will do
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := res.Attempt.Context()
+		if ctx.Value(key{}) != "transaction" || ctx.Value("trace") != "t1" {
+			t.Error("the handler's context misses a value")
+		}
+		if v, ok := reprise.AttemptFrom(ctx); !ok || v != res.Attempt.View() {
+			t.Error("the handler's context misses its attempt")
+		}
+		complete(t, res.Attempt, "answer", reprise.Recorded)
+		wantCause(t, ctx, context.Canceled)
+		if _, err := e.Begin(t.Context(), order("k")); err != nil || binds != 1 {
+			t.Errorf("bound %d times (%v), want once", binds, err)
+		}
+	})
+}
+
+func TestBindThatFailsRunsNothingAndFreesTheKey(t *testing.T) {
+	for name, bind := range map[string]func(context.Context, reprise.ID, reprise.Owner) context.Context{
+		"panic": func(context.Context, reprise.ID, reprise.Owner) context.Context { panic("a bug in the store") },
+		"nil":   func(context.Context, reprise.ID, reprise.Owner) context.Context { return nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			store := &binding{Store: memstore.New(), bind: bind}
+			e := newEngine(t, store, nil, reprise.Config{})
+			_, err := e.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			synctest.Wait()
+			release(t, setupOver(t, store.Store, reprise.Config{}).claim(t, order("k")))
+		})
+	}
+}

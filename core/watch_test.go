@@ -1,0 +1,103 @@
+package reprise_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// watched is a store with the ability to wait, and a script for it.
+type watched struct {
+	reprise.Store
+	watch func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error)
+}
+
+func (w *watched) Watch(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error) {
+	return w.watch(ctx, id)
+}
+
+func TestPushShortensTheWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		store := memstore.New()
+		b := setupOver(t, store, reprise.Config{})
+		e := newEngine(t, store, nil, reprise.Config{}) // which has the store's ability
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
+		time.Sleep(10*time.Second + 1)
+		complete(t, a, "answer", reprise.Recorded)
+		s.want(t, reprise.Completed, 10) // in the same instant
+	})
+}
+
+func TestWatchIsAHint(t *testing.T) {
+	for name, watch := range map[string]func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error){
+		"that is closed": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			ch := make(chan struct{})
+			close(ch)
+			return ch, func() {}, nil
+		},
+		"that fails": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			return nil, nil, reprise.ErrUnavailable
+		},
+		"that panics":    func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { panic("a bug in the store") },
+		"that is silent": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { return nil, func() {}, nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			e := newEngine(t, &watched{Store: b.store, watch: watch}, nil, reprise.Config{})
+			a := b.claim(t, order("k"))
+			var s answers
+			s.begin(t.Context(), e, wait(order("k"), time.Minute), 3)
+			time.Sleep(5 * time.Second)
+			s.none(t)
+			complete(t, a, "answer", reprise.Recorded)
+			time.Sleep(time.Second)
+			s.want(t, reprise.Completed, 3)
+		})
+	}
+}
+
+func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		e := newEngine(t, &watched{Store: b.store, watch: func(ctx context.Context, _ reprise.ID) (<-chan struct{}, func(), error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		}}, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Second), 1)
+		time.Sleep(time.Second)
+		s.want(t, reprise.InProgress, 1)
+		release(t, a)
+	})
+}
+
+func TestWatchIsStopped(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var open, watches atomic.Int64
+		e := newEngine(t, &watched{Store: b.store, watch: func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+			open.Add(1)
+			watches.Add(1)
+			return make(chan struct{}), func() { open.Add(-1) }, nil
+		}}, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Second), 3)
+		if open.Load() != 1 {
+			t.Errorf("%d watches, want the head's", open.Load())
+		}
+		time.Sleep(2 * time.Second)
+		s.want(t, reprise.InProgress, 3)
+		if open.Load() != 0 || watches.Load() == 0 {
+			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
+		}
+		release(t, a)
+	})
+}
