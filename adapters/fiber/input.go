@@ -1,0 +1,135 @@
+package reprisefiber
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// input is what the protocol looks at of a request: its header as a [protocol.HeaderValues], and a body that is still to be read
+// as an [io.Reader]. Its strings are views into the buffers of fasthttp.
+type input struct {
+	c     *fiber.Ctx
+	lines []string // of all calls of Values
+	form  []byte   // what is left of a form that was parsed in advance
+	body  source
+	err   error // how reading the body ended
+}
+
+// source is where the body is.
+type source uint8
+
+const (
+	inMemory source = iota
+	inStream
+	inForm
+)
+
+var inputs = sync.Pool{New: func() any { return new(input) }}
+
+func read(c *fiber.Ctx) *input {
+	in := inputs.Get().(*input)
+	in.c = c
+	switch r := c.Request(); {
+	case r.IsBodyStream():
+		in.body = inStream
+	case isParsed(c):
+		in.body = inForm
+	default:
+		in.body = inMemory
+	}
+	return in
+}
+
+// release ends the use of in, and of the strings that it handed out.
+func (in *input) release() {
+	clear(in.lines)
+	*in = input{lines: in.lines[:0]}
+	inputs.Put(in)
+}
+
+func (in *input) request() protocol.Request {
+	r := in.c.Request()
+	req := protocol.Request{
+		Method: in.c.Method(), Target: utils.UnsafeString(r.Header.RequestURI()),
+		Path: utils.UnsafeString(r.URI().PathOriginal()), RawQuery: utils.UnsafeString(r.URI().QueryString()),
+		Header: in,
+	}
+	if in.body == inMemory {
+		req.Bytes = r.Body() // as it was sent: c.Body would decompress it
+	} else {
+		req.Body, req.Length = in, int64(r.Header.ContentLength())
+	}
+	return req
+}
+
+// Values implements [protocol.HeaderValues].
+func (in *input) Values(name string) []string {
+	h := &in.c.Request().Header
+	start := len(in.lines)
+	if in.c.App().Server().DisableHeaderNamesNormalizing { // then fasthttp finds a field in one spelling only
+		h.VisitAllInOrder(func(key, value []byte) {
+			if strings.EqualFold(utils.UnsafeString(key), name) {
+				in.lines = append(in.lines, utils.UnsafeString(value))
+			}
+		})
+		return in.lines[start:len(in.lines):len(in.lines)]
+	}
+	lines := h.PeekAll(name)
+	if len(lines) > 0 && h.ContentLength() <= 0 { // it may be chunked
+		if sent, chunked := countRaw(h.RawHeaders(), name); chunked {
+			lines = lines[:min(len(lines), sent)] // what follows came as a trailer, which fasthttp puts behind the header (R7)
+		}
+	}
+	for _, line := range lines {
+		in.lines = append(in.lines, utils.UnsafeString(line))
+	}
+	return in.lines[start:len(in.lines):len(in.lines)]
+}
+
+// countRaw counts the lines of a header section called name, and tells whether one is about the transfer coding, without which
+// there is no trailer section.
+func countRaw(raw []byte, name string) (lines int, coded bool) {
+	for line := range bytes.SplitSeq(raw, []byte("\n")) {
+		key, _, _ := bytes.Cut(line, []byte(":"))
+		if strings.EqualFold(utils.UnsafeString(key), name) {
+			lines++
+		}
+		coded = coded || strings.EqualFold(utils.UnsafeString(key), fiber.HeaderTransferEncoding)
+	}
+	return lines, coded
+}
+
+// Read implements [io.Reader] for a body that is not in memory.
+func (in *input) Read(p []byte) (n int, err error) {
+	switch {
+	case in.err != nil:
+		return 0, in.err
+	case in.body == inStream:
+		n, err = in.c.Request().BodyStream().Read(p)
+	default:
+		n, err = in.readForm(p)
+	}
+	in.err = err
+	return n, err
+}
+
+// mostDiscarded is how much of a body that nobody wanted is read, so that its connection can be used again.
+const mostDiscarded = 256 << 10
+
+// discard reads the rest of a body stream, or makes the connection close (R47): fasthttp would take it for the next request.
+func (in *input) discard() {
+	if in.body != inStream || in.err == io.EOF { //nolint:errorlint // a reader's end is this very value
+		return
+	}
+	_, _ = io.CopyN(io.Discard, in, mostDiscarded)
+	if in.err != io.EOF { //nolint:errorlint // likewise
+		in.c.Context().SetConnectionClose()
+	}
+}

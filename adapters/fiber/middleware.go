@@ -1,0 +1,58 @@
+// Package reprisefiber serves the Idempotency-Key header in Fiber.
+//
+//	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
+//
+// Recovery, authentication, rate limiting and timeouts belong before it in the chain; what comes after it runs once for each key.
+// The context of a run is c.UserContext(), which is also what [protocol.Keep] and its like take. See the package protocol for what
+// clients observe.
+//
+// Some answers are given by fasthttp before any handler runs: 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot
+// read, 100 Continue. Of a multipart form that Fiber parses in advance the parts count, in any order of their names, because the bytes
+// are gone; fiber.Config.DisablePreParseMultipartForm keeps them.
+package reprisefiber
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
+// the request with 403. The name may be a part of the request: it is copied.
+type Scope func(*fiber.Ctx) (string, error)
+
+// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
+func Unscoped(*fiber.Ctx) (string, error) { return protocol.SharedScope, nil }
+
+// Middleware runs the handlers behind it once for each key. One guard may serve many routes, groups and apps. An error that a
+// handler returns becomes its response here, by the error handler of the app, because that response is what is
+// kept; layers outside see the response and not the error. It panics if guard or scope is nil.
+func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
+	if guard == nil || scope == nil {
+		panic("reprisefiber: Middleware needs a guard and a scope")
+	}
+	return func(c *fiber.Ctx) error {
+		in := read(c)
+		verdict := guard.Admit(c.UserContext(), in.request(), func() (string, error) {
+			name, err := scope(c)
+			return strings.Clone(name), err // fasthttp uses its buffers again, and an attempt may outlive the request
+		})
+		if !verdict.Pass && verdict.Exchange == nil {
+			in.discard()
+		}
+		in.release()
+		switch {
+		case verdict.Pass:
+			return c.Next()
+		case verdict.Exchange != nil:
+			return run(c, verdict.Exchange)
+		default:
+			write(c.Response(), verdict.Response)
+			return nil
+		}
+	}
+}

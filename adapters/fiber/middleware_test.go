@@ -1,0 +1,347 @@
+package reprisefiber_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/compress"
+	recovery "github.com/gofiber/fiber/v2/middleware/recover"
+
+	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestMiddlewareNeedsAGuardAndAScope(t *testing.T) {
+	t.Parallel()
+	for name, build := range map[string]func(){
+		"guard": func() { reprisefiber.Middleware(nil, reprisefiber.Unscoped) },
+		"scope": func() { reprisefiber.Middleware(new(protocol.Guard), nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("it is made without a %s", name)
+				}
+			}()
+			build()
+		}()
+	}
+}
+
+func TestR12ReplayIsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]fiber.Handler{
+		"every byte": func(c *fiber.Ctx) error { return c.Status(201).Send(allBytes()) },
+		"empty":      func(c *fiber.Ctx) error { return c.SendStatus(204) },
+		"large":      func(c *fiber.Ctx) error { return c.SendString(strings.Repeat("0123456789", 50_000)) },
+		"status":     func(c *fiber.Ctx) error { return c.SendStatus(418) },
+		"redirect":   func(c *fiber.Ctx) error { return c.Redirect("/y", 303) },
+		"nothing":    func(*fiber.Ctx) error { return nil },
+		"json":       func(c *fiber.Ctx) error { return c.Status(422).JSON(fiber.Map{"a": 1}) },
+		"coded": func(c *fiber.Ctx) error {
+			c.Set("Content-Encoding", "gzip")
+			return c.Send([]byte("not really"))
+		},
+		"raw": func(c *fiber.Ctx) error {
+			c.Response().SetBodyRaw([]byte("raw"))
+			return nil
+		},
+		"lines": func(c *fiber.Ctx) error {
+			for _, v := range []string{"b", "a", "", "b"} {
+				c.Response().Header.Add("X-Made", v)
+			}
+			return c.SendString("four")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, options{}, handle(h))
+			s.wantReplay(t, request("{}", key("k")))
+			s.wantRuns(t, 1)
+		})
+	}
+}
+
+func TestR16ReplayHasTheMediaTypeOfTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	const standard = "text/plain; charset=utf-8"
+	bare := func(c *fiber.Ctx) error { return c.Send([]byte("body")) }
+	outer := func(c *fiber.Ctx) error {
+		c.Set("Content-Type", "text/outer")
+		return c.Next()
+	}
+	for name, tc := range map[string]struct {
+		config  fiber.Config
+		outside []fiber.Handler
+		h       fiber.Handler
+		want    string
+	}{
+		"the default":         {h: bare, want: standard},
+		"no default":          {h: bare, config: fiber.Config{DisableDefaultContentType: true}},
+		"of an outer layer":   {h: bare, outside: []fiber.Handler{outer}, want: "text/outer"},
+		"of nothing":          {h: func(*fiber.Ctx) error { return nil }},
+		"of the handler":      {h: func(c *fiber.Ctx) error { return c.Type("json").Send([]byte("1")) }, want: "application/json"},
+		"the default, set":    {h: func(c *fiber.Ctx) error { c.Set("Content-Type", standard); return nil }, want: standard},
+		"and none with a 204": {h: func(c *fiber.Ctx) error { return c.Status(204).Send([]byte("x")) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, options{fiber: tc.config}, handle(tc.h, tc.outside...))
+			if first := s.wantReplay(t, request("", key("k"))); first.header.Get("Content-Type") != tc.want {
+				t.Errorf("the media type is %q, want %q", first.header.Get("Content-Type"), tc.want)
+			}
+		})
+	}
+}
+
+func TestR13OuterLayersKeepTheirFields(t *testing.T) {
+	t.Parallel()
+	n := 0
+	outer := func(c *fiber.Ctx) error {
+		n++
+		c.Set("X-Request-Id", fmt.Sprint(n))
+		c.Set("X-Outer", fmt.Sprint(n))
+		c.Append("Vary", "Origin")
+		c.Cookie(&fiber.Cookie{Name: "outer", Value: fmt.Sprint(n)})
+		return c.Status(202).Next()
+	}
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.Cookie(&fiber.Cookie{Name: "inner", Value: "secret"})
+		c.Append("Vary", "Accept")
+		return c.SendString("x")
+	}, outer))
+	first := s.wantReplay(t, request("", key("k")))
+	second := s.do(t, request("", key("k")))
+	if first.status != 202 || second.status != 202 {
+		t.Errorf("status %d and %d, want the 202 of the outer layer", first.status, second.status)
+	}
+	for name, want := range map[string]string{"X-Request-Id": "[3]", "X-Outer": "[3]", "Vary": "[Origin, Accept]"} {
+		if got := fmt.Sprint(second.header.Values(name)); got != want {
+			t.Errorf("the replay has %s %s, want %s", name, got, want)
+		}
+	}
+	if got := second.header.Values("Set-Cookie"); len(got) != 1 || !strings.HasPrefix(got[0], "outer=3") {
+		t.Errorf("the replay has Set-Cookie %q, want that of its own request", got)
+	}
+}
+
+func TestR11MarksAreTheProtocolsOnly(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.Set("idempotent-replayed", "true")
+		c.Set("Idempotency-Status", "fine")
+		c.Set("Idempotency-Body", "omitted")
+		return nil
+	}))
+	first := s.wantReplay(t, request("", key("k")))
+	if first.header.Get("Idempotency-Status")+first.header.Get("Idempotency-Body") != "" {
+		t.Errorf("the handler speaks for the protocol: %v", first.header)
+	}
+}
+
+func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
+	t.Parallel()
+	own := func(c *fiber.Ctx, err error) error { return c.Status(409).SendString("own: " + err.Error()) }
+	s := serve(t, options{}, func(s *service) {
+		fail := s.counted(func(*fiber.Ctx) error { return fiber.NewError(404, "no order") })
+		s.app.Post("/x", s.protect, fail)
+		mounted := fiber.New(fiber.Config{ErrorHandler: own})
+		mounted.Post("/y", s.protect, fail)
+		s.app.Mount("/mounted", mounted)
+		broken := fiber.New(fiber.Config{ErrorHandler: func(*fiber.Ctx, error) error { return fiber.ErrTeapot }})
+		broken.Post("/y", s.protect, fail)
+		s.app.Mount("/broken", broken)
+	})
+	for path, want := range map[string]answer{
+		"/x": {status: 404, body: "no order"}, "/mounted/y": {status: 409, body: "own: no order"},
+	} {
+		first := s.wantReplay(t, strings.Replace(request("", key(path)), "/x", path, 1))
+		if first.status != want.status || first.body != want.body {
+			t.Errorf("%s: %d %s, want %d %s", path, first.status, first.body, want.status, want.body)
+		}
+	}
+	s.wantRuns(t, 2)
+	if a := s.do(t, strings.Replace(request("", key("broken")), "/x", "/broken/y", 1)); a.status != 500 {
+		t.Errorf("an error handler that fails answers %d, want Fiber's 500", a.status)
+	}
+}
+
+func TestUnmatchedRoutesReplayTheirAnswer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, func(s *service) {
+		s.app.Use("/nowhere", s.protect)
+		s.app.Group("/group", s.protect).Get("/only-get", func(*fiber.Ctx) error { return nil })
+	})
+	for path, want := range map[string]int{"/nowhere": 404, "/group/only-get": 405} {
+		first := s.wantReplay(t, strings.Replace(request("", key(path)), "/x", path, 1))
+		if first.status != want {
+			t.Errorf("%s answers %d, want %d", path, first.status, want)
+		}
+	}
+}
+
+func TestR33PanicsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	h := func(c *fiber.Ctx) error {
+		c.Set("X-Made", "half")
+		if c.Get("X-Half") != "" {
+			_, _ = c.WriteString("half of it")
+		}
+		panic("broken")
+	}
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		for name, half := range map[string]string{"before a byte": "", "after bytes": "yes"} {
+			t.Run(fmt.Sprint(preset, name), func(t *testing.T) {
+				t.Parallel()
+				s := serve(t, options{guard: protocol.Config{Preset: preset}}, handle(h, recovery.New()))
+				raw := request("", key("k"), "X-Half: "+half)
+				first := s.do(t, raw)
+				if first.status != 500 || first.body != "broken" || first.header.Get("X-Made") != "" {
+					t.Errorf("the recovery answers %d %q %v", first.status, first.body, first.header)
+				}
+				second := s.do(t, raw)
+				switch {
+				case preset == reprise.Recoverable:
+					s.wantRuns(t, 2)
+				case half != "":
+					s.wantRuns(t, 1)
+					second.want(t, 409, "result-unavailable")
+				default:
+					s.wantRuns(t, 1)
+					if second.status != 500 || second.body != "" || second.header.Get(replayed) != "true" {
+						t.Errorf("the retry gets %d %q", second.status, second.body)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestRecoveryInsideMakesTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce}}, func(s *service) {
+		s.app.Post("/x", s.protect, recovery.New(), s.counted(func(*fiber.Ctx) error { panic("broken") }))
+	})
+	if first := s.wantReplay(t, request("", key("k"))); first.status != 500 || first.body != "broken" {
+		t.Errorf("got %d %q", first.status, first.body)
+	}
+	s.wantRuns(t, 1)
+}
+
+func TestCompressionWorksOnBothSides(t *testing.T) {
+	t.Parallel()
+	h := func(c *fiber.Ctx) error { return c.SendString(strings.Repeat("compressible ", 1000)) }
+	for name, outside := range map[string]bool{"outside": true, "inside": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, options{}, func(s *service) {
+				chain := []fiber.Handler{s.protect, compress.New(), s.counted(h)}
+				if outside {
+					chain[0], chain[1] = chain[1], chain[0]
+				}
+				s.app.Post("/x", chain...)
+			})
+			first := s.wantReplay(t, request("", key("k"), "Accept-Encoding: gzip"))
+			if first.header.Get("Content-Encoding") != "gzip" {
+				t.Errorf("the answer is not compressed: %v", first.header)
+			}
+			s.wantRuns(t, 1)
+		})
+	}
+}
+
+type outerKey struct{}
+
+func TestHandlersGetTheContextOfTheAttempt(t *testing.T) {
+	t.Parallel()
+	var after context.Context
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		view, ok := reprise.AttemptFrom(c.UserContext())
+		if !ok || view.Number() != 1 || c.UserContext().Value(outerKey{}) != "outer" {
+			t.Error("the context is not that of the attempt, with the values of the request")
+		}
+		if !protocol.Release(c.UserContext()) {
+			t.Error("the handler has no say")
+		}
+		return nil
+	}, func(c *fiber.Ctx) error {
+		c.SetUserContext(context.WithValue(context.Background(), outerKey{}, "outer"))
+		err := c.Next()
+		after = c.UserContext()
+		return err
+	}))
+	s.do(t, request("", key("k")))
+	if _, ok := reprise.AttemptFrom(after); ok || after.Value(outerKey{}) != "outer" {
+		t.Error("layers outside do not get their context back")
+	}
+	s.do(t, request("", key("k")))
+	s.wantRuns(t, 2)
+}
+
+func TestScopeIsCopied(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[e.Scope] = true
+	})
+	s := serve(t, options{
+		engine: reprise.Config{Observer: observer},
+		scope:  func(c *fiber.Ctx) (string, error) { return c.Get("X-Tenant"), nil },
+	}, handle(func(c *fiber.Ctx) error {
+		c.Request().Header.Set("X-Tenant", "BBBB") // as another request on the connection would
+		return nil
+	}))
+	s.do(t, request("", key("k"), "X-Tenant: aaaa"))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 1 {
+		t.Errorf("one attempt had %d scopes", len(seen))
+	}
+}
+
+func TestR44ScopeDecides(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{scope: func(c *fiber.Ctx) (string, error) {
+		if c.Get("X-Tenant") == "bad" {
+			return "", fiber.ErrUnauthorized
+		}
+		return c.Get("X-Tenant"), nil
+	}}, handle(func(c *fiber.Ctx) error { return c.SendString(c.Get("X-Tenant")) }))
+	for _, tenant := range []string{"", "bad"} {
+		a := s.do(t, request("", key("k"), "X-Tenant: "+tenant))
+		a.want(t, http.StatusForbidden, "scope-missing")
+	}
+	for _, tenant := range []string{"a", "b"} {
+		if first := s.wantReplay(t, request("", key("k"), "X-Tenant: "+tenant)); first.body != tenant {
+			t.Errorf("tenant %s gets the answer of %s", tenant, first.body)
+		}
+	}
+	s.wantRuns(t, 2)
+}
+
+func TestR34HijackedConnectionsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.Context().HijackSetNoResponse(true)
+		c.Context().Hijack(func(nc net.Conn) {
+			_, _ = nc.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine"))
+		})
+		return nil
+	}))
+	for range 2 {
+		if a := s.do(t, request("", key("k"))); a.body != "mine" {
+			t.Errorf("got %q", a.body)
+		}
+	}
+	s.wantRuns(t, 2)
+}
