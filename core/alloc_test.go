@@ -18,7 +18,7 @@ func cycle(ctx context.Context, e *reprise.Engine, op reprise.Operation, report 
 	if res.Outcome == reprise.Completed {
 		return
 	}
-	end, err := res.Attempt.Complete(reprise.Completion{Payload: body})
+	end, err := res.Attempt.Complete(reprise.Completion{Payload: body}) //nolint:contextcheck // bounded by the engine, not by its client
 	if err != nil || end.Settlement != reprise.Recorded {
 		report(end, err)
 	}

@@ -15,7 +15,7 @@ const (
 
 // begin finds the answer for the operation, and tells the observer when it is not to run it.
 func (a *Attempt) begin(ctx context.Context) (Result, error) {
-	res, err := a.look()
+	res, err := a.look() //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && a.op.Wait > 0 {
 		res, err = a.wait(ctx)
 	}
@@ -35,8 +35,6 @@ func (a *Attempt) look() (Result, error) {
 
 // claim asks the store until it has a definite answer, the budget is used up, or asking again is of no use. A claim that
 // may be written without anybody running it is released in the background.
-//
-//nolint:contextcheck // a claim is bounded by the engine, not by its client
 func (a *Attempt) claim() (Result, error) {
 	e := a.engine
 	ctx := a.call(&e.claiming)

@@ -84,14 +84,14 @@ func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, erro
 		case patience.Err() != nil:
 			return Result{Outcome: InProgress}, nil
 		}
-		res, err := a.look()
+		res, err := a.look() //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
 		case err == nil && res.Outcome == InProgress:
 		case res.Outcome != Claimed:
 			e.waitroom.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // nobody is left to run it for
-			a.giveBack()
+			a.giveBack() //nolint:contextcheck // bounded by the engine, not by its client
 			return Result{Outcome: InProgress}, nil
 		default:
 			return res, nil
