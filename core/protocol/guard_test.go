@@ -233,3 +233,28 @@ func BenchmarkUnkeyed(b *testing.B) {
 		guard.Admit(ctx, protocol.Request{Method: "POST", Header: header}, scope)
 	}
 }
+
+// A chain may meet the middleware twice, on a group and on its route: the run must not take itself for its duplicate.
+func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Wait: time.Minute})
+	var ctx context.Context
+	b.run("key", func(rec *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+		ctx = x.Context()
+		if v := b.admitIn(ctx, "key", unread); !v.Pass {
+			t.Errorf("met twice, the middleware answered %d", v.Response.Status)
+		}
+		if v := b.admitIn(ctx, "another", strings.NewReader("body")); v.Exchange == nil {
+			t.Errorf("an operation inside of another is its own, and got %d", v.Response.Status)
+		} else {
+			v.Exchange.Settle(protocol.Captured{Status: 200})
+			v.Exchange.Close()
+		}
+		rec.WriteHeader(201)
+	})
+	if v := b.admitIn(ctx, "key", strings.NewReader("body")); v.Pass || v.Response.Status != 201 {
+		t.Errorf("after the run, its context got %+v, want the replay", v)
+	}
+}
+
+var unread = readerFunc(func([]byte) (int, error) { panic("the body was read") })

@@ -41,8 +41,12 @@ func setup(t *testing.T, cfg protocol.Config) *bench {
 func scope() (string, error) { return "tenant", nil }
 
 func (b *bench) admit(key, body string) protocol.Verdict {
-	return b.guard.Admit(b.t.Context(), protocol.Request{
-		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader(body),
+	return b.admitIn(b.t.Context(), key, strings.NewReader(body))
+}
+
+func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protocol.Verdict {
+	return b.guard.Admit(ctx, protocol.Request{
+		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: body,
 	}, scope)
 }
 
