@@ -46,29 +46,28 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 }
 
-// run runs the handler in an exchange.
+// run runs the handler in an exchange, with a response of its own: the hooks of outer layers belong to theirs, and run when it is
+// sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	defer x.Close()
-	response, request := c.Response(), c.Request()
-	behind, status := response.Writer, response.Status
-	sends := &wire{ResponseWriter: behind, response: response}
-	rec := x.Record(behind.Header(), sends, http.DetectContentType)
-	defer func() {
-		rec.Abandon()
-		response.Writer = behind
+	outer, request := c.Response(), c.Request()
+	w := &writer{x.Record(outer.Header(), wire{outer}, http.DetectContentType), outer.Writer}
+	defer func() { // also where the handler panics: a recovery outside finds its own response
+		w.Abandon()
+		request.MultipartForm = c.Request().MultipartForm // the server removes its files
+		c.SetResponse(outer)
 		c.SetRequest(request)
-		if !sends.sent { // the handler panicked: a recovery outside may still answer
-			response.Committed, response.Status, response.Size = false, status, 0
-		}
 	}()
-	response.Writer = &writer{rec, behind}
+	response := echo.NewResponse(w, c.Echo())
+	response.Status = outer.Status
+	c.SetResponse(response)
 	inner := request.WithContext(x.Context())
 	inner.Body = x.Body()
 	c.SetRequest(inner)
 	if err := next(c); err != nil {
 		c.Error(err)
 	}
-	rec.Finish()
+	w.Finish()
 }
 
 // request is what the protocol looks at of r.

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is what Echo's response writes to while a handler is recorded. What it does not have itself,
+// writer is what the [echo.Response] of a handler writes to while it is recorded. What it does not have itself,
 // [http.ResponseController] finds behind it.
 type writer struct {
 	*protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
@@ -41,18 +41,14 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap lets [http.ResponseController] reach the deadlines of the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.behind }
 
-// wire writes past Echo's response, and tells it what was sent, for the layers that log it.
-type wire struct {
-	http.ResponseWriter
-
-	response *echo.Response
-	sent     bool
-}
+// wire writes to the response of the layers outside, which runs their hooks and knows what was sent.
+type wire struct{ *echo.Response }
 
 // WriteHeader implements [protocol.Wire].
-func (w *wire) WriteHeader(status int) {
-	if status >= http.StatusOK {
-		w.sent, w.response.Committed, w.response.Status = true, true, status
+func (w wire) WriteHeader(status int) {
+	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		w.Writer.WriteHeader(status) // Echo's response takes any status as the final one
+		return
 	}
-	w.ResponseWriter.WriteHeader(status)
+	w.Response.WriteHeader(status)
 }

@@ -23,8 +23,9 @@ type Scope func(*gin.Context) (string, error)
 // Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
 func Unscoped(*gin.Context) (string, error) { return protocol.SharedScope, nil }
 
-// Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. It panics if guard
-// or scope is nil.
+// Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. Layers that make
+// responses of c.Errors belong behind it, too: a chain that only reports errors, and neither writes nor sets a status, has
+// made no response to keep, and ends like a panic does. It panics if guard or scope is nil.
 func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 	if guard == nil || scope == nil {
 		panic("reprisegin: Middleware needs a guard and a scope")
@@ -37,7 +38,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		case verdict.Exchange != nil:
 			run(c, verdict.Exchange)
 		default:
-			protocol.WriteResponse(c.Writer.Header(), wire{c.Writer}, verdict.Response)
+			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer}, verdict.Response)
 			c.Abort()
 		}
 	}
@@ -46,22 +47,31 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 // run runs the rest of the chain in an exchange.
 func run(c *gin.Context, x *protocol.Exchange) {
 	defer x.Close()
-	behind, request := c.Writer, c.Request
-	rec := x.Record(behind.Header(), wire{behind}, http.DetectContentType)
-	w := &writer{ResponseWriter: behind, rec: rec, status: behind.Status(), size: notWritten}
+	behind, request, status, errors := c.Writer, c.Request, c.Writer.Status(), len(c.Errors)
+	w := &writer{ResponseWriter: behind, ctx: x.Context(), status: status, size: notWritten}
+	w.wire.ResponseWriter = behind
+	w.rec = x.Record(behind.Header(), &w.wire, http.DetectContentType)
 	defer func() { // also where the chain panics: a recovery before this finds Gin's own writer
-		rec.Abandon()
+		w.rec.Abandon()
+		request.MultipartForm = c.Request.MultipartForm // the server removes its files
 		c.Writer, c.Request = behind, request
 	}()
+	started := behind.Written()
 	c.Writer = w
 	c.Request = request.WithContext(x.Context())
 	c.Request.Body = x.Body()
 	c.Next()
-	if c.FullPath() == "" && !w.Written() {
+	switch {
+	case behind.Written() && !started && !w.wire.sent:
+		w.rec.Hijack() // HandleContext gave the chain Gin's own writer
+	case w.Written():
+	case len(c.Errors) > errors && w.status == status:
+		return
+	case c.FullPath() == "":
 		w.noRoute()
 	}
 	w.WriteHeaderNow()
-	rec.Finish()
+	w.rec.Finish()
 }
 
 // request is what the protocol looks at of r.

@@ -2,6 +2,7 @@ package reprisegin
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -15,9 +16,11 @@ import (
 // writer is the gin.ResponseWriter of handlers that are recorded. As Gin's own it holds the status back until the first
 // byte, so that it may still change.
 type writer struct {
-	gin.ResponseWriter // Header, CloseNotify and Pusher
+	gin.ResponseWriter // Header and Pusher
 
 	rec    *protocol.Recorder
+	wire   wire
+	ctx    context.Context // of the exchange
 	status int
 	size   int
 }
@@ -80,6 +83,14 @@ func (w *writer) Flush() {
 	}
 }
 
+// CloseNotify implements [http.CloseNotifier]: it tells that the run is over or has lost its lease. A client that leaves does not
+// stop it, and must not make a stream end as if it were complete.
+func (w *writer) CloseNotify() <-chan bool {
+	over := make(chan bool, 1)
+	context.AfterFunc(w.ctx, func() { over <- true })
+	return over
+}
+
 // Hijack implements [http.Hijacker], under the conditions of Gin's own.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
@@ -104,18 +115,4 @@ func (w *writer) noRoute() {
 		w.Header()["Content-Type"] = []string{gin.MIMEPlain}
 		_, _ = w.WriteString(text)
 	}
-}
-
-// wire writes through Gin's writer, header at once: nothing may change the status after it was recorded.
-type wire struct{ gin.ResponseWriter }
-
-// WriteHeader implements [protocol.Wire].
-func (w wire) WriteHeader(status int) {
-	behind, ok := w.ResponseWriter.(interface{ Unwrap() http.ResponseWriter })
-	if ok && status >= 100 && status < 200 {
-		behind.Unwrap().WriteHeader(status) // Gin's writer takes any status as the final one
-		return
-	}
-	w.ResponseWriter.WriteHeader(status)
-	w.WriteHeaderNow()
 }
