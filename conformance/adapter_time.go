@@ -1,0 +1,127 @@
+package conformance
+
+import (
+	"errors"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+var timeCases = []adapterCase{
+	{
+		Case{ID: "R37a", Rule: "When the retention has ended the key is new, for another request too.", Source: "draft 2.3"},
+		func(s *stage) {
+			grain := s.fixture.Grain
+			at := s.serve(AdapterOptions{Guard: protocol.Config{Retention: grain}})
+			c := s.post(created)
+			at.run(c)
+			at.advance(grain + grain/2)
+			other := c.withBody("another").does(Program{Status: 202, Body: "second"})
+			if a := at.run(other); a.exec() != 2 || a.status != 202 {
+				at.Errorf("answered %v", a)
+			}
+		},
+	},
+	{
+		Case{ID: "R37b", Rule: "The retention counts from the completion, not from the first request.", Source: "draft 2.3"},
+		func(s *stage) {
+			retention := 4 * s.fixture.Grain
+			at := s.serve(AdapterOptions{Guard: protocol.Config{Retention: retention}})
+			c := s.post(held)
+			first := at.begin(c)
+			at.holds(1)
+			at.advance(retention - s.fixture.Grain)
+			at.open()
+			first.answer()
+			at.advance(2 * s.fixture.Grain) // past the retention of the claim, and half of the completion's
+			at.replays(c, first.answer())
+			at.ran(1)
+		},
+	},
+	{
+		Case{ID: "R38a", Rule: "When an owner died its request is in progress until the lease lapses; then it is run again, as attempt 2.", Source: "profile", Needs: []Need{Leases}},
+		func(s *stage) {
+			at := s.serve(AdapterOptions{})
+			c := s.post(echoes)
+			dead := at.claims(c, reprise.ClaimRequest{Lease: 2 * s.fixture.Grain})
+			at.wantProblem(at.send(c), c, protocol.CodeInProgress)
+			at.advance(2 * s.fixture.Grain)
+			first := at.run(c)
+			if e := at.echo(first); e.Attempt != 2 {
+				at.Errorf("the handler is told that it is attempt %d", e.Attempt)
+			}
+			at.replays(c, first)
+			err := dead.at.store.Complete(at.Context(), reprise.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
+			if !errors.Is(err, reprise.ErrLeaseLost) {
+				at.Errorf("the former owner completes: %v", err)
+			}
+			at.replays(c, first)
+			at.ran(1)
+		},
+	},
+	{
+		Case{ID: "R38b", Rule: "When an owner died, a policy that runs at most once does not run again.", Source: "profile", Needs: []Need{Leases}},
+		func(s *stage) {
+			at := s.serve(AdapterOptions{Guard: atMostOnce})
+			c := s.post(created)
+			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain})
+			at.advance(s.fixture.Grain)
+			for range 2 {
+				at.refuses(c, protocol.CodeOutcomeUnknown)
+			}
+			at.refuses(c.withBody("another"), protocol.CodeKeyReused)
+			at.ran(0)
+		},
+	},
+	{
+		Case{ID: "R38c", Rule: "After the last attempt that the policy allows the outcome is unknown.", Source: "profile", Needs: []Need{Leases}},
+		func(s *stage) {
+			at := s.serve(AdapterOptions{Guard: protocol.Config{MaxAttempts: 1}})
+			c := s.post(created)
+			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain})
+			at.advance(s.fixture.Grain)
+			at.refuses(c, protocol.CodeOutcomeUnknown)
+			at.ran(0)
+		},
+	},
+	{
+		Case{ID: "R38d", Rule: "A key that was never completed is free when its retention has ended.", Source: "profile", Needs: []Need{Leases}},
+		func(s *stage) {
+			at := s.serve(AdapterOptions{Guard: atMostOnce})
+			c := s.post(echoes)
+			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain, Retention: 2 * s.fixture.Grain})
+			at.advance(2 * s.fixture.Grain)
+			other := c.withBody("another")
+			first := at.run(other)
+			if e := at.echo(first); e.Attempt != 1 {
+				at.Errorf("the handler is told that it is attempt %d", e.Attempt)
+			}
+			at.replays(other, first)
+		},
+	},
+	{
+		Case{ID: "R39", Rule: "A handler that runs longer than its lease gets no twin, in this process or in another.", Source: "profile", Needs: []Need{Leases}},
+		func(s *stage) {
+			options := AdapterOptions{Engine: reprise.Config{Lease: time.Second}} // the shortest
+			one, two := s.serve(options), s.serve(options)
+			c := s.post(held)
+			first := one.begin(c)
+			one.holds(1)
+			for range 5 {
+				one.advance(300 * time.Millisecond)
+				for _, at := range []*site{one, two} {
+					at.wantProblem(at.send(c), c, protocol.CodeInProgress)
+				}
+			}
+			one.open()
+			two.replays(c, first.answer())
+			one.ran(1)
+			two.ran(0)
+			if one.faults.Count(faultstore.Renew) == 0 {
+				one.Error("the lease was never renewed")
+			}
+		},
+	},
+}
