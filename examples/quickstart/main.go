@@ -1,0 +1,123 @@
+// Quickstart is an orders API whose clients may safely send a request again: the Idempotency-Key header, on net/http, with
+// the records in memory or in Redis.
+//
+//	go run ./examples/quickstart          # serve, and print curl lines to try
+//	go run ./examples/quickstart -demo    # show what clients observe, and check it
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func main() {
+	if err := start(); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+func start() error {
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
+	storeName := flag.String("store", "memory", "where the records are: memory or redis")
+	redisURL := flag.String("redis-url", "redis://127.0.0.1:6379/0", "`URL` of Redis, for -store redis")
+	demo := flag.Bool("demo", false, "show what clients observe on a free port, check it, and exit")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	store, err := openStore(*storeName, *redisURL)
+	if err != nil {
+		return err
+	}
+	if *demo {
+		return runDemo(ctx, os.Stdout, store)
+	}
+	return serve(ctx, os.Stdout, *addr, store)
+}
+
+// openStore opens where the records are kept. Everything else is the same for every store.
+func openStore(name, redisURL string) (reprise.Store, error) {
+	switch name {
+	case "memory":
+		return memstore.New(), nil
+	case "redis":
+		options, err := redis.ParseURL(redisURL)
+		if err != nil {
+			return nil, err
+		}
+		return repriseredis.New(redis.NewClient(options)), nil
+	default:
+		return nil, fmt.Errorf("no store %q: want memory or redis", name)
+	}
+}
+
+// newAPI puts the API together. The engine is for the caller to close, when no request runs any more.
+func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
+	// One engine per process and store.
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	// One guard per policy: this one refuses orders without a key.
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	// One middleware per route. A key belongs to a tenant, so authentication comes before it.
+	api := &orders{bank: bank, byID: make(map[string]order)}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", authenticate(reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(api.create))))
+	mux.Handle("GET /orders/{id}", authenticate(http.HandlerFunc(api.show)))
+	return mux, engine, nil
+}
+
+// serve serves until ctx ends, and then lets what runs come to its end.
+func serve(ctx context.Context, out io.Writer, addr string, store reprise.Store) error {
+	api, engine, err := newAPI(store, chargeNobody)
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(ln) }()
+	fmt.Fprintf(out, usage, ln.Addr())
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return errors.Join(server.Shutdown(ending), engine.Close(ending)) // first the requests, then the engine
+}
+
+const usage = `Serving orders on http://%[1]s. Send this twice, then once with another quantity, then without the key:
+
+  curl -i http://%[1]s/orders -H 'Authorization: Bearer acme-token' -H 'Idempotency-Key: order-1' -d '{"item":"book","quantity":2}'
+
+and look at what was ordered:
+
+  curl -i http://%[1]s/orders/1 -H 'Authorization: Bearer acme-token'
+`
