@@ -68,7 +68,7 @@ func appendFile(dst []byte, file *multipart.FileHeader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()                                       //nolint:errcheck // it was only read
+	defer content.Close()
 	dst = binary.BigEndian.AppendUint32(dst, uint32(file.Size)) //nolint:gosec // the limit of a request bounds it
 	start := len(dst)
 	dst = slices.Grow(dst, int(file.Size))[:start+int(file.Size)]

@@ -15,7 +15,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -132,6 +132,7 @@ type answer struct {
 	header http.Header
 	body   string
 	err    error // of reading the body
+	closes bool  // the connection ends with it
 }
 
 // receive reads a response.
@@ -143,7 +144,7 @@ func (c *conn) receive(tb testing.TB) answer {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(body), err}
+	return answer{resp.StatusCode, resp.Header, string(body), err, resp.Close}
 }
 
 // request is the text of a POST to /x with a body and field lines.

@@ -102,7 +102,7 @@ func (s *stream) Read(p []byte) (n int, err error) {
 	if s.n <= s.x.MaxResponseBody() {
 		s.kept.AppendBody(p[:n])
 	}
-	whole := err == io.EOF && s.size < 0 || s.n == s.size //nolint:errorlint // a reader's end is this very value
+	whole := err == io.EOF && s.size < 0 || s.n == s.size
 	if whole {
 		s.end(false)
 	}
