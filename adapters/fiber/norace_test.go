@@ -1,0 +1,5 @@
+//go:build !race
+
+package reprisefiber_test
+
+const raceEnabled = false
