@@ -6,8 +6,10 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/cmd/serve"
+	"github.com/reprise-go/reprise/conformance/servers"
 	"github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // matrixStore is a row of the matrix: a store that every adapter is served over.
@@ -16,9 +18,9 @@ type matrixStore struct {
 	atomic  bool
 	waivers []conformance.Waiver // of every adapter over it
 
-	// connect returns what opens handles for one case. It is called once for each combination; what the returned function is
-	// called for shares the backing store, and gets a handle of its own where the store has handles.
-	connect func(testing.TB) (perCase func() func(testing.TB) reprise.Store)
+	// connect is called once for each combination, and returns what each case gets its handles from. Cases share a backing
+	// store; two handles of one case are two processes over it.
+	connect func(testing.TB) func() func(testing.TB) reprise.Store
 }
 
 // matrixAdapter is a column of the matrix.
@@ -31,13 +33,41 @@ var matrixStores = []matrixStore{
 	{
 		name: "memory",
 		connect: func(testing.TB) func() func(testing.TB) reprise.Store {
-			return func() func(testing.TB) reprise.Store {
+			return func() func(testing.TB) reprise.Store { // of each case, since it lives in one process
 				store := sync.OnceValue(memstore.New)
 				return func(testing.TB) reprise.Store { return store() }
 			}
 		},
 	},
+	{
+		name: "redis",
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			server, config := servers.Redis.Shared(tb), repriseredis.Config{Prefix: redisPrefix()}
+			return always(func(tb testing.TB) reprise.Store { return redisStore(tb, redisClient(tb, server.Addr()), config) })
+		},
+	},
+	{
+		name: "postgres",
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			f := pgSetup(tb, servers.SharedPostgres(tb))
+			return always(func(tb testing.TB) reprise.Store { return f.leased(tb) })
+		},
+	},
+	{
+		name: "postgres-tx", atomic: true,
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			f := pgSetup(tb, servers.SharedPostgres(tb), pgConns(24))
+			return always(func(tb testing.TB) reprise.Store { return f.transactional(tb) })
+		},
+		waivers: []conformance.Waiver{{
+			Case:   "R22c",
+			Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
+		}},
+	},
 }
+
+// always returns the same for every case.
+func always[T any](v T) func() T { return func() T { return v } }
 
 var matrixAdapters = []matrixAdapter{
 	{name: "nethttp"},
