@@ -59,7 +59,7 @@ type Problem struct {
 var problemTable = []Problem{
 	{
 		Code: CodeKeyMissing, Status: 400, Title: "Idempotency key missing",
-		Detail: "This operation requires a {header} header. Nothing was run.",
+		Detail: "This operation requires the {header} header. Nothing was run.",
 	},
 	{
 		Code: CodeKeyInvalid, Status: 400, Title: "Idempotency key invalid",
