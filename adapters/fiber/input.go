@@ -123,12 +123,15 @@ func (in *input) Read(p []byte) (n int, err error) {
 // mostDiscarded is how much of a body that nobody wanted is read, so that its connection can be used again.
 const mostDiscarded = 256 << 10
 
-// discard reads the rest of a body stream, or makes the connection close (R47): fasthttp would take it for the next request.
+// discard reads the rest of a body stream, or makes the connection close (R47): fasthttp would take it for the next request. It
+// waits for no body that says to be longer than what is read.
 func (in *input) discard() {
 	if in.body != inStream || in.err == io.EOF { //nolint:errorlint // a reader's end is this very value
 		return
 	}
-	_, _ = io.CopyN(io.Discard, in, mostDiscarded)
+	if in.c.Request().Header.ContentLength() <= mostDiscarded {
+		_, _ = io.CopyN(io.Discard, in, mostDiscarded)
+	}
 	if in.err != io.EOF { //nolint:errorlint // likewise
 		in.c.Context().SetConnectionClose()
 	}

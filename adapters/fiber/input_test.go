@@ -151,7 +151,8 @@ func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
 		"a bad key, chunked": {raw: chunked([]string{strings.Repeat("x", 100_000)}, nil, key("ä")), status: 400},
 		"too large":          {raw: request(strings.Repeat("x", 100_000), key("a")), status: 413},
 		"too large, chunked": {raw: chunked([]string{strings.Repeat("x", 100_000)}, nil, key("b")), status: 413},
-		"too large to drain": {raw: request(strings.Repeat("x", 300_000), key("c")), status: 413, closes: true},
+		"too large to drain": {raw: chunked([]string{strings.Repeat("x", 300_000)}, nil, key("c")), status: 413, closes: true},
+		"too large to await": {raw: rawRequest(key("d"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), status: 413, closes: true},
 	} {
 		c := s.dial(t)
 		c.send(t, tc.raw)
