@@ -166,9 +166,9 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 	t.Parallel()
 	pair := servers.Redis.StartReplicated(t, 1)
 	client := redisClient(t, pair.Primary.Addr())
-	store := redisStore(t, client, repriseredis.Config{})
 	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
+	redisMustClaim(t, redisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, reprise.Claimed)
+	store := redisStore(t, client, repriseredis.Config{})
 
 	demote := func(args ...string) {
 		t.Helper()

@@ -39,6 +39,18 @@ func TestRedisStoreOnACluster(t *testing.T) {
 			conformance.RunStore(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 		})
 	}
+	t.Run("watchers hear of the end", func(t *testing.T) {
+		t.Parallel()
+		redisWatchers(t, connect)
+	})
+	t.Run("any ID", func(t *testing.T) {
+		t.Parallel()
+		redisAnyID(t, cluster)
+	})
+	t.Run("the right client", func(t *testing.T) {
+		t.Parallel()
+		redisRightClient(t, cluster)
+	})
 }
 
 func TestRedisStoreOnSentinel(t *testing.T) {

@@ -17,21 +17,14 @@ import (
 func TestRedisWatchersHearOfTheEnd(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Shared(t)
-	redisWatchers(t, func() redis.UniversalClient { return redisClient(t, server.Addr()) })
-}
-
-// Each key's channel lives at the key's node.
-func TestRedisWatchersHearOfTheEndInACluster(t *testing.T) {
-	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	redisWatchers(t, func() redis.UniversalClient { return redisClusterClient(t, cluster) })
+	redisWatchers(t, func(tb testing.TB) redis.UniversalClient { return redisClient(tb, server.Addr()) })
 }
 
 // redisWatchers watches keys in one process while another ends them in each way there is.
-func redisWatchers(t *testing.T, connect func() redis.UniversalClient) {
+func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient) {
 	t.Helper()
 	config := repriseredis.Config{Prefix: redisPrefix()}
-	here, there := redisStore(t, connect(), config), redisStore(t, connect(), config)
+	here, there := redisStore(t, connect(t), config), redisStore(t, connect(t), config)
 	ends := map[string]func(r reprise.ClaimRequest) error{
 		"complete": func(r reprise.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
 		"release":  func(r reprise.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },

@@ -24,8 +24,9 @@ type command struct {
 	payload blob
 	room    [maxFixed]byte // backs fixed
 
-	asked     string // the node that a cluster wants the next attempt to ask
-	asking    bool   // whether there is one
+	told      string // the node that a cluster named for the next attempt
+	asking    bool   // whether it has to be told so
+	detour    bool   // whether the attempt goes there by a client of its own
 	uncertain bool   // an earlier attempt may have been executed
 	acks      error  // why the write does not count as durable, nil when it does
 	err       error  // the failure, of a class of the package reprise

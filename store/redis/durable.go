@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ func (s *Store) sendDurably(ctx context.Context, open []*command) {
 	for node, group := range groups {
 		sending.Go(func() {
 			s.sendTo(ctx, node, group)
-			if group[0].asking {
+			if group[0].detour {
 				_ = node.Close()
 			}
 		})
@@ -41,16 +42,28 @@ func (s *Store) sendDurably(ctx context.Context, open []*command) {
 	sending.Wait()
 }
 
-// nodeOf returns the client of the node that c has to go to. After ASK it is one of its own, since a node that only imports slots
-// is in no map of the cluster yet; the caller closes it.
+// nodeOf returns the client of the node that c has to go to. Where the last attempt was told of a node that the client's map does
+// not have in that place, it takes a detour through a client of its own, which the caller closes: the map follows later, and
+// a node that is importing its first slots is in no map.
 func nodeOf(ctx context.Context, cluster *redis.ClusterClient, c *command) (*redis.Client, error) {
 	node, err := cluster.MasterForKey(ctx, c.key)
-	if err != nil || c.asked == "" {
+	c.detour = err == nil && c.told != "" && c.told != node.Options().Addr
+	if !c.detour {
 		return node, err
 	}
 	o := *node.Options()
-	o.Addr, o.PoolSize, o.MinIdleConns = c.asked, 1, 0
+	o.Addr, o.PoolSize, o.MinIdleConns = c.told, 1, 0
 	return redis.NewClient(&o), nil
+}
+
+// follow notes where a cluster says that c has to go next.
+func (c *command) follow(err error) {
+	if c.told, c.asking = redis.IsAskError(err); !c.asking {
+		c.told, _ = redis.IsMovedError(err)
+	}
+	if strings.HasPrefix(c.told, ":") {
+		c.told = "" // a node that does not know its own address
+	}
 }
 
 // sendTo sends commands and the wait for their confirmation through one connection.

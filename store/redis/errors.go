@@ -13,13 +13,16 @@ import (
 
 // verdict is what became of one attempt to send a command.
 type verdict struct {
-	class error // a sentinel of the package reprise
-	again bool  // whether to repeat it soon
-	moved bool  // whether a cluster named another node
+	class         error // a sentinel of the package reprise
+	again         bool  // whether to repeat it soon
+	moved         bool  // whether a cluster named another node
+	unknownScript bool  // whether the server wants the source of the script
 }
 
 // replies places what a server answers instead of executing a command, by the first word of the answer.
 var replies = map[string]verdict{
+	"NOSCRIPT": {class: reprise.ErrUnavailable, again: true, unknownScript: true},
+
 	// The server is not able to, now.
 	"READONLY":    {class: reprise.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
 	"LOADING":     {class: reprise.ErrUnavailable, again: true},
@@ -97,9 +100,6 @@ func judgeReply(err error) (verdict, bool) {
 	}
 	return verdict{class: reprise.ErrUnknown}, true
 }
-
-// isNoScript says that the server does not know the script, so nothing was executed.
-func isNoScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // fail wraps cause once, as a failure of class.
 func fail(class, cause error) error {

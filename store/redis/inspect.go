@@ -59,14 +59,12 @@ func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 			if err != nil {
 				return nil, fail(judge(err).class, err)
 			}
-			ids := s.unknownIDs(keys, known)
-			ids = ids[:min(len(ids), limit-len(found))]
-			records, err := s.inspectAll(ctx, ids)
+			records, err := s.inspectAll(ctx, s.unknownIDs(keys, known))
 			if err != nil {
 				return nil, err
 			}
-			if found = append(found, records...); len(found) == limit {
-				return found, nil
+			if found = append(found, records...); len(found) >= limit {
+				return found[:limit], nil
 			}
 			if cursor = next; cursor == 0 {
 				break

@@ -91,12 +91,10 @@ func (s *Store) settle(c *command) (again, wait bool) {
 		c.err = c.refusal()
 		return false, false
 	}
-	if isNoScript(err) && c.args[0] != "eval" {
-		c.withSource()
-		c.rewind()
-		return true, false
-	}
 	v := judge(err)
+	if v.unknownScript && c.args[0] == "eval" {
+		v = verdict{class: reprise.ErrUnknown} // no server says so of a source
+	}
 	if v.moved && !s.options.clusterClient {
 		v = verdict{class: reprise.ErrMisconfigured} // a cluster, and the client does not know
 	}
@@ -105,11 +103,14 @@ func (s *Store) settle(c *command) (again, wait bool) {
 	}
 	c.uncertain = errors.Is(v.class, reprise.ErrUnknown)
 	c.err = fail(v.class, err)
-	c.asked, c.asking = redis.IsAskError(err)
+	c.follow(err)
 	if v.again {
 		c.rewind()
 	}
-	return v.again, true
+	if v.unknownScript {
+		c.withSource()
+	}
+	return v.again, !v.unknownScript
 }
 
 // refusal returns why an answer is not one to rely on, and nil when it is.

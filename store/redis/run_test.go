@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core"
 )
 
@@ -84,6 +85,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"no answer that a script gives", bulk("?"), reprise.ErrUnknown, 1},
 		{"a short answer", bulk("+\x00"), reprise.ErrUnknown, 1},
 		{"nothing", "$-1\r\n", reprise.ErrUnknown, 1},
+		{"never knows a script", "-NOSCRIPT No matching script. Please use EVAL.\r\n", reprise.ErrUnknown, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,6 +176,26 @@ func TestABatchOfRenewalsIsIndependent(t *testing.T) {
 	want := []reprise.RenewStatus{reprise.Renewed, reprise.RenewBusy, reprise.RenewCompleted, reprise.RenewLost, reprise.RenewBusy}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("renew = %v, %v; want %v", got, err, want)
+	}
+}
+
+// The first entry only waits for its script to be sent; the second is why nothing more is sent in time.
+func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f := newFake(t, func(_, call int, _ []string) string {
+		if call == 1 {
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		}
+		cancel()
+		return "-LOADING Redis is loading the dataset in memory\r\n"
+	})
+	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
+	t.Cleanup(func() { _ = client.Close() })
+	batch := []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}, Lease: time.Second}, {ID: reprise.ID{2}, Owner: reprise.Owner{1}, Lease: time.Second}}
+	if got, err := New(client).Renew(ctx, batch); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}
 }
 
