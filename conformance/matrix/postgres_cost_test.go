@@ -47,7 +47,8 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 func TestPostgresRowsAreSmallAndHot(t *testing.T) {
 	t.Parallel()
 	const records, workers = 4000, 16
-	f := pgSetup(t, servers.SharedPostgres(t), pgConns(workers))
+	server := servers.StartPostgres(t) // alone: the open transactions of other tests would keep dead rows from being cleaned away
+	f := pgSetup(t, server, pgConns(workers))
 	store := f.leased(t)
 	var (
 		wg   sync.WaitGroup

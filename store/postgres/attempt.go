@@ -184,7 +184,7 @@ func failCommit(err error) error {
 	switch {
 	case hasCode(err, codeNoSavepoint, codeNoTx):
 		return errEndedByHandler
-	case hasCode(err, codeDivision):
+	case hasCode(err, codeTaken):
 		return notApplied("another attempt has the record")
 	case hasCode(err, codeIdleTimeout):
 		return notApplied("the server ended the session of an idle owner")

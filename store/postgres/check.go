@@ -30,7 +30,7 @@ func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 		return nil, fail("check", err)
 	}
 	findings := server.findings()
-	version, err := appliedVersion(ctx, conn.Conn(), t.config, t.sql)
+	version, err := appliedVersion(ctx, conn.Conn(), t.config, t.sql.names)
 	switch {
 	case hasCode(err, "42501"):
 		return append(findings, privilegeFinding("SELECT on "+t.sql.migrations)), nil
@@ -47,7 +47,7 @@ func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 	if version == 0 {
 		return findings, nil // there is no table to look at
 	}
-	table, err := readTable(ctx, conn.Conn(), t.sql)
+	table, err := readTable(ctx, conn.Conn(), t.sql.names)
 	if err != nil {
 		return nil, fail("check", err)
 	}
@@ -120,17 +120,17 @@ type table struct {
 	missing  []string // privileges
 }
 
-func readTable(ctx context.Context, conn *pgx.Conn, sql statements) (table, error) {
+func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 	var (
-		t                                  table
-		read, write, update, remove, fence bool
+		t                                        table
+		read, write, update, remove, fence, call bool
 	)
 	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE oid IN ($1::regclass, $2::regclass) AND relpersistence <> 'p'),
 		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
 		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
-		has_sequence_privilege($2::regclass, 'USAGE')`,
-		pgx.QueryExecModeExec, sql.records, sql.fence).
-		Scan(&t.unlogged, &read, &write, &update, &remove, &fence)
+		has_sequence_privilege($2::regclass, 'USAGE'), (SELECT bool_and(has_function_privilege(f::regproc, 'EXECUTE')) FROM unnest($3::text[]) AS f)`,
+		pgx.QueryExecModeExec, sql.records, sql.fence, sql.functions).
+		Scan(&t.unlogged, &read, &write, &update, &remove, &fence, &call)
 	for _, p := range []struct {
 		granted bool
 		name    string
@@ -140,6 +140,7 @@ func readTable(ctx context.Context, conn *pgx.Conn, sql statements) (table, erro
 		{update, "UPDATE on " + sql.records},
 		{remove, "DELETE on " + sql.records},
 		{fence, "USAGE on " + sql.fence},
+		{call, "EXECUTE on the functions of " + sql.records},
 	} {
 		if !p.granted {
 			t.missing = append(t.missing, p.name)

@@ -25,9 +25,9 @@ type Config struct {
 	// underscore, then letters, digits, underscores and dollars; it is quoted, so upper case stays upper case.
 	Schema string
 
-	// Table is the table of the records, at most 50 bytes; empty means reprise_records. The fence sequence, the index and
-	// the table of applied migrations are named after it, with the suffixes _fence, _expires_at and _migrations. Two
-	// tables are two separate stores.
+	// Table is the table of the records, at most 50 bytes; empty means reprise_records. The fence sequence, the index, the
+	// claim function and the table of applied migrations are named after it, with the suffixes _fence, _expires_at, _claim_v1
+	// and _migrations. Two tables are two separate stores.
 	Table string
 
 	// ExecMode is how pgx sends the statements of the leased store, and the single statements of the transactional one. Zero means

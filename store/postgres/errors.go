@@ -15,7 +15,7 @@ const (
 	codeSerialization = "40001"
 	codeDeadlock      = "40P01"
 	codeDiskFull      = "53100"
-	codeDivision      = "22012" // how keep.sql says that the record is another's
+	codeTaken         = "RP001" // of this package: another attempt has the record
 	codeNoTx          = "25P01"
 	codeIdleTimeout   = "25P03"
 	codeNoSavepoint   = "3B001"

@@ -87,7 +87,7 @@ func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 		{serverError("FATAL", "57P01"), reprise.ErrUnknown},
 		{serverError("ERROR", "08006"), reprise.ErrUnknown},
 		{serverError("ERROR", "23503"), reprise.ErrNotApplied},
-		{serverError("ERROR", codeDivision), reprise.ErrNotApplied},
+		{serverError("ERROR", codeTaken), reprise.ErrNotApplied},
 		{serverError("FATAL", codeIdleTimeout), reprise.ErrNotApplied},
 		{serverError("ERROR", codeNoSavepoint), reprise.ErrMisconfigured},
 		{serverError("ERROR", codeNoTx), reprise.ErrMisconfigured},

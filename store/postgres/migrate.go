@@ -28,7 +28,7 @@ func Migrations(c Config) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newStatements(c)
+	s := newNames(c)
 	const folder = "sql/migrations"
 	files, err := fs.ReadDir(sqlFiles, folder)
 	if err != nil {
@@ -48,10 +48,11 @@ func Grants(c Config, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, to := newStatements(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	s, to := newNames(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
 		"GRANT USAGE ON SEQUENCE " + s.fence + to +
+		"GRANT EXECUTE ON FUNCTION " + strings.Join(s.functions, ", ") + to +
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
 
@@ -81,9 +82,9 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 }
 
 func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
-	s := newStatements(c)
+	s := newNames(c)
 	lock := fnv.New64a()
-	_, _ = lock.Write([]byte("reprise migrate " + s.name))
+	_, _ = lock.Write([]byte("reprise migrate " + s.lock))
 	// No parameters, hence the simple protocol: it works in every mode and behind every pooler.
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(int64(lock.Sum64()), 10)+")"); err != nil { //nolint:gosec // any 64 bits do
 		return err
@@ -125,7 +126,7 @@ type querier interface {
 }
 
 // appliedVersion reads which version the schema has; 0 means that there is none.
-func appliedVersion(ctx context.Context, q querier, c Config, s statements) (int, error) {
+func appliedVersion(ctx context.Context, q querier, c Config, s names) (int, error) {
 	var exists bool
 	err := q.QueryRow(ctx,
 		"SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2)",

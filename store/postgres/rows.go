@@ -48,8 +48,8 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error {
 	var done bool
 	err := t.run(ctx, "complete", t.sql.complete, func(rows pgx.Rows) error {
-		done = rows.Next()
-		return nil
+		rows.Next()
+		return rows.Scan(&done)
 	}, r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention))
 	if err != nil || done {
 		return err

@@ -40,7 +40,7 @@ func NewWithConfig(pool *pgxpool.Pool, c Config) (*Store, error) {
 	return &Store{records: t}, nil
 }
 
-// Claim implements [reprise.Store] in one statement that reads before it writes: a replay writes nothing.
+// Claim implements [reprise.Store] in one statement, a function of the schema that reads before it writes: a replay writes nothing.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	var result reprise.ClaimResult
 	err := s.run(ctx, "claim", s.sql.claim, func(rows pgx.Rows) error {
 		if !rows.Next() {
-			return errLostRace // nobody was there when the statement began, and somebody is now
+			return errLostRace
 		}
 		var v verdict
 		if err := v.scan(rows); err != nil {

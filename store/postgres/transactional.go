@@ -176,7 +176,7 @@ func (s *TransactionalStore) Bind(ctx context.Context, id reprise.ID, owner repr
 
 // lockKey names the lock of an attempt. Advisory locks belong to the whole database, so the table is in it.
 func (s *TransactionalStore) lockKey(id reprise.ID) int64 {
-	sum := sha256.Sum256(append([]byte(s.sql.name+"\x00"), id[:]...))
+	sum := sha256.Sum256(append([]byte(s.sql.lock+"\x00"), id[:]...))
 	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits do
 }
 

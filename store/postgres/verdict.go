@@ -6,7 +6,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The words of verdict.sql, and the one that a claim answers when it was granted.
+// The words of verdict.sql, and the two that only a claim answers: granted, and beaten by a rival each time.
 const (
 	wordClaimed    = "claimed"
 	wordNew        = "new"
@@ -17,6 +17,7 @@ const (
 	wordInProgress = "in progress"
 	wordOwnLapsed  = "own lapsed"
 	wordLapsed     = "lapsed"
+	wordLostRace   = "lost race"
 )
 
 // verdict is one answer to a claim, as the server gives it.
@@ -32,8 +33,7 @@ func (v *verdict) scan(rows pgx.Rows) error {
 	return rows.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload)
 }
 
-// answer is what the verdict means for a claim of the leased store. A word that allows the claim without granting it lost
-// the race for the row.
+// answer is what the verdict means for a claim of the leased store.
 func (v *verdict) answer() (reprise.ClaimResult, error) {
 	left := fromMicroseconds(v.leaseLeft)
 	switch v.word {
@@ -47,7 +47,7 @@ func (v *verdict) answer() (reprise.ClaimResult, error) {
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case wordLapsed:
 		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
-	case wordNew, wordTakeover, wordAgain:
+	case wordLostRace:
 		return reprise.ClaimResult{}, errLostRace
 	default:
 		return reprise.ClaimResult{}, corrupt("claim")

@@ -3,5 +3,5 @@ SELECT id, {readable}, state, attempt, fence,
 	(extract(epoch FROM lease_until - now()) * 1000000)::bigint,
 	(extract(epoch FROM valid_until - now()) * 1000000)::bigint,
 	payload
-FROM {records}
+FROM {records} AS r
 WHERE id = $1::bytea AND (NOT {readable} OR valid_until > now() OR (state = 1 AND lease_until > now()))

@@ -24,5 +24,5 @@ SELECT CASE
 END
 FROM asked AS a
 LEFT JOIN renewed ON renewed.id = a.asked_id AND renewed.owner = a.asked_owner
-LEFT JOIN (SELECT * FROM {records} WHERE {readable}) AS r ON r.id = a.asked_id AND r.owner = a.asked_owner
+LEFT JOIN (SELECT * FROM {records} AS r WHERE {readable}) AS r ON r.id = a.asked_id AND r.owner = a.asked_owner
 ORDER BY a.n

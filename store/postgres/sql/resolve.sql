@@ -1,6 +1,6 @@
 -- Resolve: $1 id, $2 fence, $3 payload, $4 retention in µs, $5 an owner that nobody has, so that the attempt that is thought
 -- dead finds that it lost the record.
-UPDATE {records} SET
+UPDATE {records} AS r SET
 	state = 2,
 	owner = $5::bytea,
 	payload = $3::bytea,
