@@ -25,6 +25,7 @@ type native interface {
 
 // adapters has every adapter by its name.
 var adapters = map[string]func(*app) native{
+	"fiber":   newFiber,
 	"nethttp": newNetHTTP,
 }
 
@@ -43,6 +44,14 @@ func Adapter(name string) func(testing.TB, conformance.AdapterOptions) (addr str
 		if !known {
 			tb.Fatalf("serve: no adapter %q; there are %v", name, Adapters())
 		}
+		return inTest(build)(tb, o)
+	}
+}
+
+// inTest serves what build makes until the test that it is given has ended.
+func inTest(build func(*app) native) func(testing.TB, conformance.AdapterOptions) (addr string) {
+	return func(tb testing.TB, o conformance.AdapterOptions) string {
+		tb.Helper()
 		a, err := newApp(o, slog.New(slog.DiscardHandler))
 		if err != nil {
 			tb.Fatalf("serve: %v", err)

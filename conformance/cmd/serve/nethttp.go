@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"testing"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -17,8 +18,23 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
+// NetHTTP returns what serves a middleware of net/http that is not in the table, such as one that is broken on purpose, the
+// way that [Adapter] serves reprisehttp.
+func NetHTTP(middleware netHTTPMiddleware) func(testing.TB, conformance.AdapterOptions) (addr string) {
+	return inTest(func(a *app) native { return serveNetHTTP(a, middleware) })
+}
+
+// netHTTPMiddleware is an adapter for net/http.
+type netHTTPMiddleware = func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler
+
 // newNetHTTP makes the server of the adapter for net/http.
 func newNetHTTP(a *app) native {
+	return serveNetHTTP(a, func(guard *protocol.Guard, scope func(*http.Request) (string, error)) func(http.Handler) http.Handler {
+		return reprisehttp.Middleware(guard, scope)
+	})
+}
+
+func serveNetHTTP(a *app, middleware netHTTPMiddleware) native {
 	routes := http.NewServeMux()
 	routes.HandleFunc("/t/", func(w http.ResponseWriter, r *http.Request) {
 		c := &netHTTPCall{w: w, r: r}
@@ -27,7 +43,7 @@ func newNetHTTP(a *app) native {
 		}
 	})
 	protected := newGuarded(a, func(guard *protocol.Guard) http.Handler {
-		return reprisehttp.Middleware(guard, netHTTPTenant)(routes)
+		return middleware(guard, netHTTPTenant)(routes)
 	})
 	protect := func(w http.ResponseWriter, r *http.Request) {
 		protected.of(r.Method, r.URL.EscapedPath()).ServeHTTP(w, r)

@@ -223,7 +223,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	if code := p.exit(t); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	for _, name := range strings.Fields(`adapter store addr redis-url postgres-url pool lease retention preset key-mode required methods
+	for name := range strings.FieldsSeq(`adapter store addr redis-url postgres-url pool lease retention preset key-mode required methods
 		per-endpoint wait max-waiters oversize max-request max-response max-records fail-open purge tx-timeout outer`) {
 		if !strings.Contains(p.stderr.String(), "\n  -"+name) && !strings.HasPrefix(p.stderr.String(), "  -"+name) {
 			t.Errorf("no -%s in the help", name)

@@ -45,18 +45,23 @@ type process struct {
 // start starts a testserver, and waits until it listens. It is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := launch(t, args...)
-	eventually(t, fmt.Sprintf("testserver %v listens", args), func() bool {
+	return launch(t, args...).listening(t)
+}
+
+// listening waits until the process listens.
+func (p *process) listening(t *testing.T) *process {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%v listens", p.cmd.Args), func() bool {
 		select {
 		case <-p.exited:
-			t.Fatalf("testserver %v ended\n%s", args, p.stderr)
+			t.Fatalf("%v ended\n%s", p.cmd.Args, p.stderr)
 		default:
 		}
 		return strings.HasSuffix(p.stdout.String(), "\n")
 	})
 	addr, ok := strings.CutPrefix(p.stdout.String(), "listening on ")
 	if !ok {
-		t.Fatalf("testserver %v printed %q", args, p.stdout)
+		t.Fatalf("%v printed %q", p.cmd.Args, p.stdout)
 	}
 	p.addr = strings.TrimSpace(addr)
 	return p

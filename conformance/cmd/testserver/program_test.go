@@ -55,8 +55,8 @@ func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
 			func(t *testing.T, first, retry answer) {
 				t.Helper()
 				both(http.StatusCreated, "")(t, first, retry)
-				if n := len(first.informational); n != 1 || first.informational[0].Header.Get("Link") != "</a>" {
-					t.Errorf("%d informational responses, want one with its Link", n)
+				if i := first.informational; len(i) != 1 || i[0].status != 103 || i[0].header.Get("Link") != "</a>" {
+					t.Errorf("informational responses %v, want a 103 with its Link", i)
 				}
 				if first.header.Get("Link") != "" {
 					t.Error("a field of the informational response is in the final one")

@@ -30,7 +30,13 @@ type answer struct {
 	body          string
 	err           error // of reading the answer
 	trailer       http.Header
-	informational []*http.Response
+	informational []interim
+}
+
+// interim is a 1xx response.
+type interim struct {
+	status int
+	header http.Header
 }
 
 // send writes m and leaves the connection to the caller.
@@ -76,12 +82,12 @@ func receive(conn io.Reader, method string) answer {
 			a.err = err
 			return a
 		}
+		body, err := io.ReadAll(res.Body) // a 1xx has none
+		_ = res.Body.Close()              // nothing is left in it
 		if res.StatusCode < 200 {
-			a.informational = append(a.informational, res)
+			a.informational = append(a.informational, interim{res.StatusCode, res.Header})
 			continue
 		}
-		body, err := io.ReadAll(res.Body)
-		_ = res.Body.Close() // nothing is left in it
 		a.status, a.header, a.body, a.err, a.trailer = res.StatusCode, res.Header, string(body), err, res.Trailer
 		return a
 	}
