@@ -31,6 +31,9 @@ type AdapterFixture struct {
 	// resolution of the store's clock, and what a request takes. Zero is 200 ms.
 	Grain time.Duration
 
+	// Patience is how long the cases wait for what has to come. Zero is 10 s.
+	Patience time.Duration
+
 	// Atomic says that the claims of the store are Atomic: no response leaves before its effects are committed.
 	Atomic bool
 
@@ -62,7 +65,10 @@ const (
 // AtomicClaims is the need of cases about stores whose claims are Atomic.
 const AtomicClaims Need = "Atomic claims"
 
-const defaultAdapterGrain = 200 * time.Millisecond
+const (
+	defaultAdapterGrain = 200 * time.Millisecond
+	defaultPatience     = 10 * time.Second
+)
 
 // RunAdapter runs every case for adapters as a parallel subtest of t, named by the ID of the case. newFixture is called
 // once for each.

@@ -240,7 +240,7 @@ func (w *wire) wantOrder(request string, status int) {
 		w.stage.Fatalf("answered %v, want %d", a, status)
 	}
 	w.write("GET /healthz HTTP/1.1\r\nHost: conformance.test\r\nConnection: close\r\n\r\n")
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
 	next, err := w.in.answer(false)
 	if err == nil && next.status != 200 || err != nil && !isClosed(err) {
 		w.stage.Errorf("after %d the next request is answered %v, %v", status, next, err)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -72,7 +71,7 @@ var concurrencyAdapterCases = []adapterCase{
 	{
 		Case{ID: "R20d", Rule: "Where duplicates wait, they get the replay when the first has ended.", Source: "profile"},
 		func(s *stage) {
-			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: patience}})
+			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: s.fixture.Patience}})
 			c := s.post(held)
 			first := at.begin(c)
 			at.holds(1)
@@ -91,7 +90,7 @@ var concurrencyAdapterCases = []adapterCase{
 	{
 		Case{ID: "R20e", Rule: "Where duplicates wait and the first is released, exactly one of them runs, and the others get its answer.", Source: "profile"},
 		func(s *stage) {
-			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: patience}})
+			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: s.fixture.Patience}})
 			failing := held
 			failing.Status = 503
 			c := s.post(failing)
@@ -243,32 +242,36 @@ var concurrencyAdapterCases = []adapterCase{
 	},
 }
 
-// together sends a call many times at once, to the sites in turn. When all but one were refused, it lets the handlers go on.
+// together sends a call many times at once, to the sites in turn. When each was refused or is held by its effect, it lets
+// those that are held go on.
 func together(c call, sites ...*site) (ran, refused []answer) {
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for i := range crowd {
-		at := sites[i%len(sites)]
-		all.Go(func() {
-			a, err := at.try(c)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err != nil:
-				at.Errorf("no answer: %v", err)
-			case a.status == 409:
-				refused = append(refused, a)
-			default:
-				ran = append(ran, a)
-			}
-			if len(refused) == crowd-1 {
-				for _, at := range sites {
-					at.open()
-				}
-			}
-		})
+	sites[0].Helper()
+	calls := make([]*pending, crowd)
+	for i := range calls {
+		calls[i] = sites[i%len(sites)].begin(c)
 	}
-	all.Wait()
+	sites[0].eventually("an answer to all calls that do not run", func() bool {
+		n := 0
+		for _, p := range calls {
+			if p.answered() {
+				n++
+			}
+		}
+		for _, at := range sites {
+			n += len(at.arrived)
+		}
+		return n == crowd
+	})
+	for _, at := range sites {
+		at.open()
+	}
+	for _, p := range calls {
+		if a := p.answer(); a.status == 409 {
+			refused = append(refused, a)
+		} else {
+			ran = append(ran, a)
+		}
+	}
 	return ran, refused
 }
 

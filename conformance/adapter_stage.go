@@ -27,6 +27,9 @@ func newStage(tb testing.TB, f AdapterFixture) *stage {
 	if f.Grain == 0 {
 		f.Grain = defaultAdapterGrain
 	}
+	if f.Patience == 0 {
+		f.Patience = defaultPatience
+	}
 	id := newID()
 	return &stage{TB: tb, fixture: f, client: newClient(), tenant: "tenant-" + id.Short(), key: "key-" + id.String()[:32]}
 }
@@ -56,9 +59,9 @@ func (s *stage) eventually(what string, done func() bool) {
 	s.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !done(); <-tick.C {
+	for deadline := time.Now().Add(s.fixture.Patience); !done(); <-tick.C {
 		if time.Now().After(deadline) {
-			s.Fatalf("not within %v: %s", patience, what)
+			s.Fatalf("not within %v: %s", s.fixture.Patience, what)
 		}
 	}
 }
@@ -103,13 +106,13 @@ func (at *site) open() { at.once.Do(func() { close(at.opened) }) }
 // holds waits until n handlers are held by their effect, besides those of earlier calls.
 func (at *site) holds(n int) {
 	at.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(at.fixture.Patience)
 	defer limit.Stop()
 	for i := range n {
 		select {
 		case <-at.arrived:
 		case <-limit.C:
-			at.Fatalf("%d of %d handlers started within %v", i, n, patience)
+			at.Fatalf("%d of %d handlers started within %v", i, n, at.fixture.Patience)
 		}
 	}
 }

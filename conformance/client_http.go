@@ -20,7 +20,7 @@ func newClient() *http.Client {
 
 // try sends a call with the client of net/http. It may run in any goroutine.
 func (at *site) try(c call) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(at.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(at.Context()), at.fixture.Patience)
 	defer cancel()
 	var got answer
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// patience is how long a case waits for what has to come.
-const patience = 10 * time.Second
-
 // wire is one connection to the server under test, on which a case writes the bytes itself.
 type wire struct {
 	stage *stage
@@ -24,7 +21,7 @@ type wire struct {
 // dial connects to the server.
 func (at *site) dial() *wire {
 	at.Helper()
-	d := net.Dialer{Timeout: patience}
+	d := net.Dialer{Timeout: at.fixture.Patience}
 	conn, err := d.DialContext(at.Context(), "tcp", at.addr)
 	if err != nil {
 		at.Fatalf("connect: %v", err)
@@ -36,7 +33,7 @@ func (at *site) dial() *wire {
 // write sends bytes. That the server has closed the connection is not its failure: it may have answered before.
 func (w *wire) write(bytes string) {
 	w.stage.Helper()
-	_ = w.conn.SetWriteDeadline(time.Now().Add(patience))
+	_ = w.conn.SetWriteDeadline(time.Now().Add(w.stage.fixture.Patience))
 	_, err := io.WriteString(w.conn, bytes)
 	if err != nil && !isClosed(err) {
 		w.stage.Fatalf("write %d bytes: %v", len(bytes), err)
@@ -55,7 +52,7 @@ func (w *wire) read() answer {
 
 // tryRead reads an answer, or learns that there is none.
 func (w *wire) tryRead() (answer, error) {
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
 	return w.in.answer(false)
 }
 
@@ -63,7 +60,7 @@ func (w *wire) tryRead() (answer, error) {
 func (w *wire) ask(c call) answer {
 	w.stage.Helper()
 	w.write(c.bytes())
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
 	a, err := w.in.answer(c.method == "HEAD")
 	if err != nil {
 		w.stage.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
@@ -74,7 +71,7 @@ func (w *wire) ask(c call) answer {
 // await reads until the bytes that came end in text.
 func (w *wire) await(text string) string {
 	w.stage.Helper()
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), text) {
 		b, err := w.in.ReadByte()

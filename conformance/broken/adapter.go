@@ -1,0 +1,218 @@
+package broken
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Scope names the principal of a request, as the adapter for net/http asks for it.
+type Scope = func(*http.Request) (string, error)
+
+// Middleware returns an adapter for net/http with a flaw. Without one it keeps every rule that net/http can show.
+func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.Handler {
+	return func(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return &adapter{flaw: flaw, guard: guard, scope: scope, next: next, sent: make(map[string]http.Header)}
+		}
+	}
+}
+
+// adapter is an adapter for net/http, and wrong in one way.
+type adapter struct {
+	flaw  Flaw
+	guard *protocol.Guard
+	scope Scope
+	next  http.Handler
+
+	mu   sync.Mutex
+	sent map[string]http.Header // the header of the first answer, by key
+}
+
+func (a *adapter) has(flaw Flaw) bool { return a.flaw == flaw }
+
+// ServeHTTP implements [http.Handler].
+func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.has(readsFirst) || a.has(mergesTrailers) {
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), errorReader{err}))
+	}
+	if a.has(mergesTrailers) {
+		for name, values := range r.Trailer {
+			r.Header[name] = append(r.Header[name], values...)
+		}
+	}
+	verdict := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
+	refused := !verdict.Pass && verdict.Exchange == nil && isProblem(verdict.Response)
+	switch {
+	case verdict.Pass, a.has(malformedAsAbsent) && refused && bytes.Contains(verdict.Response.Body, []byte(protocol.CodeKeyInvalid)):
+		if a.has(marksUnkeyed) {
+			w.Header().Set("Idempotency-Status", "unprotected")
+		}
+		a.next.ServeHTTP(w, r)
+	case verdict.Exchange != nil:
+		a.run(w, r, verdict.Exchange)
+	default:
+		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, verdict.Response)
+	}
+}
+
+// request is what the protocol looks at of r.
+func (a *adapter) request(r *http.Request) protocol.Request {
+	req := protocol.Request{
+		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Target: r.RequestURI,
+		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+	}
+	switch a.flaw {
+	case keysEveryMethod:
+		req.Method = http.MethodPost
+	case decodesPath:
+		req.Path, req.Target = r.URL.Path, ""
+	case forgetsQuery:
+		req.RawQuery, req.Target = "", ""
+	case firstLineOnly:
+		req.Header = firstLines{r.Header}
+	case emptyFieldIsNone:
+		if r.Header.Get("Idempotency-Key") == "" {
+			req.Header = http.Header{}
+		}
+	}
+	return req
+}
+
+// principal is the scope of r.
+func (a *adapter) principal(r *http.Request) (string, error) {
+	scope, err := a.scope(r)
+	switch {
+	case a.has(forgetsScope), a.has(defaultsScope) && err != nil:
+		return protocol.SharedScope, nil
+	default:
+		return scope, err
+	}
+}
+
+// run runs the handler in an exchange.
+func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
+	defer x.Close()
+	rec := x.Record(w.Header(), w, http.DetectContentType)
+	defer rec.Abandon()
+	if a.has(finishesPanics) {
+		defer func() {
+			if recover() != nil {
+				rec.Finish()
+			}
+		}()
+	}
+	inner := r.WithContext(x.Context())
+	inner.Body = x.Body()
+	switch a.flaw {
+	case clientsContext:
+		inner = inner.WithContext(r.Context())
+	case drainsBody:
+		inner.Body = r.Body
+	}
+	a.next.ServeHTTP(a.writer(w, rec), inner)
+	if a.has(sendsFirst) {
+		rec.Flush()
+	}
+	rec.Finish()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sent[r.Header.Get("Idempotency-Key")] = w.Header().Clone()
+}
+
+// answer is the way of an answer that is no handler's.
+type answer struct {
+	http.ResponseWriter
+
+	a       *adapter
+	r       *http.Request
+	problem bool
+}
+
+// WriteHeader implements [protocol.Wire].
+func (w *answer) WriteHeader(status int) {
+	h := w.Header()
+	first := w.a.first(w.r)
+	switch w.a.flaw {
+	case replaysUnmarked:
+		h.Del("Idempotent-Replayed")
+	case replaysCookies:
+		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
+	case repeatsRequestID:
+		h["X-Request-Id"] = append(h["X-Request-Id"], first["X-Request-Id"]...)
+	case repeatsDate:
+		if date := first["Date"]; date != nil {
+			h["Date"] = date
+		}
+	case joinsLines:
+		for name, values := range h {
+			if len(values) > 1 {
+				h.Set(name, strings.Join(values, ", "))
+			}
+		}
+	case losesCoding:
+		h.Del("Content-Encoding")
+	case cachesProblems:
+		if w.problem {
+			h.Del("Cache-Control")
+		}
+	case tellsKey:
+		if w.problem {
+			h.Set("X-Refused-Key", w.r.Header.Get("Idempotency-Key"))
+		}
+	case replaysOK:
+		if !w.problem {
+			status = http.StatusOK
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// first returns the header of the first answer to the key of r.
+func (a *adapter) first(r *http.Request) http.Header {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sent[r.Header.Get("Idempotency-Key")]
+}
+
+func isProblem(r protocol.Response) bool {
+	media, _ := r.Header.Get("Content-Type")
+	return media == "application/problem+json"
+}
+
+// firstLines is a header of which nobody sees more than the first line of a name.
+type firstLines struct{ http.Header }
+
+// Values implements [protocol.HeaderValues].
+func (h firstLines) Values(name string) []string {
+	return h.Header.Values(name)[:min(1, len(h.Header.Values(name)))]
+}
+
+// errorReader ends as the body that was read ended.
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return 0, io.EOF
+}
+
+var errNoHijacker = errors.New("broken: the connection cannot be taken")
+
+// hijack takes the connection behind w.
+func hijack(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+	h, ok := w.(http.Hijacker)
+	if !ok {
+		return nil, nil, errNoHijacker
+	}
+	return h.Hijack()
+}

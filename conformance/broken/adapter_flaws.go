@@ -1,0 +1,89 @@
+package broken
+
+// Adapters returns every adapter with a flaw. [Middleware] makes them.
+func Adapters() []Mutant {
+	var all []Mutant
+	for _, part := range [][]Mutant{requestFlaws, runFlaws, replayFlaws} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// Flaws of what an adapter takes from the request.
+const (
+	firstLineOnly     Flaw = "first-line-only"
+	malformedAsAbsent Flaw = "malformed-as-absent"
+	emptyFieldIsNone  Flaw = "empty-field-is-none"
+	keysEveryMethod   Flaw = "keys-every-method"
+	readsFirst        Flaw = "reads-first"
+	mergesTrailers    Flaw = "merges-trailers"
+	decodesPath       Flaw = "decodes-path"
+	forgetsQuery      Flaw = "forgets-query"
+	forgetsScope      Flaw = "forgets-scope"
+	defaultsScope     Flaw = "defaults-scope"
+	marksUnkeyed      Flaw = "marks-unkeyed"
+)
+
+var requestFlaws = []Mutant{
+	{firstLineOnly, "looks at the first line with a key", "R6a"},
+	{malformedAsAbsent, "runs a request with a malformed key as one without", "R8"},
+	{emptyFieldIsNone, "takes an empty field for an absent one", "R5a"},
+	{keysEveryMethod, "protects GET", "R9a"},
+	{readsFirst, "reads the body before it knows whether there is a key", "R1e"},
+	{mergesTrailers, "takes trailers for fields of the header", "R7a"},
+	{decodesPath, "decodes the path", "R24b"},
+	{forgetsQuery, "forgets the query", "R24a"},
+	{forgetsScope, "has one key space for all", "R43a"},
+	{defaultsScope, "shares a key space among those that it cannot name", "R44"},
+	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
+}
+
+// Flaws of how an adapter runs the handler.
+const (
+	clientsContext       Flaw = "clients-context"
+	drainsBody           Flaw = "drains-body"
+	finishesPanics       Flaw = "finishes-panics"
+	sendsFirst           Flaw = "sends-first"
+	informationalIsFinal Flaw = "informational-is-final"
+	stringsPass          Flaw = "strings-pass"
+	copiesPass           Flaw = "copies-pass"
+	swallowsFlush        Flaw = "swallows-flush"
+	hijacksUntold        Flaw = "hijacks-untold"
+)
+
+var runFlaws = []Mutant{
+	{clientsContext, "cancels the handler when the client leaves", "R23a"},
+	{drainsBody, "gives the handler the body that it has read itself", "R27c"},
+	{finishesPanics, "records what a handler that panicked has written", "R33a"},
+	{sendsFirst, "sends the answer before it is recorded", "R41a"},
+	{informationalIsFinal, "takes 103 for the final status", "R17b"},
+	{stringsPass, "lets strings go past what it captures", "R12c"},
+	{copiesPass, "lets io.Copy go past what it captures", "R12c"},
+	{swallowsFlush, "holds a stream back", "R34a"},
+	{hijacksUntold, "records an answer for a connection that the handler has taken", "R34f"},
+}
+
+// Flaws of how an adapter answers instead of the handler.
+const (
+	replaysUnmarked  Flaw = "replays-unmarked"
+	replaysOK        Flaw = "replays-ok"
+	replaysCookies   Flaw = "replays-cookies"
+	repeatsRequestID Flaw = "repeats-request-id"
+	repeatsDate      Flaw = "repeats-date"
+	joinsLines       Flaw = "joins-lines"
+	losesCoding      Flaw = "loses-coding"
+	cachesProblems   Flaw = "caches-problems"
+	tellsKey         Flaw = "tells-key"
+)
+
+var replayFlaws = []Mutant{
+	{replaysUnmarked, "replays without a mark", "R15"},
+	{replaysOK, "replays every status as 200", "T1"},
+	{replaysCookies, "replays Set-Cookie", "R14b"},
+	{repeatsRequestID, "adds the X-Request-Id of the first answer to the replay's own", "R13b"},
+	{repeatsDate, "replays the date of the first answer", "R15"},
+	{joinsLines, "joins the lines of a field", "R13a"},
+	{losesCoding, "replays a compressed body without its coding", "R19"},
+	{cachesProblems, "lets its problems be cached", "R46"},
+	{tellsKey, "puts the key into its problems", "R45a"},
+}

@@ -1,0 +1,70 @@
+package broken
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// writer is the http.ResponseWriter of a handler that is recorded.
+type writer struct {
+	http.ResponseWriter
+
+	rec  *protocol.Recorder
+	flaw Flaw
+	done bool // a status was taken for the final one
+}
+
+func (a *adapter) writer(w http.ResponseWriter, rec *protocol.Recorder) http.ResponseWriter {
+	return &writer{ResponseWriter: w, rec: rec, flaw: a.flaw}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *writer) WriteHeader(status int) {
+	if w.flaw == informationalIsFinal {
+		if w.done {
+			return
+		}
+		w.done = true
+	}
+	w.rec.WriteHeader(status)
+}
+
+// Write implements [io.Writer].
+func (w *writer) Write(p []byte) (int, error) { return w.rec.Write(p) }
+
+// WriteString implements [io.StringWriter].
+func (w *writer) WriteString(s string) (int, error) {
+	if w.flaw == stringsPass {
+		return io.WriteString(w.ResponseWriter, s)
+	}
+	return w.rec.WriteString(s)
+}
+
+// ReadFrom implements [io.ReaderFrom].
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	if w.flaw == copiesPass {
+		return io.Copy(w.ResponseWriter, r)
+	}
+	return io.Copy(struct{ io.Writer }{w.rec}, r)
+}
+
+// FlushError is what [http.ResponseController.Flush] calls.
+func (w *writer) FlushError() error {
+	if w.flaw == swallowsFlush || !w.rec.Flush() {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := hijack(w.ResponseWriter)
+	if err == nil && w.flaw != hijacksUntold {
+		w.rec.Hijack()
+	}
+	return conn, rw, err
+}
