@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // contenders claim each key at once.

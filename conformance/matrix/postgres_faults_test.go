@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -73,7 +73,7 @@ func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
 		if l.attempt(t, l.stores[try%len(l.stores)], r) {
 			return
 		}
-		time.Sleep(rand.N(5 * time.Millisecond)) //nolint:gosec // jitter
+		pgPass(rand.N(5 * time.Millisecond))
 	}
 }
 
@@ -153,7 +153,7 @@ func TestPostgresTransactionalKills(t *testing.T) {
 				t.Errorf("only %d sessions were killed", killed)
 				return
 			}
-			time.Sleep(rand.N(20 * time.Millisecond)) //nolint:gosec // jitter
+			pgPass(rand.N(20 * time.Millisecond))
 		}
 	}()
 	l.work(t, 8, stop)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -69,7 +69,7 @@ func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
 	second := pgRival(first)
 	second.Lease = time.Minute
 	for pgMustNotFail(t, store, second).Outcome == reprise.InProgress {
-		time.Sleep(5 * time.Millisecond)
+		pgPass(5 * time.Millisecond)
 	}
 	got := pgMustClaim(t, store, second, reprise.Claimed)
 	if got.Attempt != 2 || got.Fence <= granted.Fence {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -93,7 +93,7 @@ func TestPostgresChild(t *testing.T) {
 	}
 	fmt.Fprintln(os.Stdout, "child: claimed")
 	// Long enough to be stopped, and too short for the watchdog of this process to have its turn first.
-	time.Sleep(500 * time.Millisecond)
+	pgPass(500 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	switch err := store.Complete(ctx, pgCompletion(r, "child")); {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four at once, their keys are claimed
@@ -88,11 +88,11 @@ func TestPostgresRunPurger(t *testing.T) {
 	}
 	empty := func() bool { return pgValue[int](t, f.pool, "SELECT count(*) FROM "+f.records()) == 0 }
 	expire()
-	time.Sleep(5 * time.Millisecond)
+	pgPass(5 * time.Millisecond)
 	go func() { ended <- store.RunPurger(ctx, time.Second) }()
 	pgEventually(t, "the purge at the start", empty)
 	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
-	time.Sleep(1200 * time.Millisecond)
+	pgPass(1200 * time.Millisecond)
 	f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
 	expire()
 	pgEventually(t, "a later purge", empty)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -17,7 +17,8 @@ func pgTxSetup(t *testing.T, options ...pgPoolOption) (*pgFixture, *reprisepg.Tr
 	t.Helper()
 	f := pgSetup(t, servers.SharedPostgres(t), options...)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-	return f, f.transactional(t)
+	store := f.transactional(t)
+	return f, store
 }
 
 // effects returns how many effects there are.
@@ -64,7 +65,7 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	}
 
 	_, execErr := tx.Exec(ctx, "SELECT 1")
-	_, queryErr := leaked.Query(ctx, "SELECT 1")
+	_, queryErr := leaked.Query(ctx, "SELECT 1") //nolint:gocritic // it is refused: there are no rows to close
 	_, beginErr := tx.Begin(ctx)
 	_, prepareErr := tx.Prepare(ctx, "p", "SELECT 1")
 	_, copyErr := tx.CopyFrom(ctx, pgx.Identifier{"x"}, nil, pgx.CopyFromRows(nil))
@@ -127,13 +128,13 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 			return err
 		},
 		"a result left open": func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Query(ctx, "SELECT generate_series(1, 100000)") //nolint:rowserrcheck,sqlclosecheck // that is the point
+			_, err := tx.Query(ctx, "SELECT generate_series(1, 100000)") //nolint:gocritic // left open: that is the point
 			return err
 		},
 		"a killed session": func(ctx context.Context, tx pgx.Tx) error {
 			pid := tx.Conn().PgConn().PID()
-			f.exec(t, "SELECT pg_terminate_backend($1)", pid)
-			return nil
+			_, err := f.pool.Exec(ctx, "SELECT pg_terminate_backend($1)", pid)
+			return err
 		},
 		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
 	} {
@@ -255,7 +256,7 @@ func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
 		first := pgClaim()
 		first.Lease = time.Millisecond
 		granted := pgMustClaim(t, leased, first, reprise.Claimed)
-		time.Sleep(5 * time.Millisecond)
+		pgPass(5 * time.Millisecond)
 		careful := pgRival(first)
 		careful.Takeover = false
 		pgMustClaim(t, store, careful, reprise.Lapsed)

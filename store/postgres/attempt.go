@@ -84,7 +84,8 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	s.attempts[a.owner] = a
 	delete(s.doubts, a.owner)
 	s.mu.Unlock()
-	return a, a.result(), nil
+	granted := a.result()
+	return a, granted, nil
 }
 
 // dismiss ends a transaction that turned out to be nobody's attempt.

@@ -38,7 +38,7 @@ func (v *verdict) answer() (reprise.ClaimResult, error) {
 	left := fromMicroseconds(v.leaseLeft)
 	switch v.word {
 	case wordClaimed, wordOwnLapsed:
-		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: v.attempt, Fence: uint64(v.fence), Remaining: left}, nil
+		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: v.attempt, Fence: uint64(v.fence), Remaining: left}, nil //nolint:gosec // a sequence starts at 1
 	case wordInProgress:
 		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
 	case wordCompleted:
