@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 
@@ -62,9 +61,6 @@ func (w *writer) WriteString(s string) (int, error) {
 	w.size += n
 	return n, err
 }
-
-// ReadFrom implements [io.ReaderFrom], so that io.Copy does not look for another way to the connection.
-func (w *writer) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{w}, r) }
 
 // Status returns the status that was, or will be, written.
 func (w *writer) Status() int { return w.status }
