@@ -2,20 +2,18 @@ package matrix
 
 import (
 	"bytes"
-	"context"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // BenchmarkRedis measures the store against its floor: a bare EVALSHA that does as much as a claim or a completion has to,
 // on the same connection pool.
 func BenchmarkRedis(b *testing.B) {
-	ctx := context.Background()
 	client := redisClient(b, servers.Redis.Shared(b).Addr())
 	store := redisStore(b, client, repriseredis.Config{Prefix: redisPrefix()})
 	payload := bytes.Repeat([]byte("p"), 256)
@@ -24,10 +22,10 @@ func BenchmarkRedis(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			r := redisClaim()
-			if _, err := store.Claim(ctx, r); err != nil {
+			if _, err := store.Claim(b.Context(), r); err != nil {
 				b.Fatal(err)
 			}
-			if err := store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: payload, Retention: time.Minute}); err != nil {
+			if err := store.Complete(b.Context(), reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: payload, Retention: time.Minute}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -38,7 +36,7 @@ func BenchmarkRedis(b *testing.B) {
 		redisWant(b, "complete", redisComplete(b, store, r, string(payload)), nil)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := store.Claim(ctx, r); err != nil {
+			if _, err := store.Claim(b.Context(), r); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -52,7 +50,7 @@ func BenchmarkRedis(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := store.Renew(ctx, batch); err != nil {
+			if _, err := store.Renew(b.Context(), batch); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -61,17 +59,17 @@ func BenchmarkRedis(b *testing.B) {
 	prefix := redisPrefix()
 	set := redis.NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`)
 	get := redis.NewScript(`return redis.call('GET', KEYS[1])`)
-	redisWant(b, "load", set.Load(ctx, client).Err(), nil)
-	redisWant(b, "load", get.Load(ctx, client).Err(), nil)
+	redisWant(b, "load", set.Load(b.Context(), client).Err(), nil)
+	redisWant(b, "load", get.Load(b.Context(), client).Err(), nil)
 	b.Run("floor/new", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			r := redisClaim()
 			key := []string{redisKey(prefix, r.ID)}
-			if err := set.EvalSha(ctx, client, key, payload[:69], 60_000).Err(); err != nil {
+			if err := set.EvalSha(b.Context(), client, key, payload[:69], 60_000).Err(); err != nil {
 				b.Fatal(err)
 			}
-			if err := set.EvalSha(ctx, client, key, payload, 60_000).Err(); err != nil {
+			if err := set.EvalSha(b.Context(), client, key, payload, 60_000).Err(); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -79,11 +77,11 @@ func BenchmarkRedis(b *testing.B) {
 	b.Run("floor/replay", func(b *testing.B) {
 		r := redisClaim()
 		key := []string{redisKey(prefix, r.ID)}
-		redisWant(b, "set", set.EvalSha(ctx, client, key, payload, 60_000).Err(), nil)
+		redisWant(b, "set", set.EvalSha(b.Context(), client, key, payload, 60_000).Err(), nil)
 		b.ReportAllocs()
 		for b.Loop() {
 			key := []string{redisKey(prefix, r.ID)}
-			if err := get.EvalSha(ctx, client, key).Err(); err != nil {
+			if err := get.EvalSha(b.Context(), client, key).Err(); err != nil {
 				b.Fatal(err)
 			}
 		}

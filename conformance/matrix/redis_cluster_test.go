@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

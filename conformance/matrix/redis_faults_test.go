@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -106,15 +106,16 @@ func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	witness := redisStore(t, redisClient(t, server.Addr()), config)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
-	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
 	var running, disturbing sync.WaitGroup
 	disturbing.Go(func() {
-		for ctx.Err() == nil {
+		for {
 			action := redisLosses[rand.N(len(redisLosses))].action
 			select {
 			case <-proxy.On("eval", servers.Pass, servers.Pass, action):
 				faults.Add(1)
-			case <-ctx.Done():
+			case <-done:
+				return
 			}
 		}
 	})
@@ -123,14 +124,14 @@ func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 			store := redisStore(t, redisClient(t, proxy.Addr()), config)
 			for range rounds {
 				r := redisClaim()
-				switch _, err := store.Claim(ctx, r); {
+				switch _, err := store.Claim(t.Context(), r); {
 				case errors.Is(err, reprise.ErrUnknown):
 					unknown.Add(1) // the engine releases it; here the witness proves that this owner still gets in
 				case errors.Is(err, reprise.ErrUnavailable):
 					unavailable.Add(1)
 					probe := r
 					probe.Owner = reprise.NewOwner()
-					if got, err := witness.Claim(ctx, probe); err != nil || got.Outcome != reprise.Claimed {
+					if got, err := witness.Claim(t.Context(), probe); err != nil || got.Outcome != reprise.Claimed {
 						t.Errorf("a claim that was not executed left %v, %v", got.Outcome, err)
 					}
 					continue
@@ -139,20 +140,20 @@ func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 					continue
 				}
 				claimed.Add(1)
-				if got, err := witness.Claim(ctx, r); err != nil || got.Outcome != reprise.Claimed || got.Attempt != 1 {
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Claimed || got.Attempt != 1 {
 					t.Errorf("the owner claims again: %+v, %v", got, err)
 				}
 				for redisComplete(t, store, r, "answer") != nil && !t.Failed() {
 					unknown.Add(1)
 				}
-				if got, err := witness.Claim(ctx, r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
 					t.Errorf("replay: %+v, %v", got, err)
 				}
 			}
 		})
 	}
 	running.Wait()
-	stop()
+	close(done)
 	disturbing.Wait()
 	t.Logf("%d operations, %d faults, %d answers unknown, %d not executed", claimed.Load(), faults.Load(), unknown.Load(), unavailable.Load())
 	if faults.Load() == 0 {

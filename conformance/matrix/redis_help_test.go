@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -103,7 +103,7 @@ func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, p
 // redisEventually polls until done reports true, and fails the test when it does not within ten seconds.
 func redisEventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the one poll of these tests
 		if time.Now().After(deadline) {
 			tb.Fatalf("not within ten seconds: %s", what)
 		}

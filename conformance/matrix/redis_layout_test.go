@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -100,7 +101,7 @@ func TestRedisWritesRecordsOfVersion1(t *testing.T) {
 	completed := raw()
 	copy(head[12:19], completed[12:19])
 	head[0] = 0x12
-	if want := append(head, "\x00\x00\x00\x06answer"...); !bytes.Equal(completed, want) {
+	if want := slices.Concat(head, []byte("\x00\x00\x00\x06answer")); !bytes.Equal(completed, want) {
 		t.Errorf("completed is %x, want %x", completed, want)
 	}
 	if got := instant(completed[12:19]); !got.After(fence.Add(r.Retention)) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -79,7 +79,7 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 		c.Prefix = redisPrefix()
 		return conformance.StoreFixture{
 			Open:    func(tb testing.TB) reprise.Store { return redisStore(tb, connect(tb), c) },
-			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) },
+			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) }, //nolint:forbidigo // the server has its own clock
 			Corrupt: func(tb testing.TB, id reprise.ID, how conformance.Corruption) {
 				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
 			},

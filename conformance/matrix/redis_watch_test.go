@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -29,21 +29,19 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 		"complete": func(r reprise.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
 		"release":  func(r reprise.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },
 	}
+	watch := func(id reprise.ID) <-chan struct{} {
+		t.Helper()
+		changed, stop, err := here.Watch(t.Context(), id)
+		redisWant(t, "watch", err, nil)
+		t.Cleanup(stop)
+		return changed
+	}
 	for range 10 {
 		for name, end := range ends {
 			r := redisClaim()
 			redisMustClaim(t, there, r, reprise.Claimed)
-			var heard []<-chan struct{}
-			for range 3 {
-				changed, stop, err := here.Watch(t.Context(), r.ID)
-				redisWant(t, "watch", err, nil)
-				defer stop()
-				heard = append(heard, changed)
-			}
-			other, stop, err := here.Watch(t.Context(), redisClaim().ID)
-			redisWant(t, "watch", err, nil)
-			defer stop()
-
+			heard := []<-chan struct{}{watch(r.ID), watch(r.ID), watch(r.ID)}
+			other := watch(redisClaim().ID)
 			redisWant(t, name, end(r), nil)
 			for _, changed := range heard {
 				redisHears(t, name, changed)
@@ -63,9 +61,7 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 		record, err := there.Inspect(t.Context(), lapsed.ID)
 		return err == nil && record.Lease <= 0
 	})
-	changed, stop, err := here.Watch(t.Context(), lapsed.ID)
-	redisWant(t, "watch", err, nil)
-	defer stop()
+	changed := watch(lapsed.ID)
 	redisWant(t, "resolve", there.Resolve(t.Context(), lapsed.ID, reprise.Resolution{Fence: fence, Forget: true}), nil)
 	redisHears(t, "resolve", changed)
 }

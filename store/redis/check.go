@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a cluster. The codes it reports are listed in

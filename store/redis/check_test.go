@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // sound is what a server says about itself that gives every guarantee.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // sendDurably makes one attempt on commands that have to be confirmed. The server confirms what one connection wrote, so the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // confirming returns a server that answers a script with what the test says, and a wait with confirm.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // verdict is what became of one attempt to send a command.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // What a script answers begins with one of these; numbers follow big-endian, durations in microseconds. The layouts are

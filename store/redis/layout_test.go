@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // The layouts are shared with processes of another version during a deployment, so they are pinned here byte by byte. The record
@@ -16,9 +16,9 @@ import (
 func TestArgumentsHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	owner := reprise.Owner{0: 0xa0, 15: 0xa1}
-	print := reprise.Fingerprint{0: 0xb0, 31: 0xb1}
+	fingerprint := reprise.Fingerprint{0: 0xb0, 31: 0xb1}
 	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
-	printHex := "b0" + strings.Repeat("00", 30) + "b1"
+	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
 	for _, c := range []struct {
 		name string
 		got  []byte
@@ -26,13 +26,13 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	}{
 		{
 			"claim",
-			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: print, Lease: time.Second, Retention: time.Hour, Takeover: true, MaxAttempts: 3}),
-			ownerHex + printHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003",
+			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, Takeover: true, MaxAttempts: 3}),
+			ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003",
 		},
 		{
 			"claim without limits",
-			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: print, Lease: time.Millisecond, Retention: time.Millisecond, MaxAttempts: math.MaxInt}),
-			ownerHex + printHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff",
+			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Millisecond, Retention: time.Millisecond, MaxAttempts: math.MaxInt}),
+			ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff",
 		},
 		{"owned", appendOwned(nil, owner, time.Second), ownerHex + "00000000000f4240"},
 		{"keep", appendResolution(nil, &reprise.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // listener shares one subscribed connection between all watches of one server. Two goroutines run from its making to its

@@ -3,7 +3,7 @@ package repriseredis
 import (
 	"context"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An entry that failed while others

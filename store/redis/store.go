@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter], [reprise.Inspector] and [reprise.Checker]; Redis deletes

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection for each server that is
@@ -19,7 +19,7 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 	if err != nil {
 		return nil, nil, fail(judge(err).class, err)
 	}
-	l, err := s.watches.listener(node)
+	l, err := s.watches.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
 	if err != nil {
 		return nil, nil, err
 	}
