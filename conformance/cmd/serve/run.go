@@ -24,30 +24,26 @@ const panicValue = "panic of the test program"
 // run runs the program of a call as the handler of op. The context is what the framework gives a handler for its work, with the
 // values and the cancellation of the middleware. What run returns is for the native handler to return.
 func (a *app) run(ctx context.Context, c call, op string) error {
-	program, err := conformance.Program{}, error(nil)
-	header := c.program()
-	if header != "" {
-		program, err = conformance.ParseProgram(header)
-	}
-	if err != nil {
-		protocol.Release(ctx) // a mistake of the test, not an answer to keep
-		return complain(c, http.StatusBadRequest, err)
-	}
-	runs := a.runs.of(op)
-	n := runs.begin()
-	defer runs.end()
-
-	exec := strconv.FormatInt(n, 10)
-	if program.Behaviour == conformance.Hijacks {
-		program.Headers = append(program.Headers, conformance.Pair{conformance.ExecHeader, exec})
-	} else {
-		c.addHeader(conformance.ExecHeader, exec)
-	}
+	runs, header := a.runs.of(op), c.program()
 	if header == "" {
+		defer runs.end()
+		c.addHeader(conformance.ExecHeader, strconv.FormatInt(runs.begin(), 10))
 		c.addHeader("Content-Type", conformance.DefaultContentType)
 		c.setStatus(conformance.DefaultStatus)
 		c.write(defaultBody, conformance.WriteBytes)
 		return nil
+	}
+	program, err := conformance.ParseProgram(header)
+	if err != nil {
+		protocol.Release(ctx) // a mistake of the test, not an answer to keep
+		return complain(c, http.StatusBadRequest, err)
+	}
+	n := strconv.FormatInt(runs.begin(), 10)
+	defer runs.end()
+	if program.Behaviour == conformance.Hijacks {
+		program.Headers = append(program.Headers, conformance.Pair{conformance.ExecHeader, n})
+	} else {
+		c.addHeader(conformance.ExecHeader, n)
 	}
 	return a.follow(ctx, c, op, &program)
 }
