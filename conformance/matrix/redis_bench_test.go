@@ -2,88 +2,106 @@ package matrix
 
 import (
 	"bytes"
+	"context"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/servers"
 	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// BenchmarkRedis measures the store against its floor: a bare EVALSHA that does as much as a claim or a completion has to,
-// on the same connection pool.
-func BenchmarkRedis(b *testing.B) {
-	client := redisClient(b, servers.Redis.Shared(b).Addr())
-	store := redisStore(b, client, repriseredis.Config{Prefix: redisPrefix()})
-	payload := bytes.Repeat([]byte("p"), 256)
+func BenchmarkRedisStore(b *testing.B) {
+	server := servers.Redis.Shared(b)
+	conformance.RunStoreBenchmarks(b, func(tb testing.TB) reprise.Store {
+		return redisStore(tb, redisClient(tb, server.Addr()), repriseredis.Config{Prefix: redisPrefix()})
+	})
+}
 
-	b.Run("new", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			r := redisClaim()
-			if _, err := store.Claim(b.Context(), r); err != nil {
-				b.Fatal(err)
+// BenchmarkRedisFloor measures what BenchmarkRedisStore has to be compared with: bare scripts that write or read as much.
+func BenchmarkRedisFloor(b *testing.B) {
+	f := newRedisFloor(b, redisClient(b, servers.Redis.Shared(b).Addr()))
+	for name, operation := range map[string]func(testing.TB){"new-key": f.newKey, "replay": f.replay} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				operation(b)
 			}
-			if err := store.Complete(b.Context(), reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: payload, Retention: time.Minute}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("replay", func(b *testing.B) {
-		r := redisClaim()
-		redisMustClaim(b, store, r, reprise.Claimed)
-		redisWant(b, "complete", redisComplete(b, store, r, string(payload)), nil)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := store.Claim(b.Context(), r); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("renew-64", func(b *testing.B) {
-		var batch []reprise.RenewRequest
-		for range 64 {
-			r := redisClaim()
-			redisMustClaim(b, store, r, reprise.Claimed)
-			batch = append(batch, reprise.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
-		}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := store.Renew(b.Context(), batch); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+		})
+	}
+}
 
-	prefix := redisPrefix()
-	set := redis.NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`)
-	get := redis.NewScript(`return redis.call('GET', KEYS[1])`)
-	redisWant(b, "load", set.Load(b.Context(), client).Err(), nil)
-	redisWant(b, "load", get.Load(b.Context(), client).Err(), nil)
-	b.Run("floor/new", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			r := redisClaim()
-			key := []string{redisKey(prefix, r.ID)}
-			if err := set.EvalSha(b.Context(), client, key, payload[:69], 60_000).Err(); err != nil {
-				b.Fatal(err)
-			}
-			if err := set.EvalSha(b.Context(), client, key, payload, 60_000).Err(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("floor/replay", func(b *testing.B) {
+// The store adds nothing to what two bare scripts allocate. The test is not parallel, as allocations of all goroutines count.
+func TestRedisAllocatesNoMoreThanBareScripts(t *testing.T) {
+	const runs = 200
+	client := redisClient(t, servers.Redis.Shared(t).Addr())
+	store := redisStore(t, client, repriseredis.Config{Prefix: redisPrefix()})
+	floor := newRedisFloor(t, client)
+	ctx := context.WithoutCancel(t.Context())
+
+	newKey := func() {
 		r := redisClaim()
-		key := []string{redisKey(prefix, r.ID)}
-		redisWant(b, "set", set.EvalSha(b.Context(), client, key, payload, 60_000).Err(), nil)
-		b.ReportAllocs()
-		for b.Loop() {
-			key := []string{redisKey(prefix, r.ID)}
-			if err := get.EvalSha(b.Context(), client, key).Err(); err != nil {
-				b.Fatal(err)
-			}
+		_, err := store.Claim(ctx, r)
+		redisWant(t, "claim", err, nil)
+		redisWant(t, "complete", store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: floor.payload, Retention: r.Retention}), nil)
+	}
+	done := redisClaim()
+	redisMustClaim(t, store, done, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, done, string(floor.payload)), nil)
+	replay := func() {
+		_, err := store.Claim(ctx, done)
+		redisWant(t, "replay", err, nil)
+	}
+
+	for _, c := range []struct {
+		name  string
+		store func()
+		floor func(testing.TB)
+	}{{"a new key", newKey, floor.newKey}, {"a replay", replay, floor.replay}} {
+		got := testing.AllocsPerRun(runs, c.store)
+		least := testing.AllocsPerRun(runs, func() { c.floor(t) })
+		t.Logf("%s: %v allocations, bare scripts %v", c.name, got, least)
+		if got > least {
+			t.Errorf("%s allocates %v times, two bare scripts %v", c.name, got, least)
 		}
-	})
+	}
+}
+
+// redisFloor does over bare scripts what a store has to do at least.
+type redisFloor struct {
+	client   *redis.Client
+	prefix   string
+	set, get *redis.Script
+	payload  []byte
+	written  string // the key of something to replay
+}
+
+func newRedisFloor(tb testing.TB, client *redis.Client) *redisFloor {
+	tb.Helper()
+	f := &redisFloor{
+		client:  client,
+		prefix:  redisPrefix(),
+		set:     redis.NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`),
+		get:     redis.NewScript(`return redis.call('GET', KEYS[1])`),
+		payload: bytes.Repeat([]byte("p"), 256),
+	}
+	ctx := context.WithoutCancel(tb.Context())
+	redisWant(tb, "load", f.set.Load(ctx, client).Err(), nil)
+	redisWant(tb, "load", f.get.Load(ctx, client).Err(), nil)
+	f.written = redisKey(f.prefix, redisClaim().ID)
+	redisWant(tb, "write", f.set.EvalSha(ctx, client, []string{f.written}, f.payload, 60_000).Err(), nil)
+	return f
+}
+
+func (f *redisFloor) newKey(tb testing.TB) {
+	tb.Helper()
+	key := []string{redisKey(f.prefix, redisClaim().ID)}
+	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload[:69], 60_000).Err(), nil)
+	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload, 60_000).Err(), nil)
+}
+
+func (f *redisFloor) replay(tb testing.TB) {
+	tb.Helper()
+	redisWant(tb, "read", f.get.EvalSha(tb.Context(), f.client, []string{f.written}).Err(), nil)
 }

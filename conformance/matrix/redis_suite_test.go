@@ -65,13 +65,6 @@ func TestRedisStoreOnSentinel(t *testing.T) {
 	}
 }
 
-func BenchmarkRedisStore(b *testing.B) {
-	server := servers.Redis.Shared(b)
-	conformance.RunStoreBenchmarks(b, func(tb testing.TB) reprise.Store {
-		return redisStore(tb, redisClient(tb, server.Addr()), repriseredis.Config{Prefix: redisPrefix()})
-	})
-}
-
 // redisFixture makes fixtures with a prefix each, over clients that connect returns.
 func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.UniversalClient) func(testing.TB) conformance.StoreFixture {
 	return func(testing.TB) conformance.StoreFixture {

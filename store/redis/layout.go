@@ -10,20 +10,27 @@ import (
 )
 
 // What a script answers begins with one of these; numbers follow big-endian, durations in microseconds. The layouts are
-// written down in the scripts, where they are made.
+// written down in the scripts, where they are made. A replay is the record itself.
 const (
 	tagCorrupt    = '!' // any script: the record cannot be read
 	tagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
 	tagStillMine  = '=' // claim: the same, of the caller's own lapsed claim; nothing was written
 	tagInProgress = 'P' // claim: remaining i64
-	tagCompleted  = 'C' // claim: payload; renew: nothing
+	tagFinished   = 'C' // renew: completed by the caller
 	tagMismatch   = 'M' // claim
 	tagLapsed     = 'L' // claim
 	tagLost       = 'L' // renew, complete
 	tagDone       = 'D' // complete
-	tagRecord     = 'R' // inspect: state u8, attempt u32, fence u64, lease i64, validity i64, payload
+	tagRecord     = 'R' // inspect: the record's first byte, attempt u32, fence u64, lease i64, validity i64, payload
 	tagChanged    = 'R' // renew, release, resolve: done
 	tagNone       = 'N' // release, inspect, resolve: no such record
+)
+
+// The first bytes of a record, and what a completed one has before its payload. See lua/record.lua.
+const (
+	recordInProgress = 0x11
+	recordCompleted  = 0x12
+	completedHead    = 71
 )
 
 var errLayout = errors.New("the record has an unknown version or state, or was cut")
@@ -73,7 +80,8 @@ func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 		r.Outcome, r.Attempt, r.Fence, r.Remaining = reprise.Claimed, int(f.u32()), f.u64(), f.micros()
 	case tagInProgress:
 		r.Outcome, r.Remaining = reprise.InProgress, f.micros()
-	case tagCompleted:
+	case recordCompleted:
+		f.take(completedHead - 1)
 		r.Outcome, r.Payload = reprise.Completed, f.payload()
 	case tagMismatch:
 		r.Outcome = reprise.Mismatch
@@ -92,12 +100,12 @@ func parseRecord(id reprise.ID, b []byte) (r reprise.Record, ok bool) {
 		return r, false
 	}
 	state := f.u8()
-	r.ID, r.Completed = id, state == 2
+	r.ID, r.Completed = id, state == recordCompleted
 	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.micros()
 	if payload := f.payload(); r.Completed && len(payload) > 0 {
 		r.Payload = payload
 	}
-	return r, f.end() && (state == 1 || state == 2)
+	return r, f.end() && (r.Completed || state == recordInProgress)
 }
 
 // fields reads an answer from front to back. Reading past its end gives zeros and makes end report false.

@@ -49,6 +49,7 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 
 func TestAnswersOfAClaim(t *testing.T) {
 	t.Parallel()
+	completed := "\x12" + strings.Repeat("00", completedHead-1)
 	for _, c := range []struct {
 		answer string // hexadecimal after the tag
 		want   reprise.ClaimResult
@@ -56,8 +57,8 @@ func TestAnswersOfAClaim(t *testing.T) {
 		{"+ 00000002 0000000000000102 00000000000003e8", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: time.Millisecond}},
 		{"= 00000002 0000000000000102 fffffffffffffc18", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: -time.Millisecond}},
 		{"P 00000000000003e8", reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Millisecond}},
-		{"C 00ff", reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{0, 0xff}}},
-		{"C", reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{}}},
+		{completed + "00ff", reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{0, 0xff}}},
+		{completed, reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{}}},
 		{"M", reprise.ClaimResult{Outcome: reprise.Mismatch}},
 		{"L", reprise.ClaimResult{Outcome: reprise.Lapsed}},
 	} {
@@ -67,6 +68,9 @@ func TestAnswersOfAClaim(t *testing.T) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.answer, got, ok, c.want)
 		}
 		if c.want.Outcome == reprise.Completed {
+			if _, ok := parseClaim(b[:completedHead-1]); ok {
+				t.Errorf("a completed record without all of its head is accepted")
+			}
 			continue // any payload is one
 		}
 		if _, ok := parseClaim(append(b, 0)); ok {
@@ -81,12 +85,12 @@ func TestAnswersOfAClaim(t *testing.T) {
 func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
 	id := reprise.ID{1}
-	lapsed, ok := parseRecord(id, answer(t, "R 01 00000002 0000000000000102 fffffffffffffc18 00000000000007d0"))
+	lapsed, ok := parseRecord(id, answer(t, "R 11 00000002 0000000000000102 fffffffffffffc18 00000000000007d0"))
 	want := reprise.Record{ID: id, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond}
 	if !ok || !reflect.DeepEqual(lapsed, want) {
 		t.Errorf("reads %+v, %v; want %+v", lapsed, ok, want)
 	}
-	completed, ok := parseRecord(id, answer(t, "R 02 00000001 0000000000000102 0000000000000000 00000000000007d0 6869"))
+	completed, ok := parseRecord(id, answer(t, "R 12 00000001 0000000000000102 0000000000000000 00000000000007d0 6869"))
 	want = reprise.Record{ID: id, Completed: true, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, Payload: []byte("hi")}
 	if !ok || !reflect.DeepEqual(completed, want) {
 		t.Errorf("reads %+v, %v; want %+v", completed, ok, want)
@@ -97,8 +101,8 @@ func TestAnswersOfAnInspection(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))
-	f.Add([]byte("C"))
-	f.Add([]byte("R\x02"))
+	f.Add([]byte("\x12"))
+	f.Add([]byte("R\x12"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, ok := parseClaim(b); ok && (r.Outcome < reprise.Claimed || r.Outcome > reprise.Lapsed) {

@@ -52,7 +52,7 @@ func (c *command) renewed() reprise.RenewStatus {
 		switch c.reply()[0] {
 		case tagChanged:
 			return reprise.Renewed
-		case tagCompleted:
+		case tagFinished:
 			return reprise.RenewCompleted
 		case tagLost:
 			return reprise.RenewLost

@@ -4,15 +4,16 @@
 -- ARGV[1]: owner, retention µs    ARGV[2]: payload
 local owner, retention = struct.unpack('>c16I8', ARGV[1])
 
-local now = clock()
-local r, corrupt = load()
-if corrupt then return CORRUPT end
-if not seen(r, now) or r.owner ~= owner then return 'L' end
+if not r or r.owner ~= owner then return 'L' end
 
--- A repetition writes what is there again, since replication is confirmed only for what this connection wrote.
 if r.state == IN_PROGRESS then
-  r.state, r.valid, r.payload = COMPLETED, now + retention, ARGV[2]
+  r.state, r.lease, r.valid = COMPLETED, 0, now + retention
+  save(ARGV[2])
+else
+  -- A repetition writes what is there again: replication is confirmed only for what this connection wrote.
+  save(string.sub(raw, HEAD_SIZE + LENGTH_SIZE + 1))
 end
-save(r, now)
-announce()
+
+-- Watchers look again. It is a hint: the record is written, so a refusal must not fail the script.
+redis.pcall('SPUBLISH', KEYS[1], '')
 return 'D'

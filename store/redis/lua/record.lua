@@ -1,4 +1,4 @@
--- The layout of a record, version 1, and the steps that every script shares. It goes in front of each script.
+-- The layout of a record, version 1, and what every script does first. It goes in front of each script.
 --
 -- A record is one string, so that one SET replaces all of it: big-endian numbers, and instants in microseconds of the
 -- server's clock, in seven bytes (until the year 4253). The head is followed by the end of the lease, or, once completed, by the
@@ -8,53 +8,39 @@ local HEAD = '>BI4I7I7c16c32' -- version and state, attempt, fence, valid until,
 local LEASE = '>I7'
 local LENGTH = '>I4'
 local HEAD_SIZE, LEASE_SIZE, LENGTH_SIZE = 67, 7, 4
-local VERSION, IN_PROGRESS, COMPLETED = 1, 1, 2 -- version and state are one byte, sixteen times the version and the state
+local IN_PROGRESS, COMPLETED = 0x11, 0x12 -- the version in the high half of the byte, the state in the low one
 
 -- The key outlives its record by this many milliseconds: TIME is read after the instant from which PX counts.
 local SLACK = 1000
 
 local CORRUPT = '!'
 
-local function clock()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
 
--- load returns the record, nil when there is none, or nil and true when it cannot be read.
-local function load()
-  local s = redis.call('GET', KEYS[1])
-  if not s then return nil end
-  if #s < HEAD_SIZE + LENGTH_SIZE then return nil, true end
-  local r, kind = { payload = '', lease = 0 }, nil
-  kind, r.attempt, r.fence, r.valid, r.owner, r.fingerprint = struct.unpack(HEAD, s)
-  r.state = kind - 16 * VERSION
-  if r.state == IN_PROGRESS and #s == HEAD_SIZE + LEASE_SIZE then
-    r.lease = struct.unpack(LEASE, s, HEAD_SIZE + 1)
-  elseif r.state == COMPLETED and #s == HEAD_SIZE + LENGTH_SIZE + struct.unpack(LENGTH, s, HEAD_SIZE + 1) then
-    r.payload = string.sub(s, HEAD_SIZE + LENGTH_SIZE + 1)
-  else
-    return nil, true
+-- r is the record if it is seen: while it is valid or its lease runs. At its end it has ended. Of one that is not seen any more
+-- only the fence counts. A completed record has no lease, which reads as one that ended long ago.
+local r
+local last_fence = 0
+local raw = redis.call('GET', KEYS[1])
+if raw then
+  if #raw < HEAD_SIZE + LENGTH_SIZE then return CORRUPT end
+  local state, attempt, fence, valid, owner, fingerprint = struct.unpack(HEAD, raw)
+  local lease = 0
+  if state == IN_PROGRESS and #raw == HEAD_SIZE + LEASE_SIZE then
+    lease = struct.unpack(LEASE, raw, HEAD_SIZE + 1)
+  elseif state ~= COMPLETED or #raw ~= HEAD_SIZE + LENGTH_SIZE + struct.unpack(LENGTH, raw, HEAD_SIZE + 1) then
+    return CORRUPT
   end
-  return r
+  last_fence = fence
+  if valid > now or lease > now then
+    r = { state = state, attempt = attempt, fence = fence, valid = valid, owner = owner, fingerprint = fingerprint, lease = lease }
+  end
 end
-
--- live says that the record's owner holds a lease. At its end it has ended.
-local function live(r, now) return r.state == IN_PROGRESS and r.lease > now end
-
--- seen says that the record counts; one that is not seen is as good as none.
-local function seen(r, now) return r ~= nil and (r.valid > now or live(r, now)) end
 
 -- save writes the record and how long the key lasts in one command, so that no error can part them.
-local function save(r, now)
-  local head = struct.pack(HEAD, 16 * VERSION + r.state, r.attempt, r.fence, r.valid, r.owner, r.fingerprint)
-  local last, tail
-  if r.state == IN_PROGRESS then
-    last, tail = math.max(r.valid, r.lease), struct.pack(LEASE, r.lease)
-  else
-    last, tail = r.valid, struct.pack(LENGTH, #r.payload) .. r.payload
-  end
-  redis.call('SET', KEYS[1], head .. tail, 'PX', string.format('%.0f', math.ceil((last - now) / 1000) + SLACK))
+local function save(payload)
+  local head = struct.pack(HEAD, r.state, r.attempt, r.fence, r.valid, r.owner, r.fingerprint)
+  local tail = payload and struct.pack(LENGTH, #payload) .. payload or struct.pack(LEASE, r.lease)
+  redis.call('SET', KEYS[1], head .. tail, 'PX', math.ceil((math.max(r.valid, r.lease) - now) / 1000) + SLACK)
 end
-
--- announce tells watchers to look again. It is a hint: the record is written, so a refusal must not fail the script.
-local function announce() redis.pcall('SPUBLISH', KEYS[1], '') end

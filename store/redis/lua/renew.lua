@@ -3,12 +3,9 @@
 -- ARGV[1]: owner, lease µs
 local owner, lease = struct.unpack('>c16I8', ARGV[1])
 
-local now = clock()
-local r, corrupt = load()
-if corrupt then return CORRUPT end
-if not seen(r, now) or r.owner ~= owner then return 'L' end
+if not r or r.owner ~= owner then return 'L' end
 if r.state == COMPLETED then return 'C' end
 
 r.lease = now + lease
-save(r, now)
+save()
 return 'R'

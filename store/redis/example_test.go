@@ -1,0 +1,60 @@
+package repriseredis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// The client is a *redis.Client for a single server or Sentinel, or a *redis.ClusterClient.
+func ExampleNew() {
+	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+
+	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	_ = engine.Close(context.Background())
+	// Output: ready
+}
+
+func ExampleNewWithConfig() {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:7000"}, ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+
+	_, err := repriseredis.NewWithConfig(client, repriseredis.Config{
+		Prefix:     "shop:",
+		Durability: repriseredis.Acked(1),
+		AckTimeout: 200 * time.Millisecond,
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// A server that is away, or that cannot hold the guarantees, is found when the service starts.
+func ExampleOpen() {
+	client := redis.NewClient(&redis.Options{Addr: "localhost:1", DialerRetries: 1, ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+
+	_, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+	fmt.Println(errors.Is(err, reprise.ErrUnavailable))
+	// Output: true
+}
+
+func ExampleNewWithConfig_refused() {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "localhost:6379"}})
+	defer func() { _ = ring.Close() }()
+
+	_, err := repriseredis.NewWithConfig(ring, repriseredis.Config{})
+	fmt.Println(errors.Is(err, reprise.ErrMisconfigured))
+	// Output: true
+}
