@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 func TestEngineSurvivesALostReply(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 

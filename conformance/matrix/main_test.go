@@ -1,10 +1,22 @@
 package matrix
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/servers"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
+// TestMain fails a run that passed and left a goroutine behind.
+func TestMain(m *testing.M) {
+	code := servers.Main{M: m}.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
