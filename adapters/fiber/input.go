@@ -18,6 +18,7 @@ type input struct {
 	c     *fiber.Ctx
 	lines []string // of all calls of Values
 	form  []byte   // what is left of a form that was parsed in advance
+	n     int      // how many bytes of a stream were read
 	body  source
 	err   error // how reading the body ended
 }
@@ -111,10 +112,14 @@ func (in *input) Read(p []byte) (n int, err error) {
 	switch {
 	case in.err != nil:
 		return 0, in.err
-	case in.body == inStream:
-		n, err = in.c.Request().BodyStream().Read(p)
-	default:
+	case in.body == inForm:
 		n, err = in.readForm(p)
+	default:
+		r := in.c.Request()
+		n, err = r.BodyStream().Read(p)
+		if in.n += n; err != nil && in.n < r.Header.ContentLength() {
+			err = io.ErrUnexpectedEOF // fasthttp takes the end of the connection for that of the body
+		}
 	}
 	in.err = err
 	return n, err

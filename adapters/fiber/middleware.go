@@ -10,7 +10,8 @@
 //
 // Some answers are given by fasthttp before any handler runs: 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot
 // read, 100 Continue. Of a multipart form that Fiber parses in advance the parts count, in any order of their names, because the bytes
-// are gone; fiber.Config.DisablePreParseMultipartForm keeps them.
+// are gone; fiber.Config.DisablePreParseMultipartForm keeps them. With fiber.Config.StreamRequestBody a chunked body that breaks off
+// between two chunks cannot be told from a whole one.
 package reprisefiber
 
 import (

@@ -2,6 +2,7 @@ package reprisefiber
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -32,14 +33,14 @@ func (r *recording) readStream(captured *protocol.Captured) {
 	_ = r.resp.CloseBodyStream() // what it had was read, or failed
 	body := r.spare.Body()
 	switch {
-	case err != nil:
-		captured.Cut = true
-		r.resp.SetBodyStream(io.MultiReader(bytes.NewReader(bytes.Clone(body)), failure{err}), size)
-	case len(body) > most:
+	case err == nil && len(body) > most:
 		captured.Oversize = true
-	default:
+	case err == nil && size >= 0:
 		captured.Body = body
 		r.resp.SetBody(body)
+	default: // in chunks, because of its trailers, or cut
+		captured.Body, captured.Cut = body, err != nil
+		r.resp.SetBodyStream(io.MultiReader(bytes.NewReader(bytes.Clone(body)), failure{err}), size)
 	}
 }
 
@@ -53,10 +54,10 @@ func (r *recording) copyStream(limit int64) (n int64, err error) {
 	return io.Copy(r.spare.BodyWriter(), io.LimitReader(r.resp.BodyStream(), limit))
 }
 
-// failure is a reader that only fails.
+// failure is a reader that only fails, or ends where there is no error.
 type failure struct{ err error }
 
-func (f failure) Read([]byte) (int, error) { return 0, f.err }
+func (f failure) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
 // goLive lets the stream leave as it comes, and records it on the way.
 func (r *recording) goLive() {
