@@ -1,0 +1,239 @@
+package repriseecho
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestR12ReplayDoesNotDependOnHowTheBodyWasWritten(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "invoice.txt"), pattern(100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Filesystem = os.DirFS(dir)
+	b.Use(b.guarded)
+	for path, c := range map[string]struct {
+		handler echo.HandlerFunc
+		body    string
+	}{
+		"/json":   {created, createdBody},
+		"/string": {func(c echo.Context) error { return c.String(http.StatusOK, "7 orders") }, "7 orders"},
+		"/write": {func(c echo.Context) error {
+			_, err := io.WriteString(c.Response().Writer, "past Echo's response")
+			return err
+		}, "past Echo's response"},
+		"/file": {func(c echo.Context) error { return c.File("invoice.txt") }, string(pattern(100_000))},
+		"/copy": {func(c echo.Context) error {
+			_, err := io.Copy(c.Response().Writer, struct{ io.Reader }{bytes.NewReader(pattern(70_000))})
+			return err
+		}, string(pattern(70_000))},
+		"/content": {func(c echo.Context) error {
+			http.ServeContent(c.Response(), c.Request(), "a.bin", time.Unix(0, 0), bytes.NewReader(pattern(60_000)))
+			return nil
+		}, string(pattern(60_000))},
+		"/stream": {func(c echo.Context) error { return c.Stream(http.StatusOK, "x/y", bytes.NewReader(pattern(50_000))) }, string(pattern(50_000))},
+		"/blob":   {func(c echo.Context) error { return c.Blob(http.StatusOK, "x/y", []byte("\x00\xff")) }, "\x00\xff"},
+		"/empty":  {func(c echo.Context) error { return c.NoContent(http.StatusNoContent) }, ""},
+		"/silent": {func(echo.Context) error { return nil }, ""},
+		"/move":   {func(c echo.Context) error { return c.Redirect(http.StatusSeeOther, "/json") }, ""},
+	} {
+		b.POST(path, c.handler)
+		plain := b.send("POST", path)
+		first, _ := b.twice("POST", path)
+		if first.body != c.body || plain.body != c.body || first.status != plain.status {
+			t.Errorf("%s: %d with %d bytes, and %d with %d without a key, want %d bytes", path, first.status, len(first.body), plain.status, len(plain.body), len(c.body))
+		}
+		for _, field := range []string{"Content-Type", "Location", "Last-Modified"} {
+			if got, want := first.header.Get(field), plain.header.Get(field); got != want {
+				t.Errorf("%s: %s is %q, and %q without a key", path, field, got, want)
+			}
+		}
+	}
+}
+
+// What a layer set before holds unless the handler says otherwise, as it does in Echo.
+func TestStatusOfAnOuterLayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Response().Status = http.StatusAccepted
+			return next(c)
+		}
+	}, b.guarded)
+	b.POST("/kept", func(c echo.Context) error {
+		_, err := io.WriteString(c.Response(), "body")
+		return err
+	})
+	b.POST("/changed", created)
+	for path, status := range map[string]int{"/kept": 202, "/changed": 201} {
+		if first, _ := b.twice("POST", path); first.status != status {
+			t.Errorf("%s: %d, want %d", path, first.status, status)
+		}
+	}
+}
+
+// R13: the hooks of a layer run on its side of the middleware: what one outside sets is this answer's own, and what one inside sets
+// is the handler's.
+func TestR13HooksRunOnTheirOwnSide(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	var requests, after atomic.Int64
+	hooked := func(name string) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				n := strconv.FormatInt(requests.Add(1), 10)
+				c.Response().Before(func() { c.Response().Header().Add(name, n) })
+				c.Response().After(func() { after.Add(1) })
+				return next(c)
+			}
+		}
+	}
+	b.POST("/orders", created, hooked("X-Outer"), b.guarded, hooked("X-Inner"))
+	first, again := b.twice("POST", "/orders")
+	if got := [][]string{first.header["X-Outer"], first.header["X-Inner"], again.header["X-Outer"], again.header["X-Inner"]}; !slices.EqualFunc(
+		got, [][]string{{"1"}, {"2"}, {"3"}, {"2"}}, slices.Equal) {
+		t.Errorf("the fields of the hooks are %q", got)
+	}
+	if n := after.Load(); n != 3 {
+		t.Errorf("the hooks ran %d times after a write, want 3", n)
+	}
+}
+
+// R34: the bytes of a stream leave as they are flushed, and its replay has them all.
+func TestR34StreamsAreLive(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	received := make(chan struct{})
+	b.POST("/stream", func(c echo.Context) error {
+		c.Response().Header().Set("Content-Type", "text/event-stream")
+		for i, part := range []string{"one ", "two ", "three"} {
+			_, _ = io.WriteString(c.Response(), part)
+			c.Response().Flush()
+			if i == 0 {
+				<-received
+			}
+		}
+		return nil
+	}, b.guarded)
+	res, err := client.Do(b.request("POST", "/stream", "body", "Idempotency-Key", "live"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	part := make([]byte, 4)
+	if _, err := io.ReadFull(res.Body, part); err != nil || string(part) != "one " {
+		t.Fatalf("the first part is %q, %v", part, err)
+	}
+	close(received)
+	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "two three" {
+		t.Errorf("the rest is %q, %v", rest, err)
+	}
+	again := b.send("POST", "/stream", "Idempotency-Key", "live")
+	if !again.replayed() || again.body != "one two three" || again.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("replayed %+v", again)
+	}
+}
+
+// R41: where the effects commit with the answer, not even a stream leaves before they did.
+func TestR41NothingLeavesBeforeTheEffectsAreCommitted(t *testing.T) {
+	t.Parallel()
+	b := setupOver(t, rollingBack{memstore.New()}, protocol.Config{})
+	b.POST("/orders", b.counted(func(c echo.Context) error {
+		c.Response().Header().Set("X-Order", "7")
+		c.Response().WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(c.Response(), "created")
+		c.Response().Flush()
+		_, err := io.WriteString(c.Response(), " and paid")
+		if size := c.Response().Size; size != int64(len("created and paid")) {
+			t.Errorf("the handler sees %d bytes", size)
+		}
+		return err
+	}), b.guarded)
+	_, again := b.afresh("POST", "/orders")
+	if again.status != http.StatusServiceUnavailable || !strings.Contains(again.body, "not-applied") || again.header.Get("X-Order") != "" {
+		t.Errorf("answered %+v", again)
+	}
+	b.ran(2)
+}
+
+func TestCompressionOnBothSides(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	streamed := func(c echo.Context) error {
+		_, err := io.WriteString(c.Response(), createdBody)
+		c.Response().Flush()
+		return err
+	}
+	b.POST("/inside", created, b.guarded, gzipped)
+	b.POST("/outside", created, gzipped, b.guarded)
+	b.POST("/inside/streamed", streamed, b.guarded, gzipped)
+	b.POST("/outside/streamed", streamed, gzipped, b.guarded)
+	b.twice("POST", "/inside")
+	b.twice("POST", "/outside")
+	for _, path := range []string{"/inside", "/outside", "/inside/streamed", "/outside/streamed"} {
+		for i := range 2 {
+			a := b.send("POST", path, "Idempotency-Key", path)
+			if a.header.Get("Content-Encoding") != "gzip" || unzip(t, a.body) != createdBody || a.replayed() != (i == 1) {
+				t.Errorf("%s: %+v", path, a)
+			}
+		}
+	}
+}
+
+// Loggers outside see what was sent, and no error that was answered already.
+func TestOuterLayersSeeWhatWasSent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	type state struct {
+		status    int
+		size      int64
+		committed bool
+		err       error
+	}
+	seen := make(chan state, 2)
+	b.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			response := c.Response()
+			err := next(c)
+			if c.Response() != response {
+				t.Error("a layer outside does not find its response again")
+			}
+			seen <- state{response.Status, response.Size, response.Committed, err}
+			return err
+		}
+	}, b.guarded)
+	b.POST("/json", created)
+	b.POST("/empty", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	b.POST("/error", func(echo.Context) error { return echo.ErrTeapot })
+	b.POST("/stream", func(c echo.Context) error {
+		_, err := io.WriteString(c.Response(), "one")
+		c.Response().Flush()
+		return err
+	})
+	for path, want := range map[string]state{
+		"/json": {201, int64(len(createdBody)), true, nil}, "/empty": {204, 0, true, nil}, "/stream": {200, 3, true, nil},
+		"/error": {418, int64(len(`{"message":"I'm a teapot"}` + "\n")), true, nil},
+	} {
+		b.twice("POST", path)
+		if first, again := <-seen, <-seen; first != want || again != want {
+			t.Errorf("%s: a logger saw %+v and then %+v, want %+v", path, first, again, want)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package repriseecho
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestMiddlewareNeedsGuardAndScope(t *testing.T) {
+	t.Parallel()
+	for _, call := range []func(){
+		func() { Middleware(nil, Unscoped) },
+		func() { Middleware(new(protocol.Guard), nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	strict := b.Group("/strict", b.middleware(protocol.Config{Required: true}))
+	strict.POST("/orders", b.counted(created))
+	strict.Group("/deep").POST("/:id", b.counted(func(c echo.Context) error { return c.String(http.StatusOK, c.Param("id")+c.Path()) }))
+	b.PUT("/one", b.counted(created), b.middleware(protocol.Config{Methods: []string{"PUT"}}))
+	b.POST("/open", b.counted(created))
+
+	if a := b.send("POST", "/strict/orders"); a.status != http.StatusBadRequest || !strings.Contains(a.body, "key-missing") {
+		t.Errorf("without a key: %+v", a)
+	}
+	b.ran(0)
+	b.twice("POST", "/strict/orders")
+	if first, _ := b.twice("POST", "/strict/deep/7"); first.body != "7/strict/deep/:id" {
+		t.Errorf("the route of a group below: %+v", first)
+	}
+	b.twice("PUT", "/one")
+	b.afresh("POST", "/open")
+	b.ran(5)
+}
+
+func TestR44ScopeOfEachRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	guard, err := protocol.New(b.engine, protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant := func(c echo.Context) (string, error) {
+		name, _ := c.Get("tenant").(string)
+		if name == "nobody" {
+			return "", errors.New("nobody")
+		}
+		return name, nil
+	}
+	authenticated := func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Set("tenant", c.Request().Header.Get("X-Tenant"))
+			return next(c)
+		}
+	}
+	b.POST("/orders", b.counted(created), authenticated, Middleware(guard, tenant))
+
+	for _, name := range []string{"one", "two"} {
+		if a := b.send("POST", "/orders", "X-Tenant", name, "Idempotency-Key", "k"); a.replayed() || a.status != http.StatusCreated {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	for _, name := range []string{"", "nobody"} {
+		if a := b.send("POST", "/orders", "X-Tenant", name, "Idempotency-Key", "k"); a.status != http.StatusForbidden {
+			t.Errorf("tenant %q: %+v", name, a)
+		}
+	}
+	b.ran(2)
+}
+
+// mark sets a field before the handlers.
+func mark(name string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Response().Header().Set(name, "before")
+			return next(c)
+		}
+	}
+}
+
+func TestMiddlewaresOnBothSides(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/orders", created, mark("X-Outer"), b.guarded, mark("X-Inner"))
+	b.POST("/reversed", created, mark("X-Inner"), b.guarded, mark("X-Outer"))
+	first, again := b.twice("POST", "/orders")
+	for _, a := range []answer{first, again} {
+		if len(a.header.Values("X-Outer")) != 1 || len(a.header.Values("X-Inner")) != 1 {
+			t.Errorf("fields of both sides: %v", a.header)
+		}
+	}
+	b.twice("POST", "/reversed")
+}
+
+// The middleware works wherever Echo takes one, and on each of these levels an unmatched route is an error that it sees.
+func TestUnmatchedRoutes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(*bench)
+		method  string
+		path    string
+		status  int
+		body    string
+	}{
+		"404":              {func(b *bench) { b.Use(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
+		"405":              {func(b *bench) { b.Use(b.guarded) }, "PATCH", "/orders", 405, `{"message":"Method Not Allowed"}` + "\n"},
+		"before the route": {func(b *bench) { b.Pre(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
+		"in a group":       {func(b *bench) { b.Group("/group", b.guarded) }, "POST", "/group/x", 404, `{"message":"Not Found"}` + "\n"},
+		"RouteNotFound": {func(b *bench) {
+			b.Use(b.guarded)
+			b.RouteNotFound("/*", func(c echo.Context) error { return c.String(http.StatusNotFound, "no "+c.Request().URL.Path) })
+		}, "POST", "/nowhere", 404, "no /nowhere"},
+		"custom error handler": {func(b *bench) {
+			b.Use(b.guarded)
+			b.HTTPErrorHandler = func(err error, c echo.Context) { _ = c.String(http.StatusGone, err.Error()) }
+		}, "POST", "/nowhere", 410, "code=404, message=Not Found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, protocol.Config{})
+			c.prepare(b)
+			b.PUT("/orders", created)
+			plain := b.send(c.method, c.path)
+			first, _ := b.twice(c.method, c.path)
+			if first.status != c.status || first.body != c.body || plain.status != c.status {
+				t.Errorf("answered %d %q, want %d %q", first.status, first.body, c.status, c.body)
+			}
+			for _, field := range []string{"Content-Type", "Allow"} {
+				if got, want := first.header.Get(field), plain.header.Get(field); got != want {
+					t.Errorf("%s is %q, and %q without a key", field, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestGuardThatIsMetTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.Use(b.guarded)
+	b.POST("/orders", b.counted(created), b.guarded)
+	if first, _ := b.twice("POST", "/orders"); first.status != http.StatusCreated {
+		t.Errorf("answered %+v", first)
+	}
+	b.ran(1)
+}
+
+// Layers and handlers of net/http have a response and a request of their own.
+func TestHandlersOfNetHTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	layer := echo.WrapMiddleware(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Layer", "1")
+			next.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
+		})
+	})
+	fails := func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") }
+	b.POST("/handler", echo.WrapHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte("wrapped"))
+	})), b.guarded)
+	b.POST("/inside", created, b.guarded, layer)
+	b.POST("/outside", created, layer, b.guarded)
+	b.POST("/inside/fails", fails, b.guarded, layer)
+	b.POST("/outside/fails", fails, layer, b.guarded)
+	for path, status := range map[string]int{"/handler": 202, "/inside": 201, "/outside": 201, "/inside/fails": 409, "/outside/fails": 409} {
+		if first, _ := b.twice("POST", path); first.status != status || first.body == "" {
+			t.Errorf("%s: %+v", path, first)
+		}
+	}
+}
+
+func TestR9MethodsThatAreNotKeyed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Required: true})
+	b.Use(b.guarded)
+	b.Any("/orders", b.counted(func(c echo.Context) error {
+		if _, own := c.Response().Writer.(*writer); own {
+			t.Errorf("%s is recorded", c.Request().Method)
+		}
+		return created(c)
+	}))
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"} {
+		for range 2 {
+			a := b.send(method, "/orders", "Idempotency-Key", "k")
+			if want := map[bool]string{false: createdBody}[method == "HEAD"]; a.status != http.StatusCreated || a.body != want || a.replayed() {
+				t.Errorf("%s: %+v", method, a)
+			}
+		}
+	}
+	b.ran(10)
+}
+
+// R24: the path counts as it was sent, also where the target has the absolute form.
+func TestR24PathIsPartOfTheFingerprint(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/orders/*", created, b.guarded)
+	for _, targets := range [][2]string{
+		{"/orders/1", "/orders/2"},
+		{"/orders/a%2Fb", "/orders/a/b"},
+		{"/orders/1?a", "/orders/1?b"},
+		{"http://h/orders/1", "http://h/orders/2"},
+		{"http://h/orders/3?a", "http://h/orders/3?b"},
+	} {
+		for i, target := range targets {
+			got := b.talk("POST " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n" +
+				"Idempotency-Key: " + hex.EncodeToString([]byte(targets[0])) + "\r\n\r\n")
+			if want := [2]string{"HTTP/1.1 201 ", "HTTP/1.1 422 "}[i]; !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %q, want %s", target, got, want)
+			}
+		}
+	}
+}
