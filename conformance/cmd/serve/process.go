@@ -33,7 +33,8 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o.Engine.Observer = reprise.NewAuditLog(log)
+	// Of transitions only what went wrong: benchmarks run on this server, and two lines a request would be most of it.
+	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	a, err := newApp(conformance.AdapterOptions{
 		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,
 	}, log)

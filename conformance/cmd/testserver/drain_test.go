@@ -21,7 +21,7 @@ func TestSIGTERMDrainsWhatRunsAndExits0(t *testing.T) {
 	if code := server.exit(t); code != 0 {
 		t.Errorf("exit code %d, want 0\n%s", code, server.stderr)
 	}
-	for _, msg := range []string{"listening", "idempotency completed", "drained"} {
+	for _, msg := range []string{"listening", "drained"} {
 		if !server.logged(t, msg) {
 			t.Errorf("no line %q in the log", msg)
 		}
