@@ -25,7 +25,9 @@ type native interface {
 
 // adapters has every adapter by its name.
 var adapters = map[string]func(*app) native{
+	"echo":    newEcho,
 	"fiber":   newFiber,
+	"gin":     newGin,
 	"nethttp": newNetHTTP,
 }
 
