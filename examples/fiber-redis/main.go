@@ -1,0 +1,80 @@
+// Fiber-redis sends text messages, on Fiber with records in Redis: whichever process a request meets again, it sends nothing twice.
+//
+//	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/recover"
+	"github.com/redis/go-redis/v9"
+
+	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func main() {
+	if err := serve(); err != nil {
+		panic(err)
+	}
+}
+
+func serve() error {
+	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")})
+	app, engine, err := newApp(client, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failed := make(chan error, 1)
+	go func() { failed <- app.Listen("127.0.0.1:8080") }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return errors.Join(app.Shutdown(), engine.Close(context.WithoutCancel(ctx))) // first the requests, then the engine
+	}
+}
+
+// newApp puts the API together. The engine is for the caller to close.
+func newApp(client redis.UniversalClient, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
+	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Use(recover.New(), authenticate) // a key belongs to a tenant
+	tenantOf := func(c *fiber.Ctx) (string, error) { return c.Locals("tenant").(string), nil }
+	app.Post("/messages", reprisefiber.Middleware(guard, tenantOf), func(c *fiber.Ctx) error {
+		var m struct{ To, Text string }
+		if err := c.BodyParser(&m); err != nil || m.To == "" {
+			return fiber.NewError(fiber.StatusUnprocessableEntity, "a message needs a recipient") // replayed as well
+		}
+		send(m.To, m.Text)
+		return c.Status(fiber.StatusCreated).JSON(m)
+	})
+	return app, engine, nil
+}
+
+// authenticate lets the tenants in that are known by their tokens.
+func authenticate(c *fiber.Ctx) error {
+	tenant, known := map[string]string{"Bearer acme-token": "acme", "Bearer globex-token": "globex"}[c.Get(fiber.HeaderAuthorization)]
+	if !known {
+		return fiber.ErrUnauthorized
+	}
+	c.Locals("tenant", tenant)
+	return c.Next()
+}
