@@ -26,7 +26,6 @@ type command struct {
 
 	told      string // the node that a cluster named for the next attempt
 	asking    bool   // whether it has to be told so
-	detour    bool   // whether the attempt goes there by a client of its own
 	uncertain bool   // an earlier attempt may have been executed
 	acks      error  // why the write does not count as durable, nil when it does
 	err       error  // the failure, of a class of the package reprise

@@ -105,3 +105,8 @@ func judgeReply(err error) (verdict, bool) {
 func fail(class, cause error) error {
 	return fmt.Errorf("%w: redis: %v", class, cause) //nolint:errorlint // one class an error, the cause is for people
 }
+
+// unsent marks an error that came before anything was sent.
+type unsent struct{ error }
+
+func (e unsent) Unwrap() error { return e.error }

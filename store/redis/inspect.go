@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
-	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -144,27 +142,4 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 // pattern returns the glob that the keys of records match.
 func (s *Store) pattern() string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s.prefix) + "*"
-}
-
-// primaries returns a client for each primary server.
-func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
-	switch client := s.client.(type) {
-	case *redis.ClusterClient:
-		var mu sync.Mutex
-		var nodes []*redis.Client
-		err := client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes = append(nodes, node)
-			return nil
-		})
-		if err != nil {
-			return nil, fail(judge(err).class, err)
-		}
-		return nodes, nil
-	case *redis.Client:
-		return []*redis.Client{client}, nil
-	default:
-		return nil, nil
-	}
 }

@@ -55,20 +55,13 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 	return c.reply(), c.err
 }
 
-// send makes one attempt.
+// send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
-	switch {
-	case open[0].wait && s.durability.level != async:
-		s.sendDurably(ctx, open)
-	case len(open) == 1:
-		_ = s.client.Process(ctx, open[0]) // each command carries its error
-	default:
-		pipe := s.client.Pipeline()
-		for _, c := range open {
-			_ = pipe.Process(ctx, c)
-		}
-		_, _ = pipe.Exec(ctx)
+	if len(open) == 1 && !s.durable(open) {
+		_ = s.client.Process(ctx, open[0])
+		return
 	}
+	s.sendByNode(ctx, open)
 }
 
 // sift settles each command after an attempt, and returns those to send again and whether one of them needs a pause before.

@@ -33,15 +33,6 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// nodeFor returns the client of the server that has key.
-func (s *Store) nodeFor(ctx context.Context, key string) (*redis.Client, error) {
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, key)
-	}
-	node, _ := s.client.(*redis.Client)
-	return node, nil
-}
-
 // watches has one listener for each server that is watched.
 type watches struct {
 	mu        sync.Mutex
