@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"flag"
+	"slices"
 	"sync"
 	"testing"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
+
+var updateDocs = flag.Bool("update-docs", false, "write docs/conformance.md instead of comparing it")
 
 // matrixStore is a row of the matrix: a store that every adapter is served over.
 type matrixStore struct {
@@ -71,11 +75,24 @@ func always[T any](v T) func() T { return func() T { return v } }
 
 var matrixAdapters = []matrixAdapter{
 	{name: "nethttp"},
+	{name: "gin"},
+	{name: "echo"},
+	{name: "fiber", waivers: []conformance.Waiver{
+		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
+		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
+		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
+		{Case: "R27e", Reason: "fasthttp takes a chunked body as whole once its last chunk came; the handler gets all of it"},
+		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
+	}},
 }
 
-// TestMatrix runs every case for adapters on every adapter over every store.
+//go:generate go test -count=1 -run ^TestMatrix$ -update-docs .
+
+// TestMatrix runs every case for adapters on every adapter over every store, and compares docs/conformance.md with what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
+	results := newSheet()
+	t.Cleanup(func() { results.settle(t, *updateDocs) })
 	for _, store := range matrixStores {
 		t.Run("store="+store.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +103,7 @@ func TestMatrix(t *testing.T) {
 					conformance.RunAdapter(t, func(testing.TB) conformance.AdapterFixture {
 						return conformance.AdapterFixture{
 							Open: perCase(), Serve: serve.Adapter(adapter.name), Advance: conformance.Sleep, Atomic: store.atomic,
-							Waivers: append(adapter.waivers[:len(adapter.waivers):len(adapter.waivers)], store.waivers...),
+							Waivers: slices.Concat(adapter.waivers, store.waivers), Report: results.report(adapter.name, store.name),
 						}
 					})
 				})
