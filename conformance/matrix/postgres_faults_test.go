@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/conformance/servers"
 	reprise "github.com/reprise-go/reprise/core"
@@ -135,20 +136,36 @@ func (l *pgLedger) verify(t *testing.T) {
 // TestPostgresTransactionalKills (G4): sessions are terminated at random moments, and each operation has its effect once.
 func TestPostgresTransactionalKills(t *testing.T) {
 	t.Parallel()
-	const enough = 200
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	name := "kills_" + f.config.Schema
 	l := newPgLedger(t, f, server.URL(), 3, pgConns(6), pgParam("application_name", name))
+	l.kill(t, 200, "application_name = '"+name+"'")
+}
+
+// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands between, and speaks for the server when it
+// is gone.
+func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
+	f := pgSetup(t, server)
+	l := newPgLedger(t, f, bouncer.URL(), 3, pgConns(6), pgMode(pgx.QueryExecModeExec))
+	l.kill(t, 50, "backend_type = 'client backend' AND pid <> pg_backend_pid()")
+}
+
+// kill ends enough of the sessions that where describes, while operations run, and counts their effects.
+func (l *pgLedger) kill(t *testing.T, enough int, where string) {
+	t.Helper()
 	stop := make(chan struct{})
 	killed := 0
 	go func() {
 		defer close(stop)
 		soak := time.Now().Add(pgSoak(t))
-		limit := time.Now().Add(pgSoak(t) + time.Minute)
+		limit := soak.Add(time.Minute)
 		for killed < enough || time.Now().Before(soak) {
 			// Of those that are at work: an idle one would be no fault to anybody.
-			killed += pgTerminate(t, f.pool, "application_name = '"+name+"' AND state <> 'idle'")
+			killed += pgTerminate(t, l.pool, where+" AND state <> 'idle'")
 			if time.Now().After(limit) {
 				t.Errorf("only %d sessions were killed", killed)
 				return

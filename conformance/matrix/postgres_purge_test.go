@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,6 +79,8 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 func TestPostgresRunPurger(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
+	var log pgLog
+	f.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	store := f.leased(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -92,11 +96,30 @@ func TestPostgresRunPurger(t *testing.T) {
 	go func() { ended <- store.RunPurger(ctx, time.Second) }()
 	pgEventually(t, "the purge at the start", empty)
 	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
-	pgPass(1200 * time.Millisecond)
+	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
 	f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
 	expire()
 	pgEventually(t, "a later purge", empty)
 	stop()
 	pgWant(t, "RunPurger", <-ended, nil)
 	pgWant(t, "RunPurger every 0", store.RunPurger(t.Context(), 0), reprise.ErrInvalid)
+}
+
+// pgLog is a log that a test looks at while it is written.
+type pgLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *pgLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *pgLog) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
 }

@@ -86,6 +86,45 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	}
 }
 
+// TestPostgresTxThroughTheEngine: the engine puts the transaction into the handler's context and commits it with the answer.
+func TestPostgresTxThroughTheEngine(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	engine, err := reprise.New(store, reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	op := reprise.Operation{Scope: "tenant", Key: "key"}
+	begin := func(want reprise.Outcome) reprise.Result {
+		t.Helper()
+		got, err := engine.Begin(t.Context(), op)
+		pgWant(t, "begin", err, nil)
+		if got.Outcome != want {
+			t.Fatalf("begin answered %v, want %v", got.Outcome, want)
+		}
+		return got
+	}
+	released := begin(reprise.Claimed).Attempt
+	tx, ok := reprisepg.Tx(released.Context())
+	if !ok || !released.Atomic() {
+		t.Fatal("the attempt has no transaction")
+	}
+	f.insert(t, tx, 1)
+	pgWant(t, "release", released.Release(), nil)
+	kept := begin(reprise.Claimed).Attempt
+	tx, _ = reprisepg.Tx(kept.Context())
+	f.insert(t, tx, 2)
+	ending, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
+	if err != nil || ending.Settlement != reprise.Recorded {
+		t.Errorf("complete: %v, %v", ending, err)
+	}
+	if got := begin(reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("replayed %q", got.Payload)
+	}
+	if n := f.effects(t); n != 1 {
+		t.Errorf("%d effects, want the one that was kept", n)
+	}
+	pgWant(t, "close", engine.Close(t.Context()), nil)
+}
+
 // TestPostgresTxEndedByTheHandler: SQL text that ends the transaction is misuse, and said to be.
 func TestPostgresTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
