@@ -68,6 +68,7 @@ const AtomicClaims Need = "Atomic claims"
 const (
 	defaultAdapterGrain = 200 * time.Millisecond
 	defaultPatience     = 10 * time.Second
+	waivedPatience      = time.Second // what is known not to come is not waited for
 )
 
 // RunAdapter runs every case for adapters as a parallel subtest of t, named by the ID of the case. newFixture is called
@@ -87,6 +88,16 @@ func RunAdapter(t *testing.T, newFixture func(testing.TB) AdapterFixture) {
 			c.judge(t, f)
 		})
 	}
+}
+
+// AdapterCases returns every case for adapters, in the order in which they run.
+func AdapterCases() []Case {
+	cases := make([]Case, len(adapterCases))
+	for i, c := range adapterCases {
+		cases[i] = c.Case
+		cases[i].Needs = slices.Clone(c.Needs)
+	}
+	return cases
 }
 
 // AdapterFailure runs one case on a fixture without failing tb, and tells whether it failed, and with which words. Tests
@@ -143,6 +154,9 @@ func (c *adapterCase) judge(tb testing.TB, f AdapterFixture) {
 	if need, lacking := f.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
 	}
+	if waives(f.Waivers, c.ID) && (f.Patience == 0 || f.Patience > waivedPatience) {
+		f.Patience = waivedPatience
+	}
 	judgeCase(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newStage(tb, f)) })
 }
 
@@ -160,6 +174,11 @@ func (c *adapterCase) result(tb testing.TB, f *AdapterFixture) Result {
 		r.Status = NotApplicable
 	}
 	return r
+}
+
+// waives reports whether there is a waiver of a case.
+func waives(waivers []Waiver, id string) bool {
+	return slices.ContainsFunc(waivers, func(w Waiver) bool { return w.Case == id })
 }
 
 // judgeCase reports a case to tb: as it ends, or the other way round when it is waived.

@@ -91,6 +91,7 @@ func (s *stage) serve(o AdapterOptions) *site {
 		<-at.opened
 		return nil
 	}
+	s.Cleanup(at.leave) // after the server has stopped
 	at.addr = s.fixture.Serve(s, o)
 	s.Cleanup(func() { // before the server stops, which waits for its handlers
 		at.open()
@@ -98,6 +99,18 @@ func (s *stage) serve(o AdapterOptions) *site {
 		s.client.CloseIdleConnections()
 	})
 	return at
+}
+
+// leave ends what an Atomic store holds open for the claims of the server: transactions whose completion a fault kept from it.
+func (at *site) leave() {
+	if !at.fixture.Atomic {
+		return
+	}
+	for _, call := range at.faults.Calls() {
+		if call.Op == faultstore.Claim {
+			_ = at.store.Release(context.WithoutCancel(at.Context()), call.ID, call.Owner) // of most there is nothing left
+		}
+	}
 }
 
 // open lets the handlers that an effect holds go on, and those that come later.

@@ -39,5 +39,5 @@ func Cases() []Case {
 		c.Case.Needs = slices.Clone(c.Needs)
 		cases = append(cases, c.Case)
 	}
-	return cases
+	return append(cases, AdapterCases()...)
 }
