@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Config is the policy of a [Guard]. The zero value is the documented default in every field.

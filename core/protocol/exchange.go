@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Exchange is one run of a handler: its context and body, and what becomes of its response. An adapter runs the handler with

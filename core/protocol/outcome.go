@@ -1,6 +1,6 @@
 package protocol
 
-import "github.com/reprise-go/reprise/core"
+import reprise "github.com/reprise-go/reprise/core"
 
 // ending is how a handler ended, from the middleware's side.
 type ending uint8

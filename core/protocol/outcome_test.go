@@ -3,7 +3,7 @@ package protocol
 import (
 	"testing"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Every row of the table of outcomes, and every status that a row names.

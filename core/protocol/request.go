@@ -16,14 +16,14 @@ type HeaderValues interface {
 // Request is what the protocol looks at of an HTTP request, free of any framework. An adapter fills it for each request;
 // nothing of it is kept after the request, so an adapter may pass buffers that its framework reuses.
 type Request struct {
-	Method   string       // as sent, case-sensitive
-	Path     string       // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
-	RawQuery string       // the query as sent, without the question mark
+	Method   string // as sent, case-sensitive
+	Path     string // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
+	RawQuery string // the query as sent, without the question mark
 
 	// Target is the request target as it came in ("/a%2Fb?x=1"), where the framework has it. Path and RawQuery are taken from it
 	// then, so that what outer layers cut off the path still counts; a target in another form is ignored.
 	Target string
-	Header   HeaderValues // the header section; nil is an empty one
+	Header HeaderValues // the header section; nil is an empty one
 
 	// Body is the body as it was sent, read only after the checks on the header. A framework that has read it already passes
 	// Bytes instead, and leaves Body nil. Both empty: no body.
