@@ -37,7 +37,7 @@ func Example() {
 			defer x.Close()
 			recorder := x.Record(w.Header(), w, http.DetectContentType)
 			defer recorder.Abandon() // where the handler does not return
-			recorder.WriteHeader(201)
+			recorder.WriteHeader(http.StatusCreated)
 			_, _ = recorder.WriteString("order 1")
 			recorder.Finish()
 		}
@@ -56,7 +56,7 @@ func ExampleRelease() {
 	handler := func(ctx context.Context, w http.ResponseWriter) {
 		if soldOut := true; soldOut {
 			protocol.Release(ctx) // a retry may find it in stock again
-			w.WriteHeader(409)
+			w.WriteHeader(http.StatusConflict)
 		}
 	}
 	w := httptest.NewRecorder()

@@ -194,7 +194,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	m.kept = kept
-	g.counts.cookies.Add(uint64(cookies))
+	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	switch {
 	case !fitsStored(kept):
 		g.counts.headers.Add(1)

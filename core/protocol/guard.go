@@ -123,7 +123,7 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	})
 	switch {
 	case err == nil && res.Outcome == reprise.Claimed:
-		return Verdict{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)}
+		return Verdict{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)} //nolint:contextcheck // the attempt has its own
 	case g.cfg.FailOpen && (errors.Is(err, reprise.ErrUnavailable) || errors.Is(err, reprise.ErrUnknown)):
 		g.counts.unprotected.Add(1)
 		return Verdict{Exchange: newExchange(ctx, g, nil, s, body)}

@@ -152,7 +152,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 				}
 				b := &bench{t, guard}
 				ran := false
-				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { ran = true; w.WriteHeader(201) })
+				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { ran = true; w.WriteHeader(http.StatusCreated) })
 				switch {
 				case failOpen && c.opens:
 					if !ran || w.Code != 201 || w.Header().Get("Idempotency-Status") != "unprotected" || guard.Stats().Unprotected != 1 {
@@ -240,17 +240,17 @@ func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	var ctx context.Context
 	b.run("key", func(rec *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		ctx = x.Context()
+		ctx = x.Context() //nolint:fatcontext // it is to outlive its run
 		if v := b.admitIn(ctx, "key", unread); !v.Pass {
 			t.Errorf("met twice, the middleware answered %d", v.Response.Status)
 		}
 		if v := b.admitIn(ctx, "another", strings.NewReader("body")); v.Exchange == nil {
 			t.Errorf("an operation inside of another is its own, and got %d", v.Response.Status)
 		} else {
-			v.Exchange.Settle(protocol.Captured{Status: 200})
+			v.Exchange.Settle(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
 			v.Exchange.Close()
 		}
-		rec.WriteHeader(201)
+		rec.WriteHeader(http.StatusCreated)
 	})
 	if v := b.admitIn(ctx, "key", strings.NewReader("body")); v.Pass || v.Response.Status != 201 {
 		t.Errorf("after the run, its context got %+v, want the replay", v)

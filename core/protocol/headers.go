@@ -21,9 +21,9 @@ func appendMap(dst []Field, header map[string][]string) []Field {
 
 // appendGrouped appends one field, behind those of the same name in any case, so that the fields of a name stand together.
 func appendGrouped(dst []Field, name, value string) []Field {
-	for i := len(dst) - 1; i >= 0; i-- {
-		if strings.EqualFold(dst[i].Name, name) {
-			return slices.Insert(dst, i+1, Field{Name: dst[i].Name, Value: value, Add: true})
+	for i, f := range slices.Backward(dst) {
+		if strings.EqualFold(f.Name, name) {
+			return slices.Insert(dst, i+1, Field{Name: f.Name, Value: value, Add: true})
 		}
 	}
 	return append(dst, Field{Name: name, Value: value})

@@ -30,7 +30,7 @@ func setup(t *testing.T, cfg protocol.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close(context.Background()) })
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	guard, err := protocol.New(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestR12ReplayIsTheFirstAnswer(t *testing.T) {
 	first := b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 		h.Set("Content-Type", "application/octet-stream")
 		h["X-Two"] = []string{"b", "a"}
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 		h.Set("X-Late", "not part of the response")
 		_, _ = w.Write(body)
 	})
@@ -109,9 +109,9 @@ func TestR11ControlFieldsOfTheHandlerAreRemoved(t *testing.T) {
 	first := setup(t, protocol.Config{}).run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 		h.Set("Idempotent-Replayed", "true")
 		h["idempotency-status"] = []string{"forged"}
-		w.WriteHeader(200)
+		w.WriteHeader(http.StatusOK)
 	})
-	if len(first.Header()["Idempotent-Replayed"])+len(first.Header()["idempotency-status"]) != 0 {
+	if len(first.Header()) != 0 {
 		t.Errorf("the handler's own marker was sent: %v", first.Header())
 	}
 }
@@ -141,7 +141,7 @@ func TestR35BodyOverTheLimit(t *testing.T) {
 		h.Set("Location", "/orders/1")
 		h.Set("Content-Type", "text/plain")
 		h.Set("Content-Length", "12")
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 		for range 3 {
 			_, _ = w.WriteString("abcd")
 		}
@@ -227,7 +227,7 @@ func TestR33PanicsGoByThePreset(t *testing.T) {
 	for _, wrote := range []bool{false, true} {
 		attempt(b, "again", wrote)
 	}
-	if ok := b.run("again", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(200) }); ok.Code != 200 {
+	if ok := b.run("again", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusOK) }); ok.Code != 200 {
 		t.Errorf("after two panics: %d", ok.Code)
 	}
 }
@@ -247,7 +247,7 @@ func TestNothingIsWrittenAfterTheExchange(t *testing.T) {
 	if _, err := io.ReadAll(body); err == nil {
 		t.Error("the body was read after the exchange")
 	}
-	late.WriteHeader(500)
+	late.WriteHeader(http.StatusInternalServerError)
 	late.Finish()
 	late.Abandon()
 	if b.replay("k").Body.Len() != 0 {
