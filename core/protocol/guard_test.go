@@ -152,7 +152,10 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 				}
 				b := &bench{t, guard}
 				ran := false
-				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { ran = true; w.WriteHeader(http.StatusCreated) })
+				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+					ran = true
+					w.WriteHeader(http.StatusCreated)
+				})
 				switch {
 				case failOpen && c.opens:
 					if !ran || w.Code != 201 || w.Header().Get("Idempotency-Status") != "unprotected" || guard.Stats().Unprotected != 1 {
