@@ -52,11 +52,19 @@ test: ## Run every test with the race detector, on real servers (installs them i
 race: ## Like test, with the servers that are there; what needs another is skipped
 	@go test -race $(PACKAGES)
 
+# Tests that count allocations are named TestCost… or TestP… after the target that they gate. The race detector allocates
+# itself, so they skip under it and run here.
+.PHONY: figures
+figures: ## Run the gates on exact figures, without the race detector
+	@require=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE="$${REPRISE_TEST_REQUIRE-$$require}"
+	go test -count=1 -run '^Test(Cost|P[0-9])' $(PACKAGES)
+
 .PHONY: check
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: boundaries isolated tidy fmt/check lint check/test ## What check runs besides build and test
+checks: figures boundaries isolated tidy fmt/check lint check/test ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package
