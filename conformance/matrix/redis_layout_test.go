@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
 	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -107,9 +108,39 @@ func TestRedisWritesRecordsOfVersion1(t *testing.T) {
 	if got := instant(completed[12:19]); !got.After(fence.Add(r.Retention)) {
 		t.Errorf("valid until %v, no later than a claim would make it", got)
 	}
-	expires, err := client.Do(t.Context(), "PEXPIRETIME", redisKey(prefix, r.ID)).Int64()
+	redisOutlives(t, client, redisKey(prefix, r.ID), instant(completed[12:19]))
+}
+
+// A live lease outlives retention, and so does the key.
+func TestRedisAKeyLastsAsLongAsItsLease(t *testing.T) {
+	t.Parallel()
+	client := redisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := redisPrefix()
+	store := redisStore(t, client, repriseredis.Config{Prefix: prefix})
+	r := redisClaim()
+	r.Lease, r.Retention = time.Hour, time.Minute
+	fence := redisMustClaim(t, store, r, reprise.Claimed).Fence
+	redisOutlives(t, client, redisKey(prefix, r.ID), time.UnixMicro(int64(fence)).Add(time.Hour))
+
+	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 10 * time.Hour}})
+	if err != nil || statuses[0] != reprise.Renewed {
+		t.Fatalf("renew: %v, %v", statuses, err)
+	}
+	raw, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
+	redisWant(t, "get", err, nil)
+	lease := time.UnixMicro(int64(binary.BigEndian.Uint64(append([]byte{0}, raw[67:74]...))))
+	if !lease.After(time.UnixMicro(int64(fence)).Add(10 * time.Hour)) {
+		t.Errorf("renewed until %v, no later than from the claim", lease)
+	}
+	redisOutlives(t, client, redisKey(prefix, r.ID), lease)
+}
+
+// redisOutlives demands that a key lasts a second longer than its record.
+func redisOutlives(t *testing.T, client *redis.Client, key string, record time.Time) {
+	t.Helper()
+	expires, err := client.Do(t.Context(), "PEXPIRETIME", key).Int64()
 	redisWant(t, "pexpiretime", err, nil)
-	if longer := time.UnixMilli(expires).Sub(instant(completed[12:19])); longer < 900*time.Millisecond || longer > 1100*time.Millisecond {
+	if longer := time.UnixMilli(expires).Sub(record); longer < 900*time.Millisecond || longer > 1100*time.Millisecond {
 		t.Errorf("the key outlives its record by %v, want a second", longer)
 	}
 }
