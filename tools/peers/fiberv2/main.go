@@ -1,0 +1,103 @@
+// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware, or with Reprise.
+//
+//	fiberv2 -variant bare | own-memory | own-redis | reprise-memory | reprise-redis [-redis ADDR]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/idempotency"
+	fiberredis "github.com/gofiber/storage/redis/v3"
+	"github.com/redis/go-redis/v9"
+
+	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+	"github.com/reprise-go/reprise/tools/peers/usage"
+)
+
+const (
+	header    = "Idempotency-Key"
+	retention = 30 * time.Minute // what Fiber's own middleware has as its default
+)
+
+func main() {
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "fiberv2:", err)
+		os.Exit(1)
+	}
+}
+
+func serve() error {
+	variant := flag.String("variant", "bare", "which middleware")
+	redisAddr := flag.String("redis", "", "`address` of Redis, for the variants that need it")
+	flag.Parse()
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Get(usage.Path, func(c *fiber.Ctx) error {
+		report, err := usage.Now()
+		if err != nil {
+			return err
+		}
+		return c.SendString(report.String())
+	})
+	middleware, err := newMiddleware(*variant, *redisAddr)
+	if err != nil {
+		return err
+	}
+	app.Post("/orders", append(middleware, create)...)
+	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	return app.Listener(ln)
+}
+
+var body = []byte(usage.Body)
+
+func create(c *fiber.Ctx) error {
+	usage.Runs.Add(1)
+	c.Set(fiber.HeaderContentType, usage.ContentType)
+	return c.Status(fiber.StatusCreated).Send(body)
+}
+
+func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
+	switch variant {
+	case "bare":
+		return nil, nil
+	case "own-memory":
+		return []fiber.Handler{idempotency.New(idempotency.Config{KeyHeader: header, Lifetime: retention})}, nil
+	case "own-redis":
+		storage := fiberredis.New(fiberredis.Config{Addrs: []string{redisAddr}})
+		return []fiber.Handler{idempotency.New(idempotency.Config{KeyHeader: header, Lifetime: retention, Storage: storage})}, nil
+	case "reprise-memory":
+		store, err := memstore.NewBounded(memstore.Bounds{Records: 10_000_000, Bytes: 4 << 30})
+		if err != nil {
+			return nil, err
+		}
+		return newReprise(store)
+	case "reprise-redis":
+		return newReprise(repriseredis.New(redis.NewClient(&redis.Options{Addr: redisAddr})))
+	default:
+		return nil, fmt.Errorf("no variant %q", variant)
+	}
+}
+
+func newReprise(store reprise.Store) ([]fiber.Handler, error) {
+	engine, err := reprise.New(store, reprise.Config{Retention: retention})
+	if err != nil {
+		return nil, err
+	}
+	guard, err := protocol.New(engine, protocol.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return []fiber.Handler{reprisefiber.Middleware(guard, reprisefiber.Unscoped)}, nil
+}

@@ -1,0 +1,39 @@
+module github.com/reprise-go/reprise/tools/peers
+
+go 1.26.0
+
+require (
+	github.com/gofiber/fiber/v2 v2.52.15
+	github.com/gofiber/storage/redis/v3 v3.1.2
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/reprise-go/reprise/adapters/fiber v0.0.0
+	github.com/reprise-go/reprise/conformance v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/store/redis v0.0.0
+)
+
+require (
+	github.com/andybalholm/brotli v1.1.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/klauspost/compress v1.17.9 // indirect
+	github.com/mattn/go-colorable v0.1.13 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
+	github.com/rivo/uniseg v0.2.0 // indirect
+	github.com/tinylib/msgp v1.2.5 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasthttp v1.51.0 // indirect
+	github.com/valyala/tcplisten v1.0.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)
