@@ -2,12 +2,11 @@ package conformance
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // AdapterFixture is an adapter under test over a store. Every case has a fixture of its own, and its own tenant and key; cases run
@@ -90,16 +89,6 @@ func RunAdapter(t *testing.T, newFixture func(testing.TB) AdapterFixture) {
 	}
 }
 
-// AdapterCases returns every case for adapters, in the order in which they run.
-func AdapterCases() []Case {
-	cases := make([]Case, len(adapterCases))
-	for i, c := range adapterCases {
-		cases[i] = c.Case
-		cases[i].Needs = slices.Clone(c.Needs)
-	}
-	return cases
-}
-
 // AdapterFailure runs one case on a fixture without failing tb, and tells whether it failed, and with which words. Tests
 // of the suite itself use it: an adapter that is broken on purpose has to fail.
 func AdapterFailure(tb testing.TB, id string, f AdapterFixture) (failed bool, text string) {
@@ -120,15 +109,7 @@ func (f *AdapterFixture) check() error {
 	if f.Open == nil || f.Serve == nil || f.Advance == nil {
 		return errors.New("conformance: AdapterFixture needs Open, Serve and Advance")
 	}
-	for _, w := range f.Waivers {
-		if w.Reason == "" {
-			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
-		}
-		if !slices.ContainsFunc(adapterCases, func(c adapterCase) bool { return c.ID == w.Case }) {
-			return fmt.Errorf("conformance: the waiver of %q names no case for adapters", w.Case)
-		}
-	}
-	return nil
+	return checkWaivers(f.Waivers, AdapterCases())
 }
 
 // adapterCase is a case for adapters and how it is tested.
@@ -154,7 +135,7 @@ func (c *adapterCase) judge(tb testing.TB, f AdapterFixture) {
 	if need, lacking := f.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
 	}
-	if waives(f.Waivers, c.ID) && (f.Patience == 0 || f.Patience > waivedPatience) {
+	if _, waived := waiverOf(f.Waivers, c.Case); waived && (f.Patience == 0 || f.Patience > waivedPatience) {
 		f.Patience = waivedPatience
 	}
 	judgeCase(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newStage(tb, f)) })
@@ -164,42 +145,14 @@ func (c *adapterCase) judge(tb testing.TB, f AdapterFixture) {
 func (c *adapterCase) result(tb testing.TB, f *AdapterFixture) Result {
 	r := Result{Case: c.Case, Status: Passed}
 	_, lacking := f.lacks(c.Needs)
-	i := slices.IndexFunc(f.Waivers, func(w Waiver) bool { return w.Case == c.ID })
+	waiver, waived := waiverOf(f.Waivers, c.Case)
 	switch {
 	case tb.Failed():
 		r.Status = Failed
-	case tb.Skipped() && !lacking && i >= 0:
-		r.Status, r.Reason = Waived, f.Waivers[i].Reason
+	case tb.Skipped() && !lacking && waived:
+		r.Status, r.Reason = Waived, waiver.Reason
 	case tb.Skipped():
 		r.Status = NotApplicable
 	}
 	return r
-}
-
-// waives reports whether there is a waiver of a case.
-func waives(waivers []Waiver, id string) bool {
-	return slices.ContainsFunc(waivers, func(w Waiver) bool { return w.Case == id })
-}
-
-// judgeCase reports a case to tb: as it ends, or the other way round when it is waived.
-func judgeCase(tb testing.TB, c Case, waivers []Waiver, test func(testing.TB)) {
-	tb.Helper()
-	about := fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source)
-	if i := slices.IndexFunc(waivers, func(w Waiver) bool { return w.Case == c.ID }); i >= 0 {
-		got := record(tb, test)
-		switch {
-		case got.Skipped():
-			tb.Skip(got.text())
-		case got.Failed():
-			tb.Skipf("waived: %s\n%s\nfailed with: %s", waivers[i].Reason, about, got.text())
-		default:
-			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", about, waivers[i].Reason)
-		}
-	}
-	defer func() {
-		if tb.Failed() {
-			tb.Logf("broken: %s", about)
-		}
-	}()
-	test(tb)
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -146,9 +147,7 @@ func (l *load) one(replayed bool) error {
 	if l.digits != nil {
 		l.last++
 		var b [8]byte
-		for i := range b {
-			b[i] = byte(l.last >> (56 - 8*i))
-		}
+		binary.BigEndian.PutUint64(b[:], l.last)
 		hex.Encode(l.digits, b[:])
 	}
 	if _, err := l.conn.Write(l.request); err != nil {

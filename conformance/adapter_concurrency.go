@@ -38,7 +38,7 @@ var concurrencyAdapterCases = []adapterCase{
 			at := s.serve(AdapterOptions{})
 			c := s.post(held)
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			for range 3 {
 				at.refuses(c, protocol.CodeInProgress)
 			}
@@ -61,8 +61,8 @@ var concurrencyAdapterCases = []adapterCase{
 			for _, at := range []*site{one, two} {
 				at.replays(c, ran[0])
 			}
-			first, _ := one.executions(theOp)
-			second, _ := two.executions(theOp)
+			first, _ := one.executions()
+			second, _ := two.executions()
 			if first+second != 1 {
 				one.Errorf("the handler ran %d times in one process and %d in the other", first, second)
 			}
@@ -74,7 +74,7 @@ var concurrencyAdapterCases = []adapterCase{
 			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: s.fixture.Patience}})
 			c := s.post(held)
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			var others []*pending
 			for range 4 {
 				others = append(others, at.begin(c))
@@ -95,7 +95,7 @@ var concurrencyAdapterCases = []adapterCase{
 			failing.Status = 503
 			c := s.post(failing)
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			var others []*pending
 			for range 4 { // their program is no part of the fingerprint
 				others = append(others, at.begin(c.does(Program{Status: 201, Body: "second"})))
@@ -125,7 +125,7 @@ var concurrencyAdapterCases = []adapterCase{
 			at := s.serve(AdapterOptions{Guard: protocol.Config{Wait: 50 * time.Millisecond}})
 			c := s.post(held)
 			at.begin(c)
-			at.holds(1)
+			at.holds()
 			at.refuses(c, protocol.CodeInProgress)
 		},
 	},
@@ -134,7 +134,7 @@ var concurrencyAdapterCases = []adapterCase{
 		func(s *stage) {
 			at := s.serve(AdapterOptions{})
 			first := at.begin(s.post(held))
-			at.holds(1)
+			at.holds()
 			other := s.post(created).freshKey()
 			answer := at.run(other)
 			at.replays(other, answer)
@@ -152,7 +152,7 @@ var concurrencyAdapterCases = []adapterCase{
 			at := s.serve(AdapterOptions{})
 			c := s.post(held)
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			at.refuses(c.withBody("another"), protocol.CodeKeyReused)
 			at.refuses(c, protocol.CodeInProgress)
 			at.open()
@@ -179,7 +179,7 @@ var concurrencyAdapterCases = []adapterCase{
 			one, two := s.serve(AdapterOptions{}), s.serve(AdapterOptions{})
 			c := s.post(held)
 			first := one.begin(c)
-			one.holds(1)
+			one.holds()
 			two.refuses(c.withBody("another"), protocol.CodeKeyReused)
 			one.open()
 			two.replays(c, first.answer())
@@ -194,7 +194,7 @@ var concurrencyAdapterCases = []adapterCase{
 			c := s.post(p)
 			w := at.dial()
 			w.write(c.bytes())
-			at.holds(1)
+			at.holds()
 			w.close()
 			at.open()
 			got := at.returned(c)
@@ -215,7 +215,7 @@ var concurrencyAdapterCases = []adapterCase{
 			c := s.post(p)
 			w := at.dial()
 			w.write(c.bytes())
-			at.holds(1)
+			at.holds()
 			w.close()
 			at.open()
 			if got := at.returned(c); got.status != 200 || got.body != "one,two,three" {

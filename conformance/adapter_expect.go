@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -102,7 +102,7 @@ func (a answer) exec() int {
 // refuses sends a call that has to get a problem and leaves the number of runs as it is.
 func (at *site) refuses(c call, code protocol.Code) answer {
 	at.Helper()
-	before, _ := at.executions(theOp)
+	before, _ := at.executions()
 	a := at.send(c)
 	at.wantProblem(a, c, code)
 	at.ran(before)

@@ -159,7 +159,7 @@ var headerCases = []adapterCase{
 		func(s *stage) {
 			at := s.serve(AdapterOptions{})
 			p := created
-			p.Headers = append(p.Headers[:len(p.Headers):len(p.Headers)], Pair{"Set-Cookie", "session=secret; HttpOnly"}, Pair{"Set-Cookie", "b=2"})
+			p.Headers = append(slices.Clip(p.Headers), Pair{"Set-Cookie", "session=secret; HttpOnly"}, Pair{"Set-Cookie", "b=2"})
 			c := s.post(p)
 			first := at.run(c)
 			if got := first.values("Set-Cookie"); len(got) != 2 {
@@ -189,7 +189,7 @@ var headerCases = []adapterCase{
 		func(s *stage) {
 			at := s.serve(AdapterOptions{Guard: protocol.Config{KeepHeaders: []string{"location", "Content-Type"}}})
 			p := created
-			p.Headers = append(p.Headers[:len(p.Headers):len(p.Headers)], Pair{"X-Secret", "1"}, Pair{"Set-Cookie", "a=1"})
+			p.Headers = append(slices.Clip(p.Headers), Pair{"X-Secret", "1"}, Pair{"Set-Cookie", "a=1"})
 			c := s.post(p)
 			if first := at.run(c); first.value("X-Secret") != "1" {
 				at.Errorf("the first answer is %v", first)

@@ -71,7 +71,7 @@ var keyCases = []adapterCase{
 			for _, c := range []call{s.post(held).withKeys(), s.post(held).withMethod("PUT")} {
 				w := at.dial()
 				w.write(c.head(line{"Content-Length", "10"}))
-				at.holds(1)
+				at.holds()
 				w.write("0123456789")
 				at.open()
 				at.wantRun(w.read())

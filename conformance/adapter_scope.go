@@ -24,7 +24,7 @@ var scopeCases = []adapterCase{
 		func(s *stage) {
 			at := s.serve(AdapterOptions{})
 			first := at.begin(s.post(held))
-			at.holds(1)
+			at.holds()
 			theirs := s.post(created).withTenant(s.tenant + "-other")
 			at.replays(theirs, at.run(theirs))
 			at.open()
@@ -136,11 +136,11 @@ var problemCases = []adapterCase{
 	{
 		Case{ID: "R46", Rule: "A problem is not to be cached, says when to retry only where that makes sense, and names the configured field.", Source: "RFC 9111 5.2, RFC 9110 10.2.3"},
 		func(s *stage) {
-			at := s.serve(AdapterOptions{Engine: hasty, Guard: protocol.Config{Header: "X-Once", Required: true}})
+			at := s.serve(AdapterOptions{Guard: protocol.Config{Header: "X-Once", Required: true}})
 			c := s.post(held).withKeys()
 			keyed := c.with("X-Once", s.key)
 			at.begin(keyed)
-			at.holds(1)
+			at.holds()
 			for code, c := range map[protocol.Code]call{
 				protocol.CodeKeyMissing: c, protocol.CodeKeyInvalid: c.with("X-Once", "not a key"), protocol.CodeInProgress: keyed,
 				protocol.CodeKeyReused: keyed.withBody("another"), protocol.CodeScopeMissing: keyed.withTenant(""),

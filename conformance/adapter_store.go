@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // hasty is an engine that gives a store little time, so that a case need not wait long for it to give up.
-var hasty = reprise.Config{ClaimTimeout: 100 * time.Millisecond, CompleteTimeout: 100 * time.Millisecond}
+var hasty = reprise.Config{ClaimTimeout: 400 * time.Millisecond, CompleteTimeout: 400 * time.Millisecond}
 
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
@@ -167,7 +167,7 @@ var storeFaultCases = []adapterCase{
 			one, two := s.serve(AdapterOptions{}), s.serve(AdapterOptions{})
 			c := s.post(held)
 			first := one.begin(c)
-			one.holds(1)
+			one.holds()
 			one.forget()
 			kept := two.run(c.does(created))
 			one.open()
@@ -184,7 +184,7 @@ var storeFaultCases = []adapterCase{
 				at := s.serve(AdapterOptions{Guard: protocol.Config{Preset: policy}})
 				c := s.post(held).freshKey()
 				first := at.begin(c)
-				at.holds(1)
+				at.holds()
 				at.forget()
 				at.claims(c, reprise.ClaimRequest{})
 				at.open()
@@ -198,7 +198,7 @@ var storeFaultCases = []adapterCase{
 			at := s.serve(AdapterOptions{})
 			c := s.post(held)
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			at.forget()
 			at.open()
 			at.wantRun(first.answer())

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -68,10 +69,10 @@ var trapCases = []adapterCase{
 			p.Effect = true
 			c := s.post(p).withBody(strings.Repeat("the first body ", 40))
 			first := at.begin(c)
-			at.holds(1)
+			at.holds()
 			w := at.dial()
 			for i := range 50 {
-				w.ask(s.post(created).freshKey().withBody(strings.Repeat("x", 10*i)).withTenant(s.tenant + fmt.Sprint(i)))
+				w.ask(s.post(created).freshKey().withBody(strings.Repeat("x", 10*i)).withTenant(s.tenant + strconv.Itoa(i)))
 			}
 			at.wantProblem(w.ask(c), c, protocol.CodeInProgress)
 			at.open()
@@ -143,9 +144,9 @@ var trapCases = []adapterCase{
 				}
 				c := s.post(created).freshKey()
 				at.replays(c, at.run(c))
-				if _, inFlight := at.executions(theOp); inFlight > 0 {
+				if _, inFlight := at.executions(); inFlight > 0 {
 					at.eventually(fmt.Sprintf("the end of the handlers of program %d", i), func() bool {
-						_, n := at.executions(theOp)
+						_, n := at.executions()
 						return n == 0
 					})
 				}

@@ -1,6 +1,10 @@
 package conformance
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
 
 // Case is one promise that a suite tests.
 type Case struct {
@@ -32,12 +36,75 @@ type Waiver struct {
 	Reason string // why the gap is there and what it means to users; printed
 }
 
-// Cases returns every case of the suites, in the order in which they run.
-func Cases() []Case {
-	var cases []Case
-	for _, c := range storeCases {
-		c.Case.Needs = slices.Clone(c.Needs)
-		cases = append(cases, c.Case)
+// Cases returns every case of the suites, in the order in which they run: those for stores, then those for adapters.
+func Cases() []Case { return append(StoreCases(), AdapterCases()...) }
+
+// StoreCases returns every case for stores, in the order in which they run.
+func StoreCases() []Case {
+	cases := make([]Case, len(storeCases))
+	for i, c := range storeCases {
+		cases[i] = c.clone()
 	}
-	return append(cases, AdapterCases()...)
+	return cases
+}
+
+// AdapterCases returns every case for adapters, in the order in which they run.
+func AdapterCases() []Case {
+	cases := make([]Case, len(adapterCases))
+	for i, c := range adapterCases {
+		cases[i] = c.clone()
+	}
+	return cases
+}
+
+func (c Case) clone() Case {
+	c.Needs = slices.Clone(c.Needs)
+	return c
+}
+
+// String shows the case as a failure prints it.
+func (c Case) String() string { return fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source) }
+
+// checkWaivers finds what is wrong with waivers of cases.
+func checkWaivers(waivers []Waiver, cases []Case) error {
+	for _, w := range waivers {
+		if w.Reason == "" {
+			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
+		}
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.ID == w.Case }) {
+			return fmt.Errorf("conformance: the waiver of %q names no case of the suite", w.Case)
+		}
+	}
+	return nil
+}
+
+// waiverOf returns the waiver of a case, if there is one.
+func waiverOf(waivers []Waiver, c Case) (Waiver, bool) {
+	i := slices.IndexFunc(waivers, func(w Waiver) bool { return w.Case == c.ID })
+	if i < 0 {
+		return Waiver{}, false
+	}
+	return waivers[i], true
+}
+
+// judgeCase reports a case to tb: as it ends, or the other way round when it is waived.
+func judgeCase(tb testing.TB, c Case, waivers []Waiver, test func(testing.TB)) {
+	tb.Helper()
+	if w, waived := waiverOf(waivers, c); waived {
+		got := record(tb, test)
+		switch {
+		case got.Skipped():
+			tb.Skip(got.text())
+		case got.Failed():
+			tb.Skipf("waived: %s\n%s\nfailed with: %s", w.Reason, c, got.text())
+		default:
+			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", c, w.Reason)
+		}
+	}
+	defer func() {
+		if tb.Failed() {
+			tb.Logf("broken: %s", c)
+		}
+	}()
+	test(tb)
 }

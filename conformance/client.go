@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -35,7 +37,7 @@ func (c call) withKeys(values ...string) call { c.keys = values; return c }
 
 // with adds a header line.
 func (c call) with(name, value string) call {
-	c.fields = append(c.fields[:len(c.fields):len(c.fields)], line{name, value})
+	c.fields = append(slices.Clip(c.fields), line{name, value})
 	return c
 }
 
@@ -67,7 +69,7 @@ func (c call) head(framing ...line) string {
 
 // bytes returns the whole request, its body with a declared length.
 func (c call) bytes() string {
-	return c.head(line{"Content-Length", fmt.Sprint(len(c.body))}) + c.body
+	return c.head(line{"Content-Length", strconv.Itoa(len(c.body))}) + c.body
 }
 
 // chunked returns the whole request, its body in chunks of at most size bytes, with a trailer section.

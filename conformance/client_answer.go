@@ -49,7 +49,8 @@ func (r reader) answer(bodiless bool) (answer, error) {
 		}
 		if a.status >= 200 || a.status == 101 {
 			a.early = early
-			return a, r.content(&a, bodiless)
+			err = r.content(&a, bodiless)
+			return a, err
 		}
 		early = append(early, a)
 	}

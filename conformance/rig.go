@@ -74,6 +74,8 @@ func (r *rig) lacks(needs []Need) (why string, lacking bool) {
 		switch n {
 		case Leases:
 			has = !r.fixture.Atomic
+		case AtomicClaims:
+			has = r.fixture.Atomic
 		case ExactTime:
 			has = r.fixture.Advance == nil
 		case CorruptHook:

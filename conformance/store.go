@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -78,24 +77,7 @@ func (f *StoreFixture) check() error {
 	if f.Open == nil {
 		return errors.New("conformance: StoreFixture.Open is nil")
 	}
-	for _, w := range f.Waivers {
-		if w.Reason == "" {
-			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
-		}
-		if !slices.ContainsFunc(storeCases, func(c storeCase) bool { return c.ID == w.Case }) {
-			return fmt.Errorf("conformance: the waiver of %q names no case for stores", w.Case)
-		}
-	}
-	return nil
-}
-
-// waiver returns the reason why the fixture does not keep a promise, if it says so.
-func (f *StoreFixture) waiver(id string) (reason string, waived bool) {
-	i := slices.IndexFunc(f.Waivers, func(w Waiver) bool { return w.Case == id })
-	if i < 0 {
-		return "", false
-	}
-	return f.Waivers[i].Reason, true
+	return checkWaivers(f.Waivers, StoreCases())
 }
 
 // storeCase is a case for stores and how it is tested.
@@ -135,24 +117,5 @@ func (c *storeCase) judge(tb testing.TB, f StoreFixture) {
 	if why, lacking := r.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s", c.ID, why)
 	}
-	if reason, waived := f.waiver(c.ID); waived {
-		got := record(tb, func(tb testing.TB) { c.test(r.reportingTo(tb)) })
-		switch {
-		case got.Skipped():
-			tb.Skip(got.text())
-		case got.Failed():
-			tb.Skipf("waived: %s\n%s\nfailed with: %s", reason, c, got.text())
-		default:
-			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", c, reason)
-		}
-	}
-	defer func() {
-		if tb.Failed() {
-			tb.Logf("broken: %s", c)
-		}
-	}()
-	c.test(r)
+	judgeCase(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(r.reportingTo(tb)) })
 }
-
-// String shows the case as a failure prints it.
-func (c *storeCase) String() string { return fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source) }

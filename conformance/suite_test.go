@@ -15,7 +15,7 @@ import (
 
 func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
 	t.Parallel()
-	name := regexp.MustCompile(`^([a-z]+(-[a-z]+)*|R[0-9]+[a-z]?)$`) // stores | adapters
+	name := regexp.MustCompile(`^([a-z]+(-[a-z]+)*|[RT][0-9]+[a-z]?)$`) // stores | adapters
 	seen := map[string]bool{}
 	for _, c := range Cases() {
 		if seen[c.ID] || !name.MatchString(c.ID) {
@@ -26,8 +26,8 @@ func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
 			t.Errorf("%s: the rule is %q, from %q", c.ID, c.Rule, c.Source)
 		}
 	}
-	if len(seen) < len(storeCases) {
-		t.Errorf("%d cases are listed of %d", len(seen), len(storeCases))
+	if want := len(storeCases) + len(adapterCases); len(seen) != want {
+		t.Errorf("%d cases are listed of %d", len(seen), want)
 	}
 }
 

@@ -83,6 +83,7 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 		if r.Header.Get("Idempotency-Key") == "" {
 			req.Header = http.Header{}
 		}
+	default:
 	}
 	return req
 }
@@ -90,39 +91,38 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 // principal is the scope of r.
 func (a *adapter) principal(r *http.Request) (string, error) {
 	scope, err := a.scope(r)
-	switch {
-	case a.has(forgetsScope), a.has(defaultsScope) && err != nil:
-		return protocol.SharedScope, nil
-	default:
-		return scope, err
+	if a.has(forgetsScope) || a.has(defaultsScope) && err != nil {
+		return protocol.SharedScope, nil //nolint:nilerr // that is the flaw
 	}
+	return scope, err
 }
 
 // run runs the handler in an exchange.
 func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
 	defer x.Close()
 	rec := x.Record(w.Header(), w, http.DetectContentType)
-	defer rec.Abandon()
+	defer rec.Abandon() //nolint:contextcheck // an exchange has its own
 	if a.has(finishesPanics) {
-		defer func() {
+		defer func() { //nolint:contextcheck // an exchange has its own
 			if recover() != nil {
 				rec.Finish()
 			}
 		}()
 	}
-	inner := r.WithContext(x.Context())
+	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
 	inner.Body = x.Body()
 	switch a.flaw {
 	case clientsContext:
 		inner = inner.WithContext(r.Context())
 	case drainsBody:
 		inner.Body = r.Body
+	default:
 	}
 	a.next.ServeHTTP(a.writer(w, rec), inner)
 	if a.has(sendsFirst) {
 		rec.Flush()
 	}
-	rec.Finish()
+	rec.Finish() //nolint:contextcheck // an exchange has its own
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent[r.Header.Get("Idempotency-Key")] = w.Header().Clone()
@@ -172,6 +172,7 @@ func (w *answer) WriteHeader(status int) {
 		if !w.problem {
 			status = http.StatusOK
 		}
+	default:
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"testing"
@@ -9,7 +11,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/cmd/serve"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -92,6 +94,11 @@ func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(func() {
+		if err := engine.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
+		}
+	})
 	guard, err := protocol.New(engine, protocol.Config{})
 	if err != nil {
 		tb.Fatal(err)
@@ -111,7 +118,9 @@ func costServer(tb testing.TB, handler http.Handler) (addr string) {
 	go func() { ended <- server.Serve(ln) }()
 	tb.Cleanup(func() {
 		_ = server.Close()
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			tb.Error(err)
+		}
 	})
 	return ln.Addr().String()
 }
