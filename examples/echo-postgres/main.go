@@ -1,0 +1,80 @@
+// Echo-postgres sells tickets, on Echo: what a handler writes to PostgreSQL commits together with the answer that retries get, or not
+// at all.
+//
+//	DATABASE_URL=postgres://127.0.0.1/postgres go run ./examples/echo-postgres
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	repriseecho "github.com/reprise-go/reprise/adapters/echo"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	if err != nil {
+		panic(err)
+	}
+	e, engine, err := newAPI(ctx, pool)
+	if err != nil {
+		panic(err)
+	}
+	context.AfterFunc(ctx, func() { _ = e.Shutdown(context.WithoutCancel(ctx)) })
+	if err := e.Start("127.0.0.1:8080"); !errors.Is(err, http.ErrServerClosed) {
+		panic(err)
+	}
+	if err := engine.Close(context.WithoutCancel(ctx)); err != nil { // first the requests, then what they left behind
+		panic(err)
+	}
+}
+
+// newAPI makes the tables and puts the API together. The engine is for the caller to close.
+func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engine, error) {
+	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS shows (name text PRIMARY KEY, seats int NOT NULL);
+		CREATE TABLE IF NOT EXISTS tickets (id bigint GENERATED ALWAYS AS IDENTITY, buyer text NOT NULL, show text NOT NULL);
+		INSERT INTO shows VALUES ('hamlet', 2) ON CONFLICT DO NOTHING`)
+	if err := errors.Join(err, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
+		return nil, nil, err
+	}
+	engine, err := reprise.New(reprisepg.NewTransactional(pool), reprise.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	e := echo.New()
+	buyer := func(c echo.Context) (string, error) { return c.Request().Header.Get("X-Buyer"), nil } // a real service checks who it is
+	e.POST("/shows/:show/tickets", buy, repriseecho.Middleware(guard, buyer))
+	return e, engine, nil
+}
+
+func buy(c echo.Context) error {
+	ctx := c.Request().Context()
+	tx, _ := reprisepg.Tx(ctx) // there is one, since the key is required; what it wrote is undone with a 4xx or 5xx
+	var id, seats int64
+	err := tx.QueryRow(ctx, `WITH ticket AS (INSERT INTO tickets (buyer, show) VALUES ($1, $2) RETURNING id),
+			seat AS (UPDATE shows SET seats = seats - 1 WHERE name = $2 AND seats > 0 RETURNING name)
+		SELECT id, (SELECT count(*) FROM seat) FROM ticket`, c.Request().Header.Get("X-Buyer"), c.Param("show")).Scan(&id, &seats)
+	if err == nil && seats == 0 {
+		err = echo.NewHTTPError(http.StatusConflict, "sold out") // kept, and replayed
+	}
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, echo.Map{"ticket": id})
+}

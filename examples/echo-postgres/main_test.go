@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/reprise-go/reprise/conformance/servers"
+)
+
+func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
+
+// process starts a process of the API on a database, and returns its address.
+func process(t *testing.T, pool *pgxpool.Pool) string {
+	t.Helper()
+	e, engine, err := newAPI(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	e.HideBanner, e.HidePort = true, true
+	addr, ended := e.Listener.Addr().String(), make(chan error, 1)
+	go func() { ended <- e.Start("") }()
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, err := range []error{e.Shutdown(ctx), <-ended, engine.Close(ctx)} {
+			if err != nil && !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+		}
+	})
+	return addr
+}
+
+func TestTicketsAreSoldOnceAndNoneThatIsRefused(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	one, two := process(t, pool), process(t, pool)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	keys := map[string]string{"first": rand.Text(), "second": rand.Text(), "": ""}
+	bodies := map[string]string{}
+	for i, step := range []struct {
+		addr, buyer, key string
+		status           int
+		replayed         bool
+		sold             int // in the database, after it
+	}{
+		{one, "ada", "first", 201, false, 1},
+		{two, "ada", "first", 201, true, 1},
+		{two, "bob", "first", 201, false, 2},
+		{one, "ada", "second", 409, false, 2}, // what it wrote is undone
+		{two, "ada", "second", 409, true, 2},
+		{one, "bob", "first", 201, true, 2},
+		{one, "bob", "", 400, false, 2},
+		{one, "", "first", 403, false, 2},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+step.addr+"/shows/hamlet/tickets", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Buyer", step.buyer)
+		if step.key != "" {
+			r.Header.Set("Idempotency-Key", keys[step.key])
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		replayed := res.Header.Get("Idempotent-Replayed") == "true"
+		if err != nil || res.StatusCode != step.status || replayed != step.replayed {
+			t.Errorf("step %d: %d %s, replayed %v, %v; want %+v", i+1, res.StatusCode, body, replayed, err, step)
+		}
+		if who := step.buyer + step.key; !replayed {
+			bodies[who] = string(body)
+		} else if string(body) != bodies[who] {
+			t.Errorf("step %d: replayed %s of %s", i+1, body, bodies[who])
+		}
+		var sold int
+		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM tickets").Scan(&sold); err != nil || sold != step.sold {
+			t.Errorf("step %d: %d tickets in the database, %v; want %d", i+1, sold, err, step.sold)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Gin-redis books seats, on Gin with records in Redis: a client that did not hear of its booking asks again, at any process, and gets the
+// seat that it has. A process that dies between the booking and its record leaves a seat empty; echo-postgres shows what does not.
+//
+//	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	reprisegin "github.com/reprise-go/reprise/adapters/gin"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func main() {
+	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")})
+	router, engine, err := newRouter(client)
+	if err != nil {
+		panic(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8080", Handler: router, ReadHeaderTimeout: 5 * time.Second}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		panic(err)
+	}
+	if err := engine.Close(context.WithoutCancel(ctx)); err != nil { // first the requests, then what they left behind
+		panic(err)
+	}
+}
+
+// newRouter puts the API together. The engine is for the caller to close.
+func newRouter(client redis.UniversalClient) (*gin.Engine, *reprise.Engine, error) {
+	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	router := gin.New()
+	router.Use(gin.Recovery(), gin.BasicAuth(gin.Accounts{"ada": "pw-of-ada", "bob": "pw-of-bob"})) // outside: a key belongs to a user
+	user := func(c *gin.Context) (string, error) { return c.GetString(gin.AuthUserKey), nil }
+	router.POST("/shows/:show/seats", reprisegin.Middleware(guard, user), func(c *gin.Context) {
+		seat, err := client.Incr(c.Request.Context(), "seats:"+c.Param("show")).Result()
+		switch {
+		case err != nil:
+			_ = c.AbortWithError(http.StatusServiceUnavailable, err) // forgotten: the next request tries again
+		case seat > 3:
+			c.JSON(http.StatusConflict, gin.H{"error": "sold out"}) // an answer like any other: replayed
+		default:
+			c.JSON(http.StatusCreated, gin.H{"seat": seat, "for": c.GetString(gin.AuthUserKey)})
+		}
+	})
+	return router, engine, nil
+}

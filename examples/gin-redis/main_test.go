@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reprise-go/reprise/conformance/servers"
+)
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.TestMode)
+	os.Exit(servers.Main{M: m}.Run())
+}
+
+// process starts a process of the API, and returns its address.
+func process(t *testing.T, redisAddr string) string {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: redisAddr})
+	router, engine, err := newRouter(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: router, ReadHeaderTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, err := range []error{server.Shutdown(ctx), <-ended, engine.Close(ctx), client.Close()} {
+			if err != nil && !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+		}
+	})
+	return ln.Addr().String()
+}
+
+func TestSeatsAreBookedOnce(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Shared(t)
+	one, two := process(t, server.Addr()), process(t, server.Addr())
+	show := rand.Text()
+	seat := func(n int, user string) string { return `{"for":"` + user + `","seat":` + strconv.Itoa(n) + `}` }
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for i, step := range []struct {
+		addr, user, key string
+		status          int
+		body            string
+		replayed        bool
+	}{
+		{one, "ada", "1", 201, seat(1, "ada"), false},
+		{two, "ada", "1", 201, seat(1, "ada"), true},
+		{two, "bob", "1", 201, seat(2, "bob"), false},
+		{one, "bob", "2", 201, seat(3, "bob"), false},
+		{one, "ada", "2", 409, `{"error":"sold out"}`, false},
+		{two, "ada", "2", 409, `{"error":"sold out"}`, true},
+		{two, "bob", "2", 201, seat(3, "bob"), true},
+		{two, "bob", "", 400, "", false},
+		{two, "eve", "1", 401, "", false},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+step.addr+"/shows/"+show+"/seats", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth(step.user, "pw-of-"+step.user)
+		if step.key != "" {
+			r.Header.Set("Idempotency-Key", show+step.key)
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		replayed := res.Header.Get("Idempotent-Replayed") == "true"
+		if err != nil || res.StatusCode != step.status || replayed != step.replayed || step.body != "" && string(body) != step.body {
+			t.Errorf("step %d: %d %s, replayed %v, %v; want %+v", i+1, res.StatusCode, body, replayed, err, step)
+		}
+	}
+}
