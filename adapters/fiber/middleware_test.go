@@ -102,6 +102,15 @@ func TestR16ReplayHasTheMediaTypeOfTheFirstAnswer(t *testing.T) {
 	}
 }
 
+func TestR16ReplayHasNoMediaTypeWhereNoneIsKept(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{guard: protocol.Config{KeepHeaders: []string{"X-Made"}}}, handle(echo))
+	s.do(t, request("body", key("k")))
+	if again := s.do(t, request("body", key("k"))); again.body != "body" || again.header.Values("Content-Type") != nil {
+		t.Errorf("the replay is %q, %v", again.body, again.header)
+	}
+}
+
 func TestR13OuterLayersKeepTheirFields(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -225,6 +234,30 @@ func TestR33PanicsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
+func TestRecoveryOutsideFindsTheResponseOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]fiber.Handler{
+		"of bytes":    func(c *fiber.Ctx) error { return c.SendString("half of it") },
+		"of a stream": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader("half of it")) },
+	} {
+		s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+			c.Set("X-Made", "half")
+			panic(h(c))
+		}, func(c *fiber.Ctx) error {
+			defer func() {
+				_ = recover()
+				c.Status(503)
+			}()
+			c.Set("X-Outer", "outer")
+			return c.Next()
+		}))
+		a := s.do(t, request("", key("k")))
+		if a.status != 503 || a.body != "" || a.header.Get("X-Made") != "" || a.header.Get("X-Outer") != "outer" {
+			t.Errorf("a body %s: %d %q %v", name, a.status, a.body, a.header)
+		}
+	}
+}
+
 func TestRecoveryInsideMakesTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce}}, func(s *service) {
@@ -340,6 +373,20 @@ func TestR34HijackedConnectionsAreNotKept(t *testing.T) {
 	for range 2 {
 		if a := s.do(t, request("", key("k"))); a.body != "mine" {
 			t.Errorf("got %q", a.body)
+		}
+	}
+	s.wantRuns(t, 2)
+}
+
+func TestR33AnswersOfATimeoutAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.Context().TimeoutErrorWithCode("too late", 503)
+		return c.SendString("not sent")
+	}))
+	for range 2 {
+		if a := s.do(t, request("", key("k"))); a.status != 503 || a.body != "too late" {
+			t.Errorf("got %d %q", a.status, a.body)
 		}
 	}
 	s.wantRuns(t, 2)

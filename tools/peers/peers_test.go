@@ -42,7 +42,8 @@ func compare(b *testing.B, servers []*server) {
 				b.ReportMetric(got.rate/medians[own].rate, "×own")
 				b.ReportMetric(got.rate/medians[bare].rate, "×bare")
 				b.ReportMetric(got.cpu, "cpu-µs/req")
-				b.ReportMetric(got.allocs, "allocs/req")
+				b.ReportMetric(got.allocs, "allocs/op")
+				b.ReportMetric(got.bytes, "B/op")
 			})
 		}
 	}

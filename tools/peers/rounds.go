@@ -19,6 +19,7 @@ type sample struct {
 	rate   float64 // requests per second
 	cpu    float64 // microseconds of the server's process for a request
 	allocs float64 // of the server's process for a request
+	bytes  float64 // likewise
 }
 
 // measure loads the servers in turn, in another order each round, and returns the medians of their samples. The first round
@@ -41,6 +42,7 @@ func measure(tb testing.TB, kind Kind, servers []*server) map[string]sample {
 			rate:   median(list, func(s sample) float64 { return s.rate }),
 			cpu:    median(list, func(s sample) float64 { return s.cpu }),
 			allocs: median(list, func(s sample) float64 { return s.allocs }),
+			bytes:  median(list, func(s sample) float64 { return s.bytes }),
 		}
 	}
 	return medians
@@ -66,7 +68,8 @@ func (s *server) measure(tb testing.TB, kind Kind) sample {
 		tb.Fatalf("%s: the handler ran %d times for %v requests of kind %s", s.name, used.Runs, total, kind)
 	}
 	return sample{
-		rate: total / took.Seconds(), cpu: float64(used.CPU.Microseconds()) / total, allocs: float64(used.Mallocs) / total,
+		rate: total / took.Seconds(), cpu: float64(used.CPU.Microseconds()) / total,
+		allocs: float64(used.Mallocs) / total, bytes: float64(used.Bytes) / total,
 	}
 }
 

@@ -26,10 +26,11 @@ var Runs atomic.Int64
 type Report struct {
 	Runs    int64         // of the handler
 	Mallocs uint64        // of the process
+	Bytes   uint64        // that it allocated
 	CPU     time.Duration // of the process, in user mode and in the kernel
 }
 
-const format = "%d %d %d"
+const format = "%d %d %d %d"
 
 // Now reports for this process.
 func Now() (Report, error) {
@@ -39,19 +40,21 @@ func Now() (Report, error) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return Report{}, err
 	}
-	return Report{Runs.Load(), m.Mallocs, time.Duration(u.Utime.Nano() + u.Stime.Nano())}, nil
+	return Report{Runs.Load(), m.Mallocs, m.TotalAlloc, time.Duration(u.Utime.Nano() + u.Stime.Nano())}, nil
 }
 
 // String returns the report as [Parse] reads it.
-func (r Report) String() string { return fmt.Sprintf(format, r.Runs, r.Mallocs, r.CPU.Nanoseconds()) }
+func (r Report) String() string {
+	return fmt.Sprintf(format, r.Runs, r.Mallocs, r.Bytes, r.CPU.Nanoseconds())
+}
 
 // Parse reads what String returned.
 func Parse(s string) (r Report, err error) {
-	_, err = fmt.Sscanf(s, format, &r.Runs, &r.Mallocs, &r.CPU)
+	_, err = fmt.Sscanf(s, format, &r.Runs, &r.Mallocs, &r.Bytes, &r.CPU)
 	return r, err
 }
 
 // Sub returns what was used from the report before to this one.
 func (r Report) Sub(before Report) Report {
-	return Report{r.Runs - before.Runs, r.Mallocs - before.Mallocs, r.CPU - before.CPU}
+	return Report{r.Runs - before.Runs, r.Mallocs - before.Mallocs, r.Bytes - before.Bytes, r.CPU - before.CPU}
 }
