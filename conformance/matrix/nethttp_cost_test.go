@@ -87,8 +87,8 @@ func costHandler() http.Handler {
 	})
 }
 
-// costMiddleware returns the middleware over a memory store.
-func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
+// costGuard returns a guard over a memory store.
+func costGuard(tb testing.TB) *protocol.Guard {
 	tb.Helper()
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
@@ -103,7 +103,13 @@ func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)
+	return guard
+}
+
+// costMiddleware returns the middleware over a memory store.
+func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
+	tb.Helper()
+	return reprisehttp.Middleware(costGuard(tb), reprisehttp.Unscoped)
 }
 
 // costServer serves a handler until the test ends.
