@@ -56,6 +56,9 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.has(marksUnkeyed) {
 			w.Header().Set("Idempotency-Status", "unprotected")
 		}
+		if a.has(recoversUnkeyed) {
+			defer func() { _ = recover() }()
+		}
 		a.next.ServeHTTP(w, r)
 	case verdict.Exchange != nil:
 		a.run(w, r, verdict.Exchange)
@@ -116,6 +119,10 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 		inner = inner.WithContext(r.Context())
 	case drainsBody:
 		inner.Body = r.Body
+	case keepsEverything:
+		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
+	case rewritesQuery:
+		inner.URL.RawQuery = inner.URL.Query().Encode()
 	default:
 	}
 	a.next.ServeHTTP(a.writer(w, rec), inner)
@@ -146,6 +153,10 @@ func (w *answer) WriteHeader(status int) {
 		h.Del("Idempotent-Replayed")
 	case replaysCookies:
 		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
+	case repeatsHop:
+		for _, name := range first["Connection"] {
+			h[name] = first[name]
+		}
 	case repeatsRequestID:
 		h["X-Request-Id"] = append(h["X-Request-Id"], first["X-Request-Id"]...)
 	case repeatsDate:

@@ -22,6 +22,7 @@ const (
 	forgetsScope      Flaw = "forgets-scope"
 	defaultsScope     Flaw = "defaults-scope"
 	marksUnkeyed      Flaw = "marks-unkeyed"
+	recoversUnkeyed   Flaw = "recovers-unkeyed"
 )
 
 var requestFlaws = []Mutant{
@@ -36,6 +37,7 @@ var requestFlaws = []Mutant{
 	{forgetsScope, "has one key space for all", "R43a"},
 	{defaultsScope, "shares a key space among those that it cannot name", "R44"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
+	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
 }
 
 // Flaws of how an adapter runs the handler.
@@ -49,6 +51,8 @@ const (
 	copiesPass           Flaw = "copies-pass"
 	swallowsFlush        Flaw = "swallows-flush"
 	hijacksUntold        Flaw = "hijacks-untold"
+	keepsEverything      Flaw = "keeps-everything"
+	rewritesQuery        Flaw = "rewrites-query"
 )
 
 var runFlaws = []Mutant{
@@ -61,6 +65,8 @@ var runFlaws = []Mutant{
 	{copiesPass, "lets io.Copy go past what it captures", "R12c"},
 	{swallowsFlush, "holds a stream back", "R34a"},
 	{hijacksUntold, "records an answer for a connection that the handler has taken", "R34f"},
+	{keepsEverything, "keeps every answer, whatever its status", "R18a"},
+	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 
 // Flaws of how an adapter answers instead of the handler.
@@ -72,6 +78,7 @@ const (
 	repeatsDate      Flaw = "repeats-date"
 	joinsLines       Flaw = "joins-lines"
 	losesCoding      Flaw = "loses-coding"
+	repeatsHop       Flaw = "repeats-hop"
 	cachesProblems   Flaw = "caches-problems"
 	tellsKey         Flaw = "tells-key"
 )
@@ -84,6 +91,7 @@ var replayFlaws = []Mutant{
 	{repeatsDate, "replays the date of the first answer", "R15"},
 	{joinsLines, "joins the lines of a field", "R13a"},
 	{losesCoding, "replays a compressed body without its coding", "R19"},
+	{repeatsHop, "replays what Connection names", "R14c"},
 	{cachesProblems, "lets its problems be cached", "R46"},
 	{tellsKey, "puts the key into its problems", "R45a"},
 }
