@@ -167,6 +167,28 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 	})
 }
 
+// The last try says for certain that it was not executed, and nothing of the first.
+func TestClaimThatEndsUnavailableIsReleasedForItsFirstTry(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var claims, releases owners
+		b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if claims.add(r.Owner) == 1 {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			return reprise.ClaimResult{}, reprise.ErrUnavailable
+		}
+		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+			releases.add(o)
+			return nil
+		}
+		_, err := b.Begin(t.Context(), order("k"))
+		wantError(t, "Begin", err, reprise.ErrUnavailable)
+		time.Sleep(2 * budget)
+		releases.sameOwner(t, 2)
+	})
+}
+
 // A refusal is definite, but the try before it may still be on its way.
 func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {

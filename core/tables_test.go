@@ -1,0 +1,85 @@
+package reprise
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// generous is a store that grants every claim and renews nothing.
+type generous struct{}
+
+func (generous) Claim(_ context.Context, r ClaimRequest) (ClaimResult, error) {
+	return ClaimResult{Outcome: Claimed, Attempt: 1, Fence: 1, Remaining: r.Lease}, nil
+}
+
+func (generous) Renew(context.Context, []RenewRequest) ([]RenewStatus, error) {
+	return nil, ErrUnavailable
+}
+func (generous) Complete(context.Context, CompleteRequest) error { return nil }
+func (generous) Release(context.Context, ID, Owner) error        { return nil }
+
+// A table that an ended attempt stays in would grow for ever.
+func TestTablesAreEmptyAfterwards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(generous{}, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := func() (flights, leases, waiting int) {
+			synctest.Wait() // nobody runs now
+			e.waitroom.mu.Lock()
+			defer e.waitroom.mu.Unlock()
+			e.renewer.mu.Lock()
+			defer e.renewer.mu.Unlock()
+			for i := range e.flights {
+				flights += len(e.flights[i].m)
+			}
+			return flights, len(e.renewer.due), len(e.waitroom.queues) + len(e.waitroom.scopes) + e.waitroom.total
+		}
+		begin := func(key string) *Attempt {
+			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: key})
+			if err != nil || res.Attempt == nil {
+				t.Fatal(res, err)
+			}
+			return res.Attempt
+		}
+		const n = 200
+		attempts := make([]*Attempt, n)
+		for i := range attempts {
+			attempts[i] = begin(strconv.Itoa(i))
+		}
+		for range 10 { // who wait for the first
+			go func() { _, _ = e.Begin(t.Context(), Operation{Scope: "s", Key: "0", Wait: time.Second}) }()
+		}
+		if flights, leases, waiting := size(); flights != n || leases != n || waiting != 12 {
+			t.Errorf("%d flights, %d leases, %d for waiters while they run", flights, leases, waiting)
+		}
+		time.Sleep(2 * time.Second)
+		for i, a := range attempts[:n/2] {
+			if i%2 == 0 {
+				_, _ = a.Complete(Completion{})
+			} else {
+				_ = a.Release()
+			}
+		}
+		if flights, leases, waiting := size(); flights != n/2 || leases != n/2 || waiting != 0 {
+			t.Errorf("%d flights, %d leases, %d for waiters when half have ended", flights, leases, waiting)
+		}
+		time.Sleep(defaultLease)
+		if flights, leases, _ := size(); flights != 0 || leases != 0 {
+			t.Errorf("%d flights, %d leases when the others have lost theirs", flights, leases)
+		}
+		for _, a := range attempts[n/2:] {
+			_ = a.Release()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
