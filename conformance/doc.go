@@ -1,4 +1,4 @@
-// Package conformance holds the suites that a store has to pass.
+// Package conformance holds the suites that a store and an adapter have to pass.
 //
 // Whoever writes a [reprise.Store] proves it by a test of a few lines:
 //
@@ -16,7 +16,11 @@
 // the promise that was broken and where it is made. What a store lacks, such as an optional ability, is skipped with the
 // reason; what it is known not to keep is declared by a [Waiver], which has to go once the case passes.
 //
-// The suite itself is tested against the stores of the package broken, each of which a named case rejects.
+// Whoever writes an adapter for a framework serves the handlers of the test server natively, as [AdapterFixture] says, and runs
+// [RunAdapter] over each store. Its cases talk to a real listener, by the client of net/http or, where that would refuse or
+// normalise the bytes, by a socket; they are named after the rules in docs/protocol.md.
+//
+// The suites themselves are tested against the stores and adapters of the package broken, each of which a named case rejects.
 //
 // # What it does not show
 //

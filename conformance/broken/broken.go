@@ -1,18 +1,18 @@
-// Package broken holds stores that are wrong on purpose: a small store that keeps the whole contract, and one flaw at a time
-// that it can be given. A suite that nobody has seen fail proves nothing, so each flaw names a case that rejects it, and a test
+// Package broken holds stores and adapters that are wrong on purpose: a small store that keeps the whole contract, an adapter for
+// net/http that keeps every rule, and one flaw at a time that they can be given. A suite that nobody has seen fail proves nothing, so each flaw names a case that rejects it, and a test
 // runs them all.
 //
-// Without a flaw the store is a reference to compare others with. It is not for use: it is slow, never forgets, and has
-// one lock.
+// Without a flaw both are references to compare others with. They are not for use: the store is slow, never forgets, and has
+// one lock; the adapter remembers every answer.
 package broken
 
 // Flaw is one way to be wrong. The zero value is none.
 type Flaw string
 
-// Mutant is a store with a flaw.
+// Mutant is a store or an adapter with a flaw.
 type Mutant struct {
 	Flaw Flaw
-	Does string // what the store does wrong
+	Does string // what it does wrong
 	Case string // the ID of a case that rejects it
 }
 

@@ -86,7 +86,7 @@ var matrixAdapters = []matrixAdapter{
 	}},
 }
 
-//go:generate go test -count=1 -run ^TestMatrix$ -update-docs .
+//go:generate go test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
 
 // TestMatrix runs every case for adapters on every adapter over every store, and compares docs/conformance.md with what came out.
 func TestMatrix(t *testing.T) {

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,3 +224,39 @@ const sheetStores = `
 %d cases, which run on every store and every way to deploy it that is supported.
 
 `
+
+func TestPageSaysWhatTheSheetHolds(t *testing.T) {
+	t.Parallel()
+	s := newSheet()
+	for i, c := range conformance.AdapterCases() {
+		for _, a := range names(matrixAdapters) {
+			for j, store := range names(matrixStores) {
+				r := conformance.Result{Case: c, Status: conformance.Passed}
+				switch (i + j) % 5 {
+				case 1:
+					r.Status, r.Reason = conformance.Waived, "a reason: with, commas and a colon"
+				case 2:
+					r.Status = conformance.NotApplicable
+				case 3:
+					continue // did not run
+				}
+				s.report(a, store)(r)
+			}
+		}
+	}
+	page := s.page()
+	read := readSheet(page)
+	if !maps.Equal(read.cells, s.cells) || !maps.Equal(read.waived, s.waived) {
+		t.Errorf("read %d cells and %d waivers, want %d and %d", len(read.cells), len(read.waived), len(s.cells), len(s.waived))
+	}
+	if again := read.page(); again != page {
+		t.Errorf("the page changed when it was read: %s", firstDifference(page, again))
+	}
+	for at := range read.cells {
+		read.cells[at] = conformance.NotApplicable
+		break
+	}
+	if read.page() == page {
+		t.Error("another result makes the same page")
+	}
+}
