@@ -27,7 +27,7 @@ func TestEngineSurvivesALostReply(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Renew, faultstore.LoseReply(), faultstore.LoseReply())
 		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		time.Sleep(3 * engineLease)
+		inTime(3 * engineLease)
 		if err := context.Cause(attempt.Context()); err != nil {
 			t.Errorf("cancelled: %v", err)
 		}
@@ -62,7 +62,7 @@ func TestEngineReleaseThatExecutesLateHarmsNobody(t *testing.T) {
 		if err := attempt.Release(); !errors.Is(err, reprise.ErrUnknown) {
 			t.Fatalf("Release: %v, want unknown", err)
 		}
-		time.Sleep(engineBudget)
+		inTime(engineBudget)
 		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		a.faults.Wait()
 		a.begin(t, engineOrder("k"), reprise.InProgress)
@@ -79,7 +79,7 @@ func TestEngineClaimThatExecutesLateFreesItsKey(t *testing.T) {
 				t.Fatalf("Begin: %v, want unknown", err)
 			}
 			a.faults.Wait()
-			time.Sleep(2 * engineBudget)
+			inTime(2 * engineBudget)
 			b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
 		})
 	}
@@ -105,7 +105,7 @@ func TestEngineCompletionThatFailsForGood(t *testing.T) {
 			if took := time.Since(start); took > engineBudget {
 				t.Errorf("held the response back for %v", took)
 			}
-			time.Sleep(2 * engineLease)
+			inTime(2 * engineLease)
 			if !c.repeats { // nobody keeps the lease
 				next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 				if n := next.View().Number(); n != 2 {
@@ -117,7 +117,7 @@ func TestEngineCompletionThatFailsForGood(t *testing.T) {
 			b.begin(t, engineOrder("k"), reprise.InProgress)
 			a.faults.Clear()
 			a.faults.LetGo()
-			time.Sleep(2 * engineBudget)
+			inTime(2 * engineBudget)
 			b.replays(t, engineOrder("k"), "answer")
 		})
 	}
@@ -129,7 +129,7 @@ func TestEngineLostCompletion(t *testing.T) {
 		t.Helper()
 		a.faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
 		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		time.Sleep(engineLease)
+		inTime(engineLease)
 		return attempt
 	}
 	inBubble(t, "with a rival that completed", func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestEngineReleaseThatFailsGoesOn(t *testing.T) {
 		}
 		b.begin(t, engineOrder("k"), reprise.InProgress)
 		a.faults.Clear()
-		time.Sleep(2 * engineBudget)
+		inTime(2 * engineBudget)
 		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
 	})
 }
@@ -199,12 +199,12 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Renew, faultstore.Hang())
 		zombie := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		time.Sleep(engineLease*9/10 - time.Nanosecond)
+		inTime(engineLease*9/10 - time.Nanosecond)
 		a.begin(t, engineOrder("k"), reprise.InProgress)
 		if n := a.faults.Count(faultstore.Claim); n != 1 {
 			t.Fatalf("%d claims before the local deadline, want 1: the table answers", n)
 		}
-		time.Sleep(time.Nanosecond)
+		inTime(time.Nanosecond)
 		synctest.Wait()
 		if err := context.Cause(zombie.Context()); !errors.Is(err, reprise.ErrLeaseLost) {
 			t.Errorf("cause %v, want lease lost", err)
@@ -213,7 +213,7 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 		if n := a.faults.Count(faultstore.Claim); n != 2 {
 			t.Fatalf("%d claims after the local deadline, want 2: the store answers", n)
 		}
-		time.Sleep(engineLease / 10)
+		inTime(engineLease / 10)
 		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		a.begin(t, engineOrder("k"), reprise.InProgress)
 		a.end(t, zombie, "zombie's", reprise.Contested)
@@ -230,7 +230,7 @@ func TestEngineRenewBatchThatHangs(t *testing.T) {
 		for i := range attempts {
 			attempts[i] = a.begin(t, engineOrder(string(rune('a'+i))), reprise.Claimed).Attempt
 		}
-		time.Sleep(2 * engineLease)
+		inTime(2 * engineLease)
 		for i, attempt := range attempts {
 			if err := context.Cause(attempt.Context()); err != nil {
 				t.Errorf("%d: cancelled: %v", i, err)

@@ -28,6 +28,9 @@ func inBubble(t *testing.T, name string, body func(t *testing.T)) {
 	})
 }
 
+// inTime lets d pass. In a bubble that takes no time, and is exact.
+func inTime(d time.Duration) { <-time.After(d) }
+
 // faultyEngine is a process on a store with a script of faults.
 type faultyEngine struct {
 	*reprise.Engine

@@ -93,11 +93,11 @@ func (r *modelRun) step(ctx context.Context, s modelStep) error {
 		r.running = append(r.running[:i:i], r.running[i+1:]...)
 		a.store.losing(s.Lose)
 		if modelKinds[s.Kind] == "release" {
-			return a.Release()
+			return a.Release() //nolint:contextcheck // the engine bounds the end of an attempt
 		}
-		return r.complete(a)
+		return r.complete(a) //nolint:contextcheck // the engine bounds the end of an attempt
 	case "sleep":
-		time.Sleep(s.Sleep)
+		inTime(s.Sleep)
 		synctest.Wait() // what is due at this instant comes before the next step
 	case "deafen", "hear":
 		r.model.Lock()

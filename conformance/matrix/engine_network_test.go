@@ -94,19 +94,19 @@ func (n *network) send(ctx context.Context, do func(context.Context)) error {
 	if !n.pass(ctx, max(stalled, 0)+n.dice.upTo(50*time.Millisecond)) {
 		return fmt.Errorf("%w: not sent", reprise.ErrUnavailable)
 	}
-	faulty := n.faulty.Load()
+	faulty, chance := n.faulty.Load(), n.dice.below(100)
 	switch {
-	case faulty && n.dice.percent(5):
+	case faulty && chance < 5:
 		return n.lose(ctx)
-	case faulty && n.dice.percent(5):
+	case faulty && chance < 10:
 		n.late.Go(func() {
-			time.Sleep(n.dice.upTo(2 * engineBudget))
+			inTime(n.dice.upTo(2 * engineBudget))
 			do(context.WithoutCancel(ctx))
 		})
 		return n.lose(ctx)
 	}
 	do(context.WithoutCancel(ctx))
-	if faulty && n.dice.percent(5) {
+	if faulty && chance < 15 {
 		return n.lose(ctx)
 	}
 	if !n.pass(ctx, n.dice.upTo(50*time.Millisecond)) {

@@ -104,7 +104,7 @@ func (s *simulation) crash(place int) {
 func (s *simulation) chaos() {
 	d, until := newDice(s.seed, 1<<32), time.Now().Add(simChaos)
 	for time.Now().Before(until) {
-		time.Sleep(2*time.Second + d.upTo(10*time.Second))
+		inTime(2*time.Second + d.upTo(10*time.Second))
 		place := d.below(simProcesses)
 		if d.percent(25) {
 			s.crash(place)
@@ -199,16 +199,16 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		defer s.mu.Unlock()
 		s.violate("%s was answered %v", op.Key, res.Outcome)
 		return true
-	case !s.handle(d, op.Key, p, res.Attempt):
+	case !s.handle(d, op.Key, p, res.Attempt): //nolint:contextcheck // a handler's context is its attempt's
 		return false
 	case op.Preset == reprise.Recoverable && d.percent(10):
-		_ = res.Attempt.Release()
+		_ = res.Attempt.Release() //nolint:contextcheck // the engine bounds the end of an attempt
 		return false
 	}
 	if res.Attempt.View().Number() > 1 {
 		s.overs.Add(1)
 	}
-	end, err := res.Attempt.Complete(reprise.Completion{Payload: []byte(name)})
+	end, err := res.Attempt.Complete(reprise.Completion{Payload: []byte(name)}) //nolint:contextcheck // the engine bounds the end of an attempt
 	switch {
 	case err != nil:
 		panic(err) // it was not ended before
@@ -232,13 +232,13 @@ func (s *simulation) client(ctx context.Context, key, n int) {
 	if key%3 == 0 {
 		op.Preset = reprise.AtMostOnce
 	}
-	time.Sleep(simChaos*time.Duration(key)/simKeys + d.upTo(5*time.Second)) // so that those of a key meet
+	inTime(simChaos*time.Duration(key)/simKeys + d.upTo(5*time.Second)) // so that those of a key meet
 	for try := 1; !s.request(ctx, d, op, fmt.Sprintf("client %d, try %d", n, try)); try++ {
-		time.Sleep(d.upTo(2 * time.Second))
+		inTime(d.upTo(2 * time.Second))
 		if ctx.Err() != nil {
 			s.mu.Lock()
-			defer s.mu.Unlock()
 			s.violate("%s: no answer in the end", op.Key)
+			s.mu.Unlock()
 			return
 		}
 	}
