@@ -196,8 +196,8 @@ func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 func TestEngineFollowsItsModel(t *testing.T) {
 	t.Parallel()
 	met := &modelMet{count: make(map[string]int)}
-	soak := time.Now().Add(pgSoak(t))
-	for batch := 0; !t.Failed() && (batch < 60 || time.Now().Before(soak)); batch++ {
+	until := time.Now().Add(soak(t))
+	for batch := 0; !t.Failed() && (batch < 60 || time.Now().Before(until)); batch++ {
 		t.Run(strconv.Itoa(batch), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) { // 100 of them
 				if err := runModel(t, met, modelSteps().Draw(rt, "steps")); err != nil {

@@ -292,8 +292,8 @@ func TestEngineSimulation(t *testing.T) {
 		runs, seeds = 1, func() uint64 { return seed }
 	}
 	var total simTally
-	soak := time.Now().Add(pgSoak(t))
-	for run := 0; !t.Failed() && (run < runs || time.Now().Before(soak)); run++ {
+	until := time.Now().Add(soak(t))
+	for run := 0; !t.Failed() && (run < runs || time.Now().Before(until)); run++ {
 		seed := seeds()
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := simulate(t, seed)

@@ -161,9 +161,9 @@ func (l *pgLedger) kill(t *testing.T, enough int, where string) {
 	killed := 0
 	go func() {
 		defer close(stop)
-		soak := time.Now().Add(pgSoak(t))
-		limit := soak.Add(time.Minute)
-		for killed < enough || time.Now().Before(soak) {
+		until := time.Now().Add(soak(t))
+		limit := until.Add(time.Minute)
+		for killed < enough || time.Now().Before(until) {
 			// Of those that are at work: an idle one would be no fault to anybody.
 			killed += pgTerminate(t, l.pool, where+" AND state <> 'idle'")
 			if time.Now().After(limit) {

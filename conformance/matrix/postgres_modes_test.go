@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestPostgresEveryExecMode(t *testing.T) {
 			f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
 			pgTransactionalLife(t, f, f.transactional(t))
 		})
-		if pgSoak(t) == 0 {
+		if soak(t) == 0 {
 			continue
 		}
 		t.Run("suite/leased/mode="+mode.String(), func(t *testing.T) {
@@ -42,20 +41,6 @@ func TestPostgresEveryExecMode(t *testing.T) {
 			conformance.RunStore(t, func(tb testing.TB) conformance.StoreFixture { return pgTxSuite(setup(tb)) })
 		})
 	}
-}
-
-// pgSoak is for how long a soak tests, and 0 where nobody asked for one.
-func pgSoak(tb testing.TB) time.Duration {
-	tb.Helper()
-	text := os.Getenv("REPRISE_SOAK")
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		tb.Fatalf("REPRISE_SOAK: %v", err)
-	}
-	return d
 }
 
 // pgLeasedLife takes a record of the leased store through every statement.

@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
 		t.Run(level.String(), func(t *testing.T) {
 			t.Parallel()
 			var granted, lost, rounds int
-			for until := time.Now().Add(redisSoak(t)); rounds < redisPromotions || time.Now().Before(until); rounds++ {
+			for until := time.Now().Add(soak(t)); rounds < redisPromotions || time.Now().Before(until); rounds++ {
 				g, l := redisPromotion(t, level)
 				granted, lost = granted+g, lost+l
 			}
@@ -148,16 +147,4 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 		redisMustClaim(t, store, r, reprise.Completed)
 	}
 	return meanwhile
-}
-
-// redisSoak is for how long a soak tests, and 0 where nobody asked for one.
-func redisSoak(tb testing.TB) time.Duration {
-	tb.Helper()
-	text := os.Getenv("REPRISE_SOAK")
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	redisWant(tb, "REPRISE_SOAK", err, nil)
-	return d
 }
