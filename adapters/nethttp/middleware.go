@@ -48,9 +48,10 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	defer x.Close()
 	rec := x.Record(w.Header(), w, http.DetectContentType)
 	defer rec.Abandon() // where next does not return
-	r = r.WithContext(x.Context())
-	r.Body = x.Body()
-	next.ServeHTTP(&writer{rec, w}, r)
+	inner := r.WithContext(x.Context())
+	inner.Body = x.Body()
+	defer func() { r.MultipartForm = inner.MultipartForm }() // the server removes its files
+	next.ServeHTTP(&writer{rec, w}, inner)
 	rec.Finish()
 }
 
