@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -163,7 +163,7 @@ func (p Program) Header() string {
 		r, n := utf8.DecodeRune(data)
 		switch {
 		case r < 0x7f:
-			b.WriteByte(byte(r))
+			b.WriteByte(byte(r)) //nolint:gosec // below 0x7f
 		case r <= 0xffff:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
@@ -191,7 +191,7 @@ func (p Program) Content() []byte {
 func PatternBody(n int) []byte {
 	body := make([]byte, n)
 	for i := range body {
-		body[i] = byte(i ^ i>>8)
+		body[i] = byte(i ^ i>>8) //nolint:gosec // the low byte is what is wanted
 	}
 	return body
 }
