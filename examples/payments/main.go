@@ -11,9 +11,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -34,9 +35,11 @@ func main() {
 	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := serve(ctx, *addr, *url); err != nil {
-		log.Fatal(err)
+	err := serve(ctx, *addr, *url)
+	stop()
+	if err != nil {
+		slog.Error("payments", "error", err)
+		os.Exit(1)
 	}
 }
 

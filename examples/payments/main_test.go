@@ -105,6 +105,8 @@ func TestKept4xxUndoesWhatLedToIt(t *testing.T) {
 	checkLedger(t, db.URL(), 0)
 }
 
+var client = new(http.Client)
+
 // service is the program under test, as a process that can be killed.
 type service struct {
 	binary, url string
@@ -181,7 +183,7 @@ func (s *service) post(ctx context.Context, key, body string) (status int, answe
 	}
 	r.Header.Set("Idempotency-Key", `"`+key+`"`)
 	r.SetBasicAuth("customer", "")
-	res, err := http.DefaultClient.Do(r)
+	res, err := client.Do(r)
 	if err != nil {
 		return 0, "", err
 	}

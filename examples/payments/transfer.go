@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log"
+	"log/slog"
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +42,7 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errFunds):
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 	case err != nil:
-		log.Print(err)
+		slog.ErrorContext(r.Context(), "transfer", "error", err)
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Content-Type", "application/json")
