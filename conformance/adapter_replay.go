@@ -240,18 +240,6 @@ var replayCases = []adapterCase{
 		},
 	},
 	{
-		Case{ID: "R10c", Rule: "Nothing is stored for a request without a key: a later one with a key is a first one.", Source: "draft 2.6"},
-		func(s *stage) {
-			at := s.serve(AdapterOptions{})
-			c := s.post(created)
-			at.run(c.withKeys())
-			first := at.run(c)
-			at.run(c.withKeys())
-			at.replays(c, first)
-			at.ran(3)
-		},
-	},
-	{
 		Case{ID: "R30", Rule: "What the middleware itself answers is never stored: the next request with the key is judged on its own.", Source: "draft 2.6"},
 		func(s *stage) {
 			at := s.serve(AdapterOptions{Guard: protocol.Config{MaxRequestBody: 64}})
