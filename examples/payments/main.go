@@ -38,7 +38,7 @@ func main() {
 	err := serve(ctx, *addr, *url)
 	stop()
 	if err != nil {
-		slog.Error("payments", "error", err)
+		slog.Error("payments", slog.Any("error", err))
 		os.Exit(1)
 	}
 }

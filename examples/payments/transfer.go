@@ -42,7 +42,7 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errFunds):
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 	case err != nil:
-		slog.ErrorContext(r.Context(), "transfer", "error", err)
+		slog.ErrorContext(r.Context(), "transfer", slog.Any("error", err))
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Content-Type", "application/json")
