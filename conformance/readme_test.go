@@ -1,0 +1,27 @@
+package conformance_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance"
+)
+
+// The README says how many cases there are; it is read before anything else, so it has to be true.
+func TestReadmeCountsTheCases(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("%d cases show them", len(conformance.AdapterCases())),
+		fmt.Sprintf("%d more show the", len(conformance.StoreCases())),
+	} {
+		if !strings.Contains(string(readme), want) {
+			t.Errorf("README.md does not say %q", want)
+		}
+	}
+}
