@@ -124,8 +124,9 @@ func (a *Attempt) finish() {
 	e.leave()
 }
 
-// call returns the context of the next operation, or series of repeated ones, on the store.
-func (a *Attempt) call(b *budget) context.Context {
+// call returns the context of the next operation, or series of repeated ones, on the store. It begins at the given instant, which
+// is now: reading the clocks costs enough to be done once.
+func (a *Attempt) call(b *budget, at instant) context.Context {
 	var c *callContext
 	if a.made < len(a.calls) {
 		c = &a.calls[a.made]
@@ -133,7 +134,7 @@ func (a *Attempt) call(b *budget) context.Context {
 	} else {
 		c = new(callContext)
 	}
-	c.Context, c.values = b.context(), a.values
+	c.Context, c.values = b.context(at), a.values
 	return c
 }
 

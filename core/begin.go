@@ -15,7 +15,7 @@ const (
 
 // begin finds the answer for the operation, and tells the observer when it is not to run it.
 func (a *Attempt) begin(ctx context.Context) (Result, error) {
-	res, err := a.look() //nolint:contextcheck // bounded by the engine, not by its client
+	res, err := a.look(a.began) //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && a.op.Wait > 0 {
 		res, err = a.wait(ctx)
 	}
@@ -25,22 +25,22 @@ func (a *Attempt) begin(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// look asks the table of this process, and then the store.
-func (a *Attempt) look() (Result, error) {
+// look asks the table of this process, and then the store. It begins at the given instant.
+func (a *Attempt) look(at instant) (Result, error) {
 	if outcome := a.engine.flights.find(a.id, a.op.Fingerprint); outcome != 0 {
 		return Result{Outcome: outcome}, nil
 	}
-	return a.claim()
+	return a.claim(at)
 }
 
 // claim asks the store until it has a definite answer, the budget is used up, or asking again is of no use. A claim that
 // may be written without anybody running it is released in the background.
-func (a *Attempt) claim() (Result, error) {
+func (a *Attempt) claim(sent instant) (Result, error) {
 	e := a.engine
-	ctx := a.call(&e.claiming)
+	ctx := a.call(&e.claiming, sent)
 	mayHold := false
 	for try := 1; ; try++ {
-		g, err := a.claimOnce(ctx)
+		g, err := a.claimOnce(ctx, sent)
 		if err == nil && g.Outcome == Claimed {
 			a.stray = mayHold // by a try before this one
 			return a.start(g)
@@ -51,6 +51,7 @@ func (a *Attempt) claim() (Result, error) {
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
 			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
+			sent = now()
 		}
 		if !again {
 			if mayHold {
@@ -61,19 +62,20 @@ func (a *Attempt) claim() (Result, error) {
 	}
 }
 
-// claimOnce asks the store once, and renews a claim of its own that has too little left of its lease to run on.
-func (a *Attempt) claimOnce(ctx context.Context) (grant, error) {
+// claimOnce asks the store once, and renews a claim of its own that has too little left of its lease to run on. What it is
+// granted counts from sent, which is not after the call.
+func (a *Attempt) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := a.engine
-	sent := now()
 	r, err := e.store.claim(ctx, a.claimRequest(a.op.Preset == Recoverable))
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as it is for an Atomic claim
-	if !r.Atomic {
+	g, left := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never}, time.Duration(0) // as it is for an Atomic claim
+	if r.Outcome == Claimed && !r.Atomic {
 		g.believe(sent, min(r.Remaining, e.cfg.Lease))
+		left = now().until(g.deadline)
 	}
-	if decide(r, now().until(g.deadline)) != renewFirst {
+	if decide(r, left) != renewFirst {
 		return g, nil
 	}
 

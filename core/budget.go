@@ -22,9 +22,8 @@ type tick struct {
 	until  instant
 }
 
-// context returns a context that ends 0.95 d to d from now.
-func (b *budget) context() context.Context {
-	at := now()
+// context returns a context that ends 0.95 d to d from at, which is now.
+func (b *budget) context(at instant) context.Context {
 	if t := b.tick.Load(); t != nil && !at.reached(t.until) {
 		return t.ctx
 	}

@@ -31,7 +31,7 @@ func (a *Attempt) Complete(c Completion) (Ending, error) {
 		return Ending{}, err
 	}
 	e := a.engine
-	ctx := a.call(&e.completing)
+	ctx := a.call(&e.completing, now())
 	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.op.Retention, DiscardEffects: c.DiscardEffects}
 	err := a.insist(ctx, a.completion(r))
 	switch {
@@ -56,7 +56,7 @@ func (a *Attempt) Release() error {
 		return err
 	}
 	e := a.engine
-	err := a.insist(a.call(&e.completing), a.release)
+	err := a.insist(a.call(&e.completing, now()), a.release)
 	f, _ := classify(err)
 	switch {
 	case err == nil:

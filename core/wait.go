@@ -84,7 +84,7 @@ func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, erro
 		case patience.Err() != nil:
 			return Result{Outcome: InProgress}, nil
 		}
-		res, err := a.look() //nolint:contextcheck // bounded by the engine, not by its client
+		res, err := a.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
 		case err == nil && res.Outcome == InProgress:
 		case res.Outcome != Claimed:
