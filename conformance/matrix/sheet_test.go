@@ -252,9 +252,11 @@ func TestPageSaysWhatTheSheetHolds(t *testing.T) {
 	if again := read.page(); again != page {
 		t.Errorf("the page changed when it was read: %s", firstDifference(page, again))
 	}
-	for at := range read.cells {
-		read.cells[at] = conformance.NotApplicable
-		break
+	for at, status := range read.cells {
+		if status == conformance.Passed {
+			read.cells[at] = conformance.NotApplicable
+			break
+		}
 	}
 	if read.page() == page {
 		t.Error("another result makes the same page")
