@@ -70,7 +70,8 @@ func (a *Attempt) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g, left := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never}, time.Duration(0) // as it is for an Atomic claim
+	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as it is for an Atomic claim
+	var left time.Duration
 	if r.Outcome == Claimed && !r.Atomic {
 		g.believe(sent, min(r.Remaining, e.cfg.Lease))
 		left = now().until(g.deadline)
