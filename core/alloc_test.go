@@ -38,15 +38,23 @@ func keys(n int) []string {
 // raceAllocations is what the race detector adds.
 var raceAllocations = 0.0
 
-// The maxima are what was measured: the engine allocates the attempt and nothing else. The memory store's share of a new
-// key is two more, the record and the copy of its payload.
+// The maxima are what was measured. The engine allocates the attempt, and the context of the claim where the request has values
+// that a store may look for. The memory store's share of a new key is two more, the record and the copy of its payload.
 func TestAllocationsOfTheEngine(t *testing.T) {
-	newKey, replay := 3+raceAllocations, 1+raceAllocations
+	type values struct{}
+	t.Run("context with values", func(t *testing.T) {
+		testAllocations(t, context.WithValue(t.Context(), values{}, 1), 4, 1) //nolint:staticcheck // compared by type
+	})
+	t.Run("background", func(t *testing.T) { testAllocations(t, context.Background(), 3, 0) })
+}
+
+func testAllocations(t *testing.T, ctx context.Context, newKey, replay float64) { //nolint:revive // the test comes first
+	t.Helper()
+	newKey, replay = newKey+raceAllocations, replay+raceAllocations
 	e, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := t.Context()
 	defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
 	op, list, n := order(""), keys(20_001), 0
 	if got := testing.AllocsPerRun(len(list)-1, func() {

@@ -10,32 +10,23 @@ import (
 // Attempt is one owned execution of an operation. Its owner runs the operation with [Attempt.Context] and then ends it once: by
 // Complete or by Release, after which the other is refused. Nothing in it may be copied.
 type Attempt struct {
-	engine *Engine
-	op     Operation
-	id     ID
-	owner  Owner
-	began  instant
-	values context.Context // of the request, for its values only: its end is not the attempt's
+	bid
 
 	number int
 	fence  uint64
 	atomic bool
-	stray  bool // an earlier try of the claim may still be on its way
+	stray  bool        // an earlier try of the claim may still be on its way
+	ended  atomic.Bool // Complete or Release was called
+	told   atomic.Bool // the observer knows that the lease was lost, or that it no longer matters
 
 	run    runContext      // what the handler sees, before the store's Bind
 	bound  context.Context // and after it
-	ended  atomic.Bool     // Complete or Release was called
-	told   atomic.Bool     // the observer knows that the lease was lost, or that it no longer matters
 	tenure tenure          // the renewer's
-
-	calls [2]callContext // of the claim and of the completion; any more are made as they come
-	made  int
+	ending callContext     // of Complete or Release
 }
 
-func newAttempt(ctx context.Context, e *Engine, op Operation) *Attempt {
-	a := &Attempt{engine: e, op: op, owner: NewOwner(), began: now(), values: ctx}
-	a.id = DeriveID(op.Scope, op.Endpoint, op.Key)
-	a.op.Key = "" // not needed any more, and what is not there cannot leak
+func newAttempt(b *bid) *Attempt {
+	a := &Attempt{bid: *b}
 	a.run.attempt = a
 	a.tenure.index = -1
 	return a
@@ -67,13 +58,15 @@ func (g *grant) believe(sent instant, lease time.Duration) {
 	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewAt(sent, lease)
 }
 
-// start makes a claimed attempt a running one. A claim that the store cannot bind is given up.
-func (a *Attempt) start(g grant) (Result, error) {
-	e := a.engine
+// start runs the attempt of a bid that was granted. A claim that the store cannot bind is given up; mayHold says that an earlier try of it
+// may still be on its way.
+func (b *bid) start(g grant, mayHold bool) (Result, error) {
+	e, a := b.engine, newAttempt(b)
+	a.stray = mayHold
 	bound, err := e.store.bind(&a.run, a.id, a.owner)
 	if err != nil {
-		a.observe(EventStoreError, err)
-		a.releaseLater()
+		b.report(Event{Kind: EventStoreError, Err: err})
+		b.releaseLater()
 		return Result{}, err
 	}
 	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
@@ -100,6 +93,11 @@ func (a *Attempt) giveBack() {
 	_ = a.Release() // it goes on in the background if it must
 }
 
+// observe tells the observer of what happened to the attempt.
+func (a *Attempt) observe(kind EventKind, err error) {
+	a.report(Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err})
+}
+
 // conclude tells the observer how the attempt ended, and ends it.
 func (a *Attempt) conclude(kind EventKind, err error) {
 	a.told.Store(true)
@@ -124,18 +122,14 @@ func (a *Attempt) finish() {
 	e.leave()
 }
 
-// call returns the context of the next operation, or series of repeated ones, on the store. It begins at the given instant, which
-// is now: reading the clocks costs enough to be done once.
-func (a *Attempt) call(b *budget, at instant) context.Context {
-	var c *callContext
-	if a.made < len(a.calls) {
-		c = &a.calls[a.made]
-		a.made++
-	} else {
-		c = new(callContext)
+// end returns the context in which the store is asked to end the attempt, from now on.
+func (a *Attempt) end() context.Context {
+	ctx := a.engine.completing.context(now())
+	if !a.hasValues() {
+		return ctx
 	}
-	c.Context, c.values = b.context(at), a.values
-	return c
+	a.ending = callContext{Context: ctx, values: a.values}
+	return &a.ending
 }
 
 // resolve makes sure that an attempt ends once.

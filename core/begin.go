@@ -14,40 +14,43 @@ const (
 )
 
 // begin finds the answer for the operation, and tells the observer when it is not to run it.
-func (a *Attempt) begin(ctx context.Context) (Result, error) {
-	res, err := a.look(a.began) //nolint:contextcheck // bounded by the engine, not by its client
-	if err == nil && res.Outcome == InProgress && a.op.Wait > 0 {
-		res, err = a.wait(ctx)
+func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
+	at := now()
+	b := newBid(ctx, e, op, at)
+	res, err := b.look(at) //nolint:contextcheck // bounded by the engine, not by its client
+	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
+		res, err = b.wait(ctx, op.Scope, op.Wait)
 	}
 	if err == nil && res.Outcome != Claimed {
-		a.observe(outcomeEvents[res.Outcome], nil)
+		b.report(Event{Kind: outcomeEvents[res.Outcome]})
 	}
 	return res, err
 }
 
 // look asks the table of this process, and then the store. It begins at the given instant.
-func (a *Attempt) look(at instant) (Result, error) {
-	if outcome := a.engine.flights.find(a.id, a.op.Fingerprint); outcome != 0 {
+func (b *bid) look(at instant) (Result, error) {
+	if outcome := b.engine.flights.find(b.id, b.fingerprint); outcome != 0 {
 		return Result{Outcome: outcome}, nil
 	}
-	return a.claim(at)
+	return b.claim(at)
 }
 
 // claim asks the store until it has a definite answer, the budget is used up, or asking again is of no use. A claim that
 // may be written without anybody running it is released in the background.
-func (a *Attempt) claim(sent instant) (Result, error) {
-	e := a.engine
-	ctx := a.call(&e.claiming, sent)
+func (b *bid) claim(sent instant) (Result, error) {
+	ctx := b.engine.claiming.context(sent)
+	if b.hasValues() {
+		ctx = &callContext{Context: ctx, values: b.values}
+	}
 	mayHold := false
 	for try := 1; ; try++ {
-		g, err := a.claimOnce(ctx, sent)
+		g, err := b.claimOnce(ctx, sent)
 		if err == nil && g.Outcome == Claimed {
-			a.stray = mayHold // by a try before this one
-			return a.start(g)
+			return b.start(g, mayHold)
 		}
 		again := false
 		if err != nil {
-			a.observe(EventStoreError, err)
+			b.report(Event{Kind: EventStoreError, Err: err})
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
 			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
@@ -55,7 +58,7 @@ func (a *Attempt) claim(sent instant) (Result, error) {
 		}
 		if !again {
 			if mayHold {
-				a.releaseLater()
+				b.releaseLater()
 			}
 			return Result{Outcome: g.Outcome, Payload: g.Payload}, err
 		}
@@ -64,9 +67,9 @@ func (a *Attempt) claim(sent instant) (Result, error) {
 
 // claimOnce asks the store once, and renews a claim of its own that has too little left of its lease to run on. What it is
 // granted counts from sent, which is not after the call.
-func (a *Attempt) claimOnce(ctx context.Context, sent instant) (grant, error) {
-	e := a.engine
-	r, err := e.store.claim(ctx, a.claimRequest(a.op.Preset == Recoverable))
+func (b *bid) claimOnce(ctx context.Context, sent instant) (grant, error) {
+	e := b.engine
+	r, err := e.store.claim(ctx, b.claimRequest(b.preset == Recoverable))
 	if err != nil {
 		return grant{}, err
 	}
@@ -81,7 +84,7 @@ func (a *Attempt) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	}
 
 	sent = now()
-	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: a.id, Owner: a.owner, Lease: e.cfg.Lease}})
+	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: b.id, Owner: b.owner, Lease: e.cfg.Lease}})
 	if err != nil {
 		return grant{}, fmt.Errorf("%w: claimed, and not renewed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
@@ -90,14 +93,6 @@ func (a *Attempt) claimOnce(ctx context.Context, sent instant) (grant, error) {
 		return grant{}, fmt.Errorf("%w: claimed, and lapsed before it was renewed", ErrUnknown)
 	}
 	return g, nil
-}
-
-func (a *Attempt) claimRequest(takeover bool) ClaimRequest {
-	return ClaimRequest{
-		ID: a.id, Owner: a.owner, Fingerprint: a.op.Fingerprint,
-		Lease: a.engine.cfg.Lease, Retention: a.op.Retention,
-		Takeover: takeover, MaxAttempts: a.op.MaxAttempts,
-	}
 }
 
 // pause sleeps about d before the next try, and reports whether there is time for one.

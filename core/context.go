@@ -118,7 +118,7 @@ func (v AttemptView) Key(name string) string {
 	b := make([]byte, 0, 128)
 	b = append(b, "reprise/downstream/1\x00"...)
 	b = append(b, v.a.id[:]...)
-	b = append(b, v.a.op.Fingerprint[:]...)
+	b = append(b, v.a.fingerprint[:]...)
 	b = appendPart(b, name)
 	sum := sha256.Sum256(b)
 	sum[6] = sum[6]&0x0f | 0x80

@@ -30,9 +30,8 @@ func (a *Attempt) Complete(c Completion) (Ending, error) {
 	if err := a.resolve(); err != nil {
 		return Ending{}, err
 	}
-	e := a.engine
-	ctx := a.call(&e.completing, now())
-	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.op.Retention, DiscardEffects: c.DiscardEffects}
+	ctx := a.end()
+	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention, DiscardEffects: c.DiscardEffects}
 	err := a.insist(ctx, a.completion(r))
 	switch {
 	case err == nil:
@@ -56,7 +55,7 @@ func (a *Attempt) Release() error {
 		return err
 	}
 	e := a.engine
-	err := a.insist(a.call(&e.completing, now()), a.release)
+	err := a.insist(a.end(), a.release)
 	f, _ := classify(err)
 	switch {
 	case err == nil:
@@ -174,12 +173,11 @@ func (a *Attempt) bounded(operation func(context.Context) error) func(context.Co
 }
 
 // releaseLater gives up a claim that nobody runs: it is forgotten in the background, and once more when the last of its
-// tries has arrived. The attempt gets another owner for it, so that a claim that it makes later, as one that waits
-// does, is not released with this one.
-func (a *Attempt) releaseLater() {
-	e := a.engine
-	given := &Attempt{engine: e, op: a.op, id: a.id, owner: a.owner, began: a.began, values: a.values}
-	a.owner = NewOwner()
+// tries has arrived. The bid gets another owner for it, so that a claim that it makes later, as one that waits does, is
+// not released with this one.
+func (b *bid) releaseLater() {
+	e, given := b.engine, newAttempt(b)
+	b.owner = NewOwner()
 	e.also()
 	go func() {
 		defer e.leave()

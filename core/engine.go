@@ -73,8 +73,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 	if !e.enter() {
 		return Result{}, ErrClosed
 	}
-	a := newAttempt(ctx, e, op)
-	res, err := a.begin(ctx)
+	res, err := e.begin(ctx, &op)
 	if res.Attempt == nil {
 		e.leave()
 	}

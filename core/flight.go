@@ -39,7 +39,7 @@ func (f *flights) find(id ID, fp Fingerprint) Outcome {
 	switch {
 	case a == nil || !a.believed():
 		return 0
-	case a.op.Fingerprint != fp:
+	case a.fingerprint != fp:
 		return Mismatch
 	default:
 		return InProgress

@@ -35,9 +35,6 @@ func (i instant) until(then instant) time.Duration {
 	return min(then.mono-i.mono, time.Duration(then.wall-i.wall))
 }
 
-// since returns how long ago i was, by the clock that nobody sets.
-func (i instant) since() time.Duration { return now().mono - i.mono }
-
 // skew returns how far the wall clock is ahead of the other. It grows when the machine sleeps or its clock is set ahead.
 func (i instant) skew() time.Duration { return time.Duration(i.wall) - i.mono }
 

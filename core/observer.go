@@ -2,8 +2,6 @@ package reprise
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 )
 
@@ -85,19 +83,3 @@ var outcomeEvents = [...]EventKind{
 	InProgress: EventInProgress, Completed: EventReplayed, Mismatch: EventMismatch, Lapsed: EventLapsed,
 }
 
-// observe tells the observer of what happened to a.
-func (a *Attempt) observe(kind EventKind, err error) {
-	o := a.engine.cfg.Observer
-	if o == nil { // before anything is hashed for it
-		return
-	}
-	notify(a.values, o, Event{
-		Kind: kind, ID: a.id, Scope: scopeHash(a.op.Scope), Attempt: a.number, Fence: a.fence,
-		Elapsed: a.began.since(), Err: err,
-	})
-}
-
-func scopeHash(scope string) string {
-	sum := sha256.Sum256([]byte(scope))
-	return hex.EncodeToString(sum[:6])
-}

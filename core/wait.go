@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -47,51 +48,52 @@ const (
 )
 
 // wait waits for another attempt to end. It answers InProgress when the time is up, the limits are reached, or ctx ended.
-func (a *Attempt) wait(ctx context.Context) (Result, error) {
-	room := &a.engine.waitroom
-	key := queueKey{a.id, a.op.Fingerprint, a.op.Preset, a.op.MaxAttempts}
+func (b *bid) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
+	room := &b.engine.waitroom
+	key := queueKey{b.id, b.fingerprint, b.preset, b.maxAttempts}
+	scope = strings.Clone(scope) // others of the scope may still be counted under it after this one
 	w := &waiter{head: make(chan struct{})}
-	q, ok := room.join(key, a.op.Scope, w)
+	q, ok := room.join(key, scope, w)
 	if !ok {
 		return Result{Outcome: InProgress}, nil
 	}
-	defer room.quit(a.op.Scope, q, w)
+	defer room.quit(scope, q, w)
 
-	patience, cancel := context.WithTimeout(ctx, a.op.Wait)
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-w.head:
-		return a.poll(ctx, patience, q)
+		return b.poll(ctx, patient, q)
 	case <-q.done:
 		return q.result, q.err
-	case <-patience.Done():
+	case <-patient.Done():
 		return Result{Outcome: InProgress}, nil
-	case <-a.engine.closing:
+	case <-b.engine.closing:
 		return Result{}, ErrClosed
 	}
 }
 
 // poll asks as the head of a queue until the answer is another than InProgress, or its client's patience ends.
-func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, error) {
-	e := a.engine
+func (b *bid) poll(client, patient context.Context, q *queue) (Result, error) {
+	e := b.engine
 	// Watching comes before the first look, so that no change falls between the two.
-	changed, stop := e.store.watch(patience, a.id)
+	changed, stop := e.store.watch(patient, b.id)
 	defer stop()
 	for every := firstPoll; ; every = min(2*every, longestPoll) {
 		switch {
 		case e.isClosing():
 			return Result{}, ErrClosed
-		case patience.Err() != nil:
+		case patient.Err() != nil:
 			return Result{Outcome: InProgress}, nil
 		}
-		res, err := a.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
+		res, err := b.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
 		case err == nil && res.Outcome == InProgress:
 		case res.Outcome != Claimed:
 			e.waitroom.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // nobody is left to run it for
-			a.giveBack() //nolint:contextcheck // bounded by the engine, not by its client
+			res.Attempt.giveBack() //nolint:contextcheck // bounded by the engine, not by its client
 			return Result{Outcome: InProgress}, nil
 		default:
 			return res, nil
@@ -104,7 +106,7 @@ func (a *Attempt) poll(client, patience context.Context, q *queue) (Result, erro
 			if !open {
 				changed = nil
 			}
-		case <-patience.Done():
+		case <-patient.Done():
 		case <-e.closing:
 		}
 		next.Stop()
