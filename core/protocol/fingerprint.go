@@ -3,7 +3,9 @@ package protocol
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 	"strings"
+	"sync"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -28,7 +30,7 @@ const fingerprintLabel = "reprise/fingerprint/1\x00"
 // media type, charset and coding do not count, nor do other parameters of the media type or other fields. Layout, version 1:
 //
 //	SHA-256("reprise/fingerprint/1\0" ‖ part("bytes") ‖ part(key) ‖ part(method) ‖ part(path) ‖ part(query)
-//		‖ part(media types) ‖ part(charsets) ‖ part(content codings) ‖ u64(len body) ‖ SHA-256(body))
+//		‖ part(media types) ‖ part(charsets) ‖ part(content codings) ‖ part(body))
 //
 // where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have one element for each Content-Type
 // line, the codings one for each listed, and elements are in lower case and joined by commas.
@@ -67,11 +69,18 @@ func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error
 	return sha256.Sum256(b), nil
 }
 
-// fingerprint digests the parts of r and of content, which stands for its body in the given form. The content goes in as a
-// digest of its own, so that all the parts fit on the stack and nothing is allocated.
+// digester is what it takes to digest the parts of a request, to be used again by the next one.
+type digester struct {
+	hash  hash.Hash
+	parts []byte // all but the content; then the digest
+}
+
+var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
+
+// fingerprint digests the parts of r and of content, which stands for its body in the given form.
 func fingerprint(form string, r *Request, key string, content []byte) reprise.Fingerprint {
-	var stack [1024]byte
-	b := append(stack[:0], fingerprintLabel...)
+	d := digesters.Get().(*digester)
+	b := append(d.parts[:0], fingerprintLabel...)
 	b = appendPart(b, form)
 	b = appendPart(b, key)
 	b = appendPart(b, r.Method)
@@ -95,10 +104,16 @@ func fingerprint(form string, r *Request, key string, content []byte) reprise.Fi
 	b = appendCodings(b, r.values("Content-Encoding"))
 	closePart(b, at)
 
-	sum := sha256.Sum256(content)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(content)))
-	b = append(b, sum[:]...)
-	return sha256.Sum256(b)
+	d.hash.Reset()
+	d.hash.Write(b) // a digest takes everything
+	d.hash.Write(content)
+	d.parts = d.hash.Sum(b[:0])
+	sum := reprise.Fingerprint(d.parts)
+	if cap(d.parts) <= largestScratch {
+		digesters.Put(d)
+	}
+	return sum
 }
 
 // appendPart appends s with its length before it, so that no two lists of parts look alike.
