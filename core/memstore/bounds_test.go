@@ -140,3 +140,32 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 		}
 	})
 }
+
+// A completion moves the end of a record either way; what was deleted at its first end would run again, and what stayed until
+// then would hold its room for nothing.
+func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, later, earlier := memstore.New(), newOperation(), newOperation()
+		earlier.id = reprise.ID(numbered(2))
+		mustClaim(t, s, later.claim(), reprise.Claimed)
+		time.Sleep(retention - time.Second)
+		if _, err := s.Renew(t.Context(), later.renew()); err != nil {
+			t.Fatal(err)
+		}
+		mustComplete(t, s, later.complete("answer"))
+		mustClaim(t, s, earlier.claim(), reprise.Claimed)
+		short := earlier.complete("answer")
+		short.Retention = time.Second
+		mustComplete(t, s, short)
+
+		time.Sleep(time.Minute) // past the first end of the one and the last of the other
+		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
+			t.Errorf("purged %d records, %v, want the one that ended", n, err)
+		}
+		mustClaim(t, s, later.claim(), reprise.Completed)
+		time.Sleep(retention)
+		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
+			t.Errorf("purged %d records at the end of the other, %v", n, err)
+		}
+	})
+}

@@ -51,12 +51,12 @@ func (s *Store) appendViews(list []reprise.Record, sh *shard, limit int) []repri
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	for _, rec := range sh.order {
+	for _, t := range sh.order {
 		if len(list) == limit {
 			break
 		}
-		if now < rec.end() {
-			list = append(list, rec.view(now))
+		if now < t.rec.end() {
+			list = append(list, t.rec.view(now))
 		}
 	}
 	return list

@@ -57,12 +57,13 @@ func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 		if len(sh.records) != len(sh.order) {
 			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
 		}
-		for place, rec := range sh.order {
+		for place, turn := range sh.order {
+			rec := turn.rec
 			if rec.place != place || sh.records[rec.id] != rec {
 				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.place)
 			}
-			if parent := sh.order[max(0, place-1)/2]; rec.end() < parent.end() {
-				t.Fatalf("seed %d: a record that ends at %v is below one that ends at %v", seed, rec.end(), parent.end())
+			if parent := sh.order[max(0, place-1)/2]; turn.at < parent.at || rec.end() < turn.at {
+				t.Fatalf("seed %d: a record that ends at %v has its turn at %v, below one at %v", seed, rec.end(), turn.at, parent.at)
 			}
 			records++
 			bytes += rec.size()

@@ -64,43 +64,60 @@ func (sh *shard) remove(rec *record) {
 	sh.room.leave(rec.size())
 }
 
-// moved puts a record whose end has changed into its place in the order of expiry.
-func (sh *shard) moved(rec *record) { heap.Fix(&sh.order, rec.place) }
-
-// sweep deletes up to limit dead records and returns how many it deleted.
-func (sh *shard) sweep(now instant, limit int) int {
-	for n := range limit {
-		if len(sh.order) == 0 || now < sh.order[0].end() {
-			return n
-		}
-		sh.remove(sh.order[0])
+// moved makes the turn of a record that ends earlier come earlier. One that ends later, as most that complete do, moves when its turn
+// comes, which costs less than moving it each time.
+func (sh *shard) moved(rec *record) {
+	if t := &sh.order[rec.place]; rec.end() < t.at {
+		t.at = rec.end()
+		heap.Fix(&sh.order, rec.place)
 	}
-	return limit
 }
 
-// expiry is a heap of records, the one that ends first on top: the dead are found without looking at the others.
-type expiry []*record
+// sweep deletes up to limit dead records and returns how many it deleted. Those whose turn has come and that are not dead are few:
+// they were running when they would have ended.
+func (sh *shard) sweep(now instant, limit int) (deleted int) {
+	for deleted < limit && len(sh.order) > 0 && now >= sh.order[0].at {
+		t := &sh.order[0]
+		if t.at = t.rec.end(); now < t.at {
+			heap.Fix(&sh.order, 0)
+			continue
+		}
+		sh.remove(t.rec)
+		deleted++
+	}
+	return deleted
+}
+
+// turn is when to look whether a record is dead: at its end, or earlier.
+type turn struct {
+	at  instant
+	rec *record
+}
+
+// expiry is a heap of turns, the first on top: the dead are found without looking at the others. It holds the instants, so that
+// keeping the order touches no record but those that move.
+type expiry []turn
 
 func (e expiry) Len() int           { return len(e) }
-func (e expiry) Less(i, j int) bool { return e[i].end() < e[j].end() }
+func (e expiry) Less(i, j int) bool { return e[i].at < e[j].at }
 
 func (e expiry) Swap(i, j int) {
 	e[i], e[j] = e[j], e[i]
-	e[i].place, e[j].place = i, j
+	e[i].rec.place, e[j].rec.place = i, j
 }
 
 // Push is called by package heap.
 func (e *expiry) Push(x any) {
 	rec := x.(*record)
 	rec.place = len(*e)
-	*e = append(*e, rec)
+	*e = append(*e, turn{rec.end(), rec})
 }
 
 // Pop is called by package heap.
 func (e *expiry) Pop() any {
 	last := len(*e) - 1
-	rec := (*e)[last]
-	(*e)[last] = nil // let it be collected
+	rec := (*e)[last].rec
+	(*e)[last] = turn{} // let the record be collected
 	*e = (*e)[:last]
 	return rec
 }
