@@ -22,6 +22,7 @@ type Attempt struct {
 	run    runContext      // what the handler sees, before the store's Bind
 	bound  context.Context // and after it
 	tenure tenure          // the renewer's
+	next   *Attempt        // in the table of flights, guarded by its row
 	ending callContext     // of Complete or Release
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Engine decides, over one [Store], which request runs an operation and which gets its answer. Make one per process and
@@ -24,11 +25,11 @@ type Engine struct {
 	base context.Context
 	stop context.CancelFunc
 
-	mu      sync.Mutex
-	closed  bool
+	active  atomic.Int64  // calls to Begin, attempts and background work that have not ended
+	closed  atomic.Bool   // set by Close
 	closing chan struct{} // closed by Close, for those who wait
-	active  int           // calls to Begin, attempts and background work that have not ended
-	idle    chan struct{} // made by Close, closed when active is 0
+	idle    chan struct{} // closed when active is 0 after that
+	once    struct{ closing, idle sync.Once }
 }
 
 // New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and names the field of cfg that is out of
@@ -41,7 +42,7 @@ func New(store Store, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, store: newDriver(store), closing: make(chan struct{})}
+	e := &Engine{cfg: cfg, store: newDriver(store), closing: make(chan struct{}), idle: make(chan struct{})}
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
 	e.renewer = newRenewer(&e.store, cfg.Lease, e.tell)
@@ -85,25 +86,16 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 // run are cancelled with [ErrLeaseLost], and their records lapse; they are not released. One that ends after that is
 // recorded if the store takes it within Config.CompleteTimeout. Closing again waits again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	if !e.closed {
-		e.closed = true
-		e.idle = make(chan struct{})
-		close(e.closing)
-		if e.active == 0 {
-			close(e.idle)
-		}
-	}
-	e.mu.Unlock()
+	e.also() // Close itself, so that nothing is idle before it has closed
+	e.closed.Store(true)
+	e.once.closing.Do(func() { close(e.closing) })
+	e.leave()
 
 	var err error
 	select {
 	case <-e.idle:
 	case <-ctx.Done():
-		e.mu.Lock()
-		left := e.active
-		e.mu.Unlock()
-		if left > 0 {
+		if left := e.active.Load(); left > 0 {
 			err = fmt.Errorf("reprise: closed with %d operations unfinished: %w", left, context.Cause(ctx))
 		}
 	}
@@ -125,28 +117,20 @@ func (e *Engine) isClosing() bool {
 
 // enter counts one more thing for Close to wait for, unless the engine is closed.
 func (e *Engine) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+	e.active.Add(1) // first: what Close does not see counted, sees it closed
+	if e.closed.Load() {
+		e.leave()
 		return false
 	}
-	e.active++
 	return true
 }
 
 // also counts one more thing on behalf of one that is counted already, so that it may come after Close began.
-func (e *Engine) also() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.active++
-}
+func (e *Engine) also() { e.active.Add(1) }
 
 func (e *Engine) leave() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.active--
-	if e.closed && e.active == 0 {
-		close(e.idle)
+	if e.active.Add(-1) == 0 && e.closed.Load() {
+		e.once.idle.Do(func() { close(e.idle) })
 	}
 }
 

@@ -1,41 +1,50 @@
 package reprise
 
-import "sync"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // flights is the table of the attempts that run in this process, so that a duplicate that arrives here needs no round trip. An
 // ID enters when its claim answered Claimed, and leaves when its attempt is resolved or not believed in any more: from
-// then on the store answers.
-type flights [64]struct {
-	mu sync.Mutex
-	m  map[ID]*Attempt
-	_  [48]byte // keeps neighbours off one cache line
+// then on the store answers. Attempts of one row are linked by Attempt.next, newest first.
+type flights [1024]struct {
+	mu    sync.Mutex
+	first *Attempt
 }
+
+// row returns where the attempts with this ID are. IDs are digests, so any part of one spreads well.
+func (f *flights) row(id ID) int { return int(binary.LittleEndian.Uint16(id[:])) % len(f) }
 
 func (f *flights) enter(a *Attempt) {
-	s := &f[a.id[0]%uint8(len(f))]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.m == nil {
-		s.m = make(map[ID]*Attempt)
-	}
-	s.m[a.id] = a
+	row := &f[f.row(a.id)]
+	row.mu.Lock()
+	defer row.mu.Unlock()
+	a.next, row.first = row.first, a
 }
 
+// leave takes a out, if it is in.
 func (f *flights) leave(a *Attempt) {
-	s := &f[a.id[0]%uint8(len(f))]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.m[a.id] == a {
-		delete(s.m, a.id)
+	row := &f[f.row(a.id)]
+	row.mu.Lock()
+	defer row.mu.Unlock()
+	for at := &row.first; *at != nil; at = &(*at).next {
+		if *at == a {
+			*at, a.next = a.next, nil
+			return
+		}
 	}
 }
 
 // find answers for op from the table: Mismatch or InProgress. Zero means to ask the store.
 func (f *flights) find(id ID, fp Fingerprint) Outcome {
-	s := &f[id[0]%uint8(len(f))]
-	s.mu.Lock()
-	a := s.m[id]
-	s.mu.Unlock()
+	row := &f[f.row(id)]
+	row.mu.Lock()
+	a := row.first
+	for a != nil && a.id != id {
+		a = a.next
+	}
+	row.mu.Unlock()
 	switch {
 	case a == nil || !a.believed():
 		return 0

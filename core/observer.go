@@ -82,4 +82,3 @@ func (k EventKind) String() string { return name(eventNames[:], int(k)) }
 var outcomeEvents = [...]EventKind{
 	InProgress: EventInProgress, Completed: EventReplayed, Mismatch: EventMismatch, Lapsed: EventLapsed,
 }
-

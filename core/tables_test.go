@@ -36,9 +36,11 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 			e.renewer.mu.Lock()
 			defer e.renewer.mu.Unlock()
 			for i := range e.flights {
-				flights += len(e.flights[i].m)
+				for a := e.flights[i].first; a != nil; a = a.next {
+					flights++
+				}
 			}
-			return flights, len(e.renewer.due), len(e.waitroom.queues) + len(e.waitroom.scopes) + e.waitroom.total
+			return flights, len(e.renewer.due), len(e.waitroom.queues) + len(e.waitroom.scopes) + int(e.waitroom.total.Load())
 		}
 		begin := func(key string) *Attempt {
 			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: key})
@@ -47,7 +49,7 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 			}
 			return res.Attempt
 		}
-		const n = 200
+		const n = 3000 // more than the table of flights has rows
 		attempts := make([]*Attempt, n)
 		for i := range attempts {
 			attempts[i] = begin(strconv.Itoa(i))
@@ -57,6 +59,12 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		}
 		if flights, leases, waiting := size(); flights != n || leases != n || waiting != 12 {
 			t.Errorf("%d flights, %d leases, %d for waiters while they run", flights, leases, waiting)
+		}
+		for key := range n {
+			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: strconv.Itoa(key)})
+			if err != nil || res.Outcome != InProgress { // the store would grant it
+				t.Fatalf("a duplicate of %d of %d running attempts: %v, %v", key, n, res.Outcome, err)
+			}
 		}
 		time.Sleep(2 * time.Second)
 		for i, a := range attempts[:n/2] {

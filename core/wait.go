@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,8 +17,8 @@ type waitroom struct {
 
 	mu     sync.Mutex
 	queues map[ID][]*queue // of waiters; seldom more than one of an ID
-	total  int
 	scopes map[string]int
+	total  atomic.Int64 // of waiters; written with mu
 }
 
 // queueKey is what two waiters have in common for whom every answer means the same.
@@ -120,14 +121,14 @@ func (r *waitroom) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 	if r.queues == nil {
 		r.queues, r.scopes = make(map[ID][]*queue), make(map[string]int)
 	}
-	if r.total >= r.limits.Total || r.scopes[scope] >= r.limits.PerScope {
+	if r.total.Load() >= int64(r.limits.Total) || r.scopes[scope] >= r.limits.PerScope {
 		return nil, false
 	}
 	q := r.queue(key)
 	if len(q.waiters) >= r.limits.PerKey {
 		return nil, false
 	}
-	r.total++
+	r.total.Add(1)
 	r.scopes[scope]++
 	q.waiters = append(q.waiters, w)
 	if q.waiters[0] == w {
@@ -152,7 +153,7 @@ func (r *waitroom) queue(key queueKey) *queue {
 func (r *waitroom) quit(scope string, q *queue, w *waiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total--
+	r.total.Add(-1)
 	if r.scopes[scope]--; r.scopes[scope] == 0 {
 		delete(r.scopes, scope)
 	}
@@ -187,8 +188,12 @@ func (r *waitroom) drop(q *queue) {
 	}
 }
 
-// wake makes the heads that wait for id look now.
+// wake makes the heads that wait for id look now. Most of the time nobody waits for anything; one that joins only now looks at the store
+// after that, and so after what it would be woken for.
 func (r *waitroom) wake(id ID) {
+	if r.total.Load() == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.queues[id] {
