@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Operation names what is to run once. Scope, Key and Endpoint make its [ID].
+// Operation names what is to run once. Scope, Key and Endpoint make its [ID]. Nobody keeps these strings after Begin returned, so they
+// may be views into buffers that are used again.
 type Operation struct {
 	// Scope is the authenticated principal that the key belongs to. Equal keys of different scopes are different operations. Never
 	// empty: sharing one key space is a choice to be spelled out.

@@ -15,15 +15,13 @@
 package reprisefiber
 
 import (
-	"strings"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
-// the request with 403. The name may be a part of the request: it is copied.
+// the request with 403. The name may be a part of the request: it is not kept.
 type Scope func(*fiber.Ctx) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
@@ -38,10 +36,7 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	}
 	return func(c *fiber.Ctx) error {
 		in := read(c)
-		verdict := guard.Admit(c.UserContext(), in.request(), func() (string, error) {
-			name, err := scope(c)
-			return strings.Clone(name), err // fasthttp uses its buffers again, and an attempt may outlive the request
-		})
+		verdict := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return scope(c) })
 		if !verdict.Pass && verdict.Exchange == nil {
 			in.discard()
 		}

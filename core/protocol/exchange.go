@@ -47,17 +47,24 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // free gives the memory to the next exchange.
 func (s *scratch) free() {
-	for _, b := range []*[]byte{&s.request, &s.response, &s.payload} {
-		if cap(*b) > largestScratch {
-			*b = nil
-		}
-		*b = (*b)[:0]
-	}
-	for _, f := range []*[]Field{&s.outer, &s.committed, &s.changed, &s.kept} {
-		clear(*f)
-		*f = (*f)[:0]
+	*s = scratch{
+		request: again(s.request), response: again(s.response), payload: again(s.payload),
+		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
 	}
 	scratches.Put(s)
+}
+
+func again(b []byte) []byte {
+	if cap(b) > largestScratch {
+		return nil
+	}
+	return b[:0]
+}
+
+// emptied returns the memory of fields without what they refer to.
+func emptied(fields []Field) []Field {
+	clear(fields)
+	return fields[:0]
 }
 
 // newExchange makes the exchange in which the handler runs. Without an attempt it runs unprotected.

@@ -74,28 +74,54 @@ type Response struct {
 // validField reports whether a field can be sent: its name is a token of RFC 9110, section 5.6.2, and its value has no
 // CR, LF or NUL, with which it could end its line and begin another.
 func validField(name, value string) bool {
-	return validName(name) && strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 && strings.IndexByte(value, 0) < 0
-}
-
-func validName(name string) bool {
-	for i := range len(name) {
-		if !isTokenByte(name[i]) {
+	for i := range len(value) {
+		if c := value[i]; c == '\r' || c == '\n' || c == 0 {
 			return false
 		}
 	}
-	return name != ""
+	return validName(name)
 }
 
-func isTokenByte(c byte) bool {
-	return isLetterOrDigit(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+func validName(name string) bool { return name != "" && tokenBytes.haveAll(name) }
+
+// byteSet is a set of bytes, looked up once for each byte of a request's key and of every field that is kept.
+type byteSet [256]bool
+
+// tokenBytes are those of a token.
+var tokenBytes = newByteSet("!#$%&'*+-.^_`|~")
+
+// newByteSet returns the set of the letters and digits of US-ASCII and what others has.
+func newByteSet(others string) *byteSet {
+	const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	s := new(byteSet)
+	for _, c := range []byte(lettersAndDigits + others) {
+		s[c] = true
+	}
+	return s
 }
 
-func isLetterOrDigit(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+// haveAll reports whether every byte of text is in the set.
+func (s *byteSet) haveAll(text string) bool {
+	for i := range len(text) {
+		if !s[text[i]] {
+			return false
+		}
+	}
+	return true
 }
 
 // trimSpace removes the optional white space of RFC 9110: spaces and tabs.
-func trimSpace(s string) string { return strings.Trim(s, " \t") }
+func trimSpace(s string) string {
+	for s != "" && isSpace(s[0]) {
+		s = s[1:]
+	}
+	for s != "" && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 // appendLower appends s with its ASCII letters in lower case.
 func appendLower(b []byte, s string) []byte {

@@ -21,24 +21,32 @@ func IsControlField(name string) bool {
 	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
 }
 
-// neverKept are the response fields that belong to one exchange, one connection, one hop or one client, so that repeating
-// them in a replay would be wrong or unsafe. Whole families are in neverKeptPrefixes.
-var neverKept = map[string]struct{}{
-	// the connection, RFC 9110 section 7.6.1
-	"connection": {}, "keep-alive": {}, "te": {}, "trailer": {}, "transfer-encoding": {}, "upgrade": {}, "alt-svc": {},
-	// computed for each response
-	"age": {}, "content-length": {}, "date": {}, "ratelimit": {}, "server-timing": {},
-	// credentials and what asks for them
-	"set-cookie": {}, "strict-transport-security": {}, "www-authenticate": {},
-	// the identity of one request in a trace
-	"b3": {}, "traceparent": {}, "tracestate": {}, "x-amzn-trace-id": {}, "x-correlation-id": {}, "x-request-id": {},
-	// the protocol's own
-	"idempotency-body": {}, "idempotency-status": {}, "idempotent-replayed": {},
+// isNeverKept reports whether a response field belongs to one exchange, one connection, one hop or one client, so that repeating
+// it in a replay would be wrong or unsafe.
+func isNeverKept(lower []byte) bool {
+	switch string(lower) {
+	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc": // the connection, RFC 9110 section 7.6.1
+		return true
+	case "age", "content-length", "date", "ratelimit", "server-timing": // computed for each response
+		return true
+	case "set-cookie", "strict-transport-security", "www-authenticate": // credentials and what asks for them
+		return true
+	case "b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id": // one request in a trace
+		return true
+	case "idempotency-body", "idempotency-status", "idempotent-replayed": // the protocol's own
+		return true
+	}
+	for _, family := range neverKeptFamilies {
+		if bytes.HasPrefix(lower, family) {
+			return true
+		}
+	}
+	return false
 }
 
-// neverKeptPrefixes are the families of fields that are never kept. "trailer:" is how net/http's handlers announce a
+// neverKeptFamilies are the prefixes of fields that are never kept. "trailer:" is how net/http's handlers announce a
 // trailer field while they write the header.
-var neverKeptPrefixes = [][]byte{
+var neverKeptFamilies = [][]byte{
 	[]byte("access-control-"), []byte("proxy-"), []byte("ratelimit-"), []byte("trailer:"), []byte("x-b3-"),
 }
 
@@ -80,18 +88,6 @@ func (p *fieldPolicy) keeps(name string) bool {
 	}
 	_, ok := p.allow[string(lower)]
 	return ok
-}
-
-func isNeverKept(lower []byte) bool {
-	if _, ok := neverKept[string(lower)]; ok {
-		return true
-	}
-	for _, prefix := range neverKeptPrefixes {
-		if bytes.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines that are not. It drops what the

@@ -71,8 +71,9 @@ func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error
 
 // digester is what it takes to digest the parts of a request, to be used again by the next one.
 type digester struct {
-	hash  hash.Hash
-	parts []byte // all but the content; then the digest
+	hash     hash.Hash
+	parts    []byte // all but the content
+	charsets []byte // a part on its own, for it is read together with the one before it
 }
 
 var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
@@ -87,19 +88,16 @@ func fingerprint(form string, r *Request, key string, content []byte) reprise.Fi
 	b = appendPart(b, r.Path)
 	b = appendPart(b, r.RawQuery)
 
-	types := r.values("Content-Type")
 	b, at := openPart(b)
-	for i, line := range types {
-		media, _ := splitMediaType(line)
+	d.charsets = d.charsets[:0]
+	for i, line := range r.values("Content-Type") {
+		media, charset := splitMediaType(line)
 		b = appendElement(b, i, media)
+		d.charsets = appendElement(d.charsets, i, charset)
 	}
 	closePart(b, at)
-	b, at = openPart(b)
-	for i, line := range types {
-		_, charset := splitMediaType(line)
-		b = appendElement(b, i, charset)
-	}
-	closePart(b, at)
+	b = appendPart(b, d.charsets)
+
 	b, at = openPart(b)
 	b = appendCodings(b, r.values("Content-Encoding"))
 	closePart(b, at)
@@ -108,16 +106,14 @@ func fingerprint(form string, r *Request, key string, content []byte) reprise.Fi
 	d.hash.Reset()
 	d.hash.Write(b) // a digest takes everything
 	d.hash.Write(content)
-	d.parts = d.hash.Sum(b[:0])
-	sum := reprise.Fingerprint(d.parts)
-	if cap(d.parts) <= largestScratch {
-		digesters.Put(d)
-	}
+	sum := reprise.Fingerprint(d.hash.Sum(b[:0]))
+	d.parts, d.charsets = again(b), again(d.charsets)
+	digesters.Put(d)
 	return sum
 }
 
 // appendPart appends s with its length before it, so that no two lists of parts look alike.
-func appendPart(b []byte, s string) []byte {
+func appendPart[S string | []byte](b []byte, s S) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 	return append(b, s...)
 }

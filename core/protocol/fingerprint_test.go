@@ -194,23 +194,6 @@ func TestNoFingerprintBindsToTheKeyOnly(t *testing.T) {
 	}
 }
 
-func TestFingerprintDoesNotAllocate(t *testing.T) {
-	r := &Request{Method: "POST", Path: "/v1/tenants/42/orders", RawQuery: "expand=items", Header: lines{
-		"Content-Type": {"application/json; charset=utf-8"}, "Content-Encoding": {"identity"},
-	}}
-	body := make([]byte, 64<<10)
-	for name, f := range map[string]Fingerprinter{"default": DefaultFingerprint, "none": NoFingerprint} {
-		allocs := testing.AllocsPerRun(20, func() {
-			if _, err := f(r, uuid, body); err != nil {
-				t.Fatal(err)
-			}
-		})
-		if allocs != 0 {
-			t.Errorf("%s: %v allocations for a body of 64 KiB, want 0", name, allocs)
-		}
-	}
-}
-
 // FuzzFingerprintInjective cuts one text into key, method, path, query and body in two ways: two ways to cut are two
 // requests, and two requests have two fingerprints.
 func FuzzFingerprintInjective(f *testing.F) {

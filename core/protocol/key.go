@@ -111,10 +111,10 @@ func parseString(line string) (string, error) {
 // parseBare accepts the keys that clients send without quotes. It is not built on the tokens of RFC 9651: a bare UUID is
 // one, or is not, depending on its first digit.
 func parseBare(line string) (string, error) {
-	for i := range len(line) {
-		if !isLetterOrDigit(line[i]) && strings.IndexByte("._~:+/=-", line[i]) < 0 {
-			return "", errKeyBare
-		}
+	if !bareKeyBytes.haveAll(line) {
+		return "", errKeyBare
 	}
 	return line, nil
 }
+
+var bareKeyBytes = newByteSet("._~:+/=-")
