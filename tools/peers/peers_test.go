@@ -13,6 +13,7 @@ func BenchmarkMemory(b *testing.B) {
 	v2, v3 := build(b, "fiberv2"), build(b, "../fiberv3")
 	compare(b, []*server{
 		start(b, bare, v2),
+		start(b, least, v2, "-variant", "floor-memory"),
 		start(b, own, v2, "-variant", "own-memory"),
 		start(b, ours, v2, "-variant", "reprise-memory"),
 		start(b, bareV3, v3),

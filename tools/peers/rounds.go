@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// How much is measured: rounds that count, and requests of each connection in one.
+// How much is measured: rounds that count, and requests of each connection in one. Many short rounds keep what else the machine does from
+// falling on one server.
 const (
 	connections = 64
-	rounds      = 8
-	perRound    = 300
+	rounds      = 40
+	perRound    = 100
 )
 
 // sample is what a server did in one round.

@@ -18,6 +18,7 @@ import (
 // The names of servers: the framework alone, with its own middleware, and with Reprise.
 const (
 	bare   = "bare"
+	least  = "floor"
 	own    = "own"
 	ours   = "reprise"
 	bareV3 = "v3-bare"

@@ -1,6 +1,7 @@
-// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware, or with Reprise.
+// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware, with Reprise, or with the floor of what a
+// middleware with fingerprints and owners has to do.
 //
-//	fiberv2 -variant bare | own-memory | own-redis | reprise-memory | reprise-redis [-redis ADDR]
+//	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis [-redis ADDR]
 package main
 
 import (
@@ -72,6 +73,8 @@ func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
 	switch variant {
 	case "bare":
 		return nil, nil
+	case "floor-memory":
+		return []fiber.Handler{new(floor).handle}, nil
 	case "own-memory":
 		return []fiber.Handler{idempotency.New(idempotency.Config{KeyHeader: header, Lifetime: retention})}, nil
 	case "own-redis":
