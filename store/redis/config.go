@@ -33,6 +33,11 @@ type Config struct {
 	// AckTimeout bounds how long a write waits for what Durability asks. Zero means [DefaultAckTimeout]; 10 ms to 10 s, and
 	// shorter than the client's ReadTimeout. A context with a nearer deadline shortens it.
 	AckTimeout time.Duration
+
+	// NoCombining sends every command by itself. By default, while 2 × GOMAXPROCS sendings are on their way to a server, the commands of
+	// other calls wait and go together as one pipeline, which costs a busy service about half of the CPU time; none waits where
+	// fewer are. A client of a cluster never combines. A trace shows a pipeline where calls were combined, in the context of one of them.
+	NoCombining bool
 }
 
 // Durability says what a claim, renewal or completion has to survive before it counts. Compare the guarantees in the

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// durable says whether commands, all of one kind, have to be confirmed.
-func (s *Store) durable(group []*command) bool { return group[0].wait && s.durability.level != async }
+// durable says whether one of the commands has to be confirmed.
+func (s *Store) durable(group []*command) bool {
+	return s.durability.level != async && slices.ContainsFunc(group, func(c *command) bool { return c.wait })
+}
 
 // command returns the command that waits for what d asks, at most timeout and less than is left of ctx: the answer that it was not
 // confirmed is worth more than none.

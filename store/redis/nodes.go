@@ -56,7 +56,9 @@ func (s *Store) sendTo(ctx context.Context, node redis.UniversalClient, group []
 	_, _ = pipe.Exec(ctx)
 	acks := s.durability.met(confirm)
 	for _, c := range group {
-		c.acks = acks
+		if c.wait {
+			c.acks = acks
+		}
 	}
 }
 

@@ -57,6 +57,15 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 
 // send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
+	if len(open) == 1 && s.combiner.takes(open[0]) {
+		s.combiner.send(ctx, open)
+		return
+	}
+	s.transmit(ctx, open)
+}
+
+// transmit sends commands together, in one pipeline for each node.
+func (s *Store) transmit(ctx context.Context, open []*command) {
 	if len(open) == 1 && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
 		return

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 )
 
-// The sources of the scripts. recordSource goes in front of each.
+// The sources of the scripts. recordSource goes in front of each, and writeSource behind those that change a record.
 var (
 	//go:embed lua/record.lua
 	recordSource string
+	//go:embed lua/write.lua
+	writeSource string
 	//go:embed lua/claim.lua
 	claimSource string
 	//go:embed lua/renew.lua
@@ -33,12 +35,12 @@ const (
 )
 
 var (
-	claimScript    = newScript(plain, claimSource)
-	renewScript    = newScript(allowOOM, renewSource)
-	completeScript = newScript(allowOOM, completeSource)
+	claimScript    = newScript(plain, claimSource+writeSource)
+	renewScript    = newScript(allowOOM, renewSource+writeSource)
+	completeScript = newScript(allowOOM, completeSource+writeSource)
 	releaseScript  = newScript(allowOOM, releaseSource)
 	inspectScript  = newScript(readOnly, inspectSource)
-	resolveScript  = newScript(allowOOM, resolveSource)
+	resolveScript  = newScript(allowOOM, resolveSource+writeSource)
 )
 
 // script is the source of a Lua script and the digest by which the server knows it, both as command arguments: an interface

@@ -17,7 +17,8 @@ type Store struct {
 	durability Durability
 	ackTimeout time.Duration
 	options    options
-	broken     error // why nothing can work, nil when it can
+	broken     error     // why nothing can work, nil when it can
+	combiner   *combiner // nil: every command goes by itself
 
 	watches watches
 }
@@ -49,7 +50,11 @@ func NewWithConfig(client redis.UniversalClient, c Config) (*Store, error) {
 	if err := c.validate(o); err != nil {
 		return nil, err
 	}
-	return &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}, nil
+	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
+	if !c.NoCombining && !o.clusterClient {
+		s.combiner = newCombiner(s.transmit)
+	}
+	return s, nil
 }
 
 // Open is NewWithConfig in strict mode: it also checks the server, and refuses with [reprise.ErrMisconfigured] one on which a

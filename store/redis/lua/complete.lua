@@ -2,18 +2,15 @@
 -- not kept is an operation that runs twice.
 --
 -- ARGV[1]: owner, retention µs    ARGV[2]: payload
-local owner, retention = struct.unpack('>c16I8', ARGV[1])
+local me, retention = struct.unpack('>c16I8', ARGV[1])
 
-if not r or r.owner ~= owner then return 'L' end
+if not seen or owner ~= me then return 'L' end
 
-if r.state == IN_PROGRESS then
-  r.state, r.lease, r.valid = COMPLETED, 0, now + retention
-  save(ARGV[2])
+local answer = 'D'
+local payload = ARGV[2]
+if state == IN_PROGRESS then
+  state, lease, valid = COMPLETED, 0, now + retention
 else
   -- A repetition writes what is there again: replication is confirmed only for what this connection wrote.
-  save(string.sub(raw, HEAD_SIZE + LENGTH_SIZE + 1))
+  payload = string.sub(raw, DONE_SIZE + 1)
 end
-
--- Watchers look again. It is a hint: the record is written, so a refusal must not fail the script.
-redis.pcall('SPUBLISH', KEYS[1], '')
-return 'D'
