@@ -43,12 +43,12 @@ var raceAllocations = 0.0
 func TestAllocationsOfTheEngine(t *testing.T) {
 	type values struct{}
 	t.Run("context with values", func(t *testing.T) {
-		testAllocations(t, context.WithValue(t.Context(), values{}, 1), 4, 1) //nolint:staticcheck // compared by type
+		testAllocations(t, context.WithValue(t.Context(), values{}, 1), 4, 1)
 	})
-	t.Run("background", func(t *testing.T) { testAllocations(t, context.Background(), 3, 0) })
+	t.Run("background", func(t *testing.T) { testAllocations(t, context.Background(), 3, 0) }) //nolint:usetesting // it is what is tested
 }
 
-func testAllocations(t *testing.T, ctx context.Context, newKey, replay float64) { //nolint:revive // the test comes first
+func testAllocations(t *testing.T, ctx context.Context, newKey, replay float64) {
 	t.Helper()
 	newKey, replay = newKey+raceAllocations, replay+raceAllocations
 	e, err := reprise.New(memstore.New(), reprise.Config{})

@@ -81,7 +81,8 @@ var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()}
 // fingerprint digests the parts of r and of content, which stands for its body in the given form.
 func fingerprint(form string, r *Request, key string, content []byte) reprise.Fingerprint {
 	d := digesters.Get().(*digester)
-	b := append(d.parts[:0], fingerprintLabel...)
+	b := d.parts[:0]
+	b = append(b, fingerprintLabel...)
 	b = appendPart(b, form)
 	b = appendPart(b, key)
 	b = appendPart(b, r.Method)

@@ -27,9 +27,11 @@ type command struct {
 	told      string // the node that a cluster named for the next attempt
 	asking    bool   // whether it has to be told so
 	uncertain bool   // an earlier attempt may have been executed
-	passenger        // the combiner's
 	acks      error  // why the write does not count as durable, nil when it does
 	err       error  // the failure, of a class of the package reprise
+
+	alone     [1]*command // the command itself, to be run by itself
+	passenger             // the combiner's
 }
 
 // prepare makes c a call of its script on the record of id with the fixed argument.

@@ -49,9 +49,8 @@ func (s *Store) run(ctx context.Context, open []*command) {
 
 // runOne is run for one command. It returns the answer, which is never empty.
 func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
-	var one [1]*command
-	one[0] = c
-	s.run(ctx, one[:])
+	c.alone[0] = c
+	s.run(ctx, c.alone[:])
 	return c.reply(), c.err
 }
 
