@@ -96,14 +96,24 @@ func redisLost(t *testing.T, what string, lost <-chan struct{}) {
 // caller believe that it failed to claim what it holds.
 func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	t.Parallel()
-	const (
-		workers = 8
-		rounds  = 50
-	)
+	t.Run("a store each", func(t *testing.T) {
+		t.Parallel()
+		redisDisturb(t, 8, 50, false)
+	})
+	t.Run("one store that combines", func(t *testing.T) { // and so a fault concerns the commands of many
+		t.Parallel()
+		redisDisturb(t, 48, 12, true)
+	})
+}
+
+// redisDisturb lets workers run operations over a link with faults, over one store or each over its own.
+func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
+	t.Helper()
 	server := servers.Redis.Shared(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: redisPrefix()}
 	witness := redisStore(t, redisClient(t, server.Addr()), config)
+	common := redisStore(t, redisClient(t, proxy.Addr()), config)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
 	done := make(chan struct{})
@@ -121,7 +131,10 @@ func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	})
 	for range workers {
 		running.Go(func() {
-			store := redisStore(t, redisClient(t, proxy.Addr()), config)
+			store := common
+			if !shared {
+				store = redisStore(t, redisClient(t, proxy.Addr()), config)
+			}
 			for range rounds {
 				r := redisClaim()
 				switch _, err := store.Claim(t.Context(), r); {
