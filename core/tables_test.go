@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // generous is a store that grants every claim and renews nothing.
@@ -87,6 +88,43 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := e.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The strings of an operation may be views into buffers that are used again once Begin has returned. Who waits longest is still counted
+// under the scope then.
+func TestNoStringOfAnOperationIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(generous{}, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := e.Begin(t.Context(), Operation{Scope: "tenant", Key: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := func(patience time.Duration) {
+			scope, key := []byte("tenant"), []byte("k")
+			view := func(b []byte) string { return unsafe.String(&b[0], len(b)) } //nolint:gosec // as an adapter may
+			if _, err := e.Begin(t.Context(), Operation{Scope: view(scope), Key: view(key), Wait: patience}); err != nil {
+				t.Error(err)
+			}
+			copy(scope, "used again")
+			copy(key, "used again")
+		}
+		go waits(time.Second)
+		synctest.Wait()
+		waits(2 * time.Second)
+		if len(e.waitroom.scopes) != 0 {
+			t.Errorf("nobody waits, and %v are counted", e.waitroom.scopes)
+		}
+		if err := res.Attempt.Release(); err != nil {
+			t.Error(err)
+		}
+		if err := e.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
