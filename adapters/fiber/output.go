@@ -51,8 +51,9 @@ func dropControlFields(h *fasthttp.ResponseHeader) {
 func write(resp *fasthttp.Response, r protocol.Response) {
 	h := &resp.Header
 	h.SetNoDefaultContentType(true) // the first answer had none, or r has it (R16)
+	empty := h.Len() == 0           // nothing of outer layers, as mostly
 	for f := range r.Header.All() {
-		if !f.Add {
+		if !f.Add && !empty {
 			h.Del(f.Name)
 		}
 		h.Add(f.Name, f.Value)
