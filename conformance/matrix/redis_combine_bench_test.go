@@ -3,7 +3,8 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/servers"
@@ -27,18 +28,16 @@ func BenchmarkRedisCombining(b *testing.B) {
 				run  func(testing.TB)
 			}{{"bare", bare}, {"alone", kinds[kind](b, alone)}, {"combined", kinds[kind](b, combined)}} {
 				b.Run(fmt.Sprintf("%s/%d/%s", kind, callers, m.name), func(b *testing.B) {
-					if callers == 1 {
-						for b.Loop() {
-							m.run(b)
-						}
-						return
+					var begun atomic.Int64
+					var calling sync.WaitGroup
+					for range callers { // and not as many as there are processors
+						calling.Go(func() {
+							for begun.Add(1) <= int64(b.N) {
+								m.run(b)
+							}
+						})
 					}
-					b.SetParallelism(callers / runtime.GOMAXPROCS(0))
-					b.RunParallel(func(pb *testing.PB) {
-						for pb.Next() {
-							m.run(b)
-						}
-					})
+					calling.Wait()
 				})
 			}
 		}

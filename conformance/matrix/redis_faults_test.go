@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/conformance/servers"
 	reprise "github.com/reprise-go/reprise/core"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -113,7 +115,9 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: redisPrefix()}
 	witness := redisStore(t, redisClient(t, server.Addr()), config)
-	common := redisStore(t, redisClient(t, proxy.Addr()), config)
+	client, pipelines := redisClient(t, proxy.Addr()), new(redisPipelines)
+	client.AddHook(pipelines)
+	common := redisStore(t, client, config)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
 	done := make(chan struct{})
@@ -171,6 +175,24 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	t.Logf("%d operations, %d faults, %d answers unknown, %d not executed", claimed.Load(), faults.Load(), unknown.Load(), unavailable.Load())
 	if faults.Load() == 0 {
 		t.Error("nothing went wrong, so nothing was shown")
+	}
+	if shared && pipelines.Load() == 0 {
+		t.Error("no two commands travelled together, so nothing was shown")
+	}
+}
+
+// redisPipelines is a hook of a client that counts the pipelines of more than one script. (The client greets a server by one, too.)
+type redisPipelines struct{ atomic.Int64 }
+
+func (*redisPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*redisPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p *redisPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if len(commands) > 1 && strings.HasPrefix(commands[0].Name(), "eval") {
+			p.Add(1)
+		}
+		return next(ctx, commands)
 	}
 }
 

@@ -257,6 +257,31 @@ func TestWhatIsNotCombined(t *testing.T) {
 	}
 }
 
+func TestWhichStoresCombine(t *testing.T) {
+	t.Parallel()
+	single := redis.NewClient(&redis.Options{})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _, _ = single.Close(), cluster.Close() })
+	for _, c := range []struct {
+		name   string
+		client redis.UniversalClient
+		config Config
+		want   bool
+	}{
+		{"a single server", single, Config{}, true},
+		{"switched off", single, Config{NoCombining: true}, false},
+		{"a cluster", cluster, Config{}, false},
+	} {
+		s, err := NewWithConfig(c.client, c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.combiner.takes(&command{script: claimScript}); got != c.want {
+			t.Errorf("%s: combines %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // A wait for replicas concerns those of a pipeline that asked for it.
 func TestOnePipelineConfirmsWhatHasToBe(t *testing.T) {
 	t.Parallel()
