@@ -51,9 +51,8 @@ func dropControlFields(h *fasthttp.ResponseHeader) {
 func write(resp *fasthttp.Response, r protocol.Response) {
 	h := &resp.Header
 	h.SetNoDefaultContentType(true) // the first answer had none, or r has it (R16)
-	empty := h.Len() == 0           // nothing of outer layers, as mostly
 	for f := range r.Header.All() {
-		if !f.Add && !empty {
+		if !f.Add {
 			h.Del(f.Name)
 		}
 		h.Add(f.Name, f.Value)
