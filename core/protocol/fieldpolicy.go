@@ -25,15 +25,11 @@ func IsControlField(name string) bool {
 // it in a replay would be wrong or unsafe.
 func isNeverKept(lower []byte) bool {
 	switch string(lower) {
-	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc": // the connection, RFC 9110 section 7.6.1
-		return true
-	case "age", "content-length", "date", "ratelimit", "server-timing": // computed for each response
-		return true
-	case "set-cookie", "strict-transport-security", "www-authenticate": // credentials and what asks for them
-		return true
-	case "b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id": // one request in a trace
-		return true
-	case "idempotency-body", "idempotency-status", "idempotent-replayed": // the protocol's own
+	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
+		"age", "content-length", "date", "ratelimit", "server-timing", // computed for each response
+		"set-cookie", "strict-transport-security", "www-authenticate", // credentials and what asks for them
+		"b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id", // one request in a trace
+		"idempotency-body", "idempotency-status", "idempotent-replayed": // the protocol's own
 		return true
 	}
 	for _, family := range neverKeptFamilies {
