@@ -35,7 +35,7 @@ type Config struct {
 	AckTimeout time.Duration
 
 	// NoCombining sends every command by itself. By default, while 2 × GOMAXPROCS sendings are on their way to a server, the commands of
-	// other calls wait and go together as one pipeline, which costs a busy service about half of the CPU time; none waits where
+	// other calls wait and go together as one pipeline, which saves a busy service a third to a half of its CPU time; none waits where
 	// fewer are. A client of a cluster never combines. A trace shows a pipeline where calls were combined, in the context of one of them.
 	NoCombining bool
 }

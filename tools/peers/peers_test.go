@@ -28,6 +28,7 @@ func BenchmarkRedis(b *testing.B) {
 		start(b, bare, v2),
 		start(b, own, v2, "-variant", "own-redis", "-redis", redis),
 		start(b, ours, v2, "-variant", "reprise-redis", "-redis", redis),
+		start(b, alone, v2, "-variant", "alone-redis", "-redis", redis),
 	})
 }
 

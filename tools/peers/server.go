@@ -21,6 +21,7 @@ const (
 	least  = "floor"
 	own    = "own"
 	ours   = "reprise"
+	alone  = "reprise-alone" // and without combining
 	bareV3 = "v3-bare"
 	ownV3  = "v3-own"
 )

@@ -42,6 +42,7 @@ func (f *floor) handle(c *fiber.Ctx) error {
 		f.records = make(map[[32]byte]*floorRecord)
 	}
 	kept := f.records[id]
+	done := kept != nil && kept.done
 	if kept == nil {
 		f.records[id] = r
 	}
@@ -50,7 +51,7 @@ func (f *floor) handle(c *fiber.Ctx) error {
 	case kept == nil:
 	case kept.fingerprint != r.fingerprint:
 		return c.SendStatus(fiber.StatusUnprocessableEntity)
-	case !kept.done:
+	case !done:
 		return c.SendStatus(fiber.StatusConflict)
 	default:
 		c.Set(fiber.HeaderContentType, kept.contentType)

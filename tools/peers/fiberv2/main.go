@@ -1,7 +1,7 @@
 // Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware, with Reprise, or with the floor of what a
 // middleware with fingerprints and owners has to do.
 //
-//	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis [-redis ADDR]
+//	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis | alone-redis [-redis ADDR]
 package main
 
 import (
@@ -86,8 +86,13 @@ func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
 			return nil, err
 		}
 		return newReprise(store)
-	case "reprise-redis":
-		return newReprise(repriseredis.New(redis.NewClient(&redis.Options{Addr: redisAddr})))
+	case "reprise-redis", "alone-redis": // and without combining
+		client := redis.NewClient(&redis.Options{Addr: redisAddr})
+		store, err := repriseredis.NewWithConfig(client, repriseredis.Config{NoCombining: variant == "alone-redis"})
+		if err != nil {
+			return nil, err
+		}
+		return newReprise(store)
 	default:
 		return nil, fmt.Errorf("no variant %q", variant)
 	}
