@@ -19,7 +19,7 @@ func cycle(ctx context.Context, e *reprise.Engine, op reprise.Operation, report 
 		return
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: body}) //nolint:contextcheck // bounded by the engine, not by its client
-	if err != nil || end.Settlement != reprise.Recorded {
+	if err != nil || end.Status != reprise.Recorded {
 		report(end, err)
 	}
 }

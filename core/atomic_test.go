@@ -62,13 +62,13 @@ func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 }
 
 func TestAtomicCompletionThatFails(t *testing.T) {
-	for err, want := range map[error]reprise.Settlement{
+	for err, want := range map[error]reprise.CompleteStatus{
 		reprise.ErrNotApplied:    reprise.RolledBack,
-		reprise.ErrUnknown:       reprise.Undecided,
-		reprise.ErrUnavailable:   reprise.Undecided,
-		reprise.ErrNotReplicated: reprise.Undecided,
-		reprise.ErrLeaseLost:     reprise.Undecided,
-		errors.New("unplaced"):   reprise.Undecided,
+		reprise.ErrUnknown:       reprise.CommitUnknown,
+		reprise.ErrUnavailable:   reprise.CommitUnknown,
+		reprise.ErrNotReplicated: reprise.CommitUnknown,
+		reprise.ErrLeaseLost:     reprise.CommitUnknown,
+		errors.New("unplaced"):   reprise.CommitUnknown,
 	} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setupAtomic(t, time.Minute)
@@ -78,7 +78,7 @@ func TestAtomicCompletionThatFails(t *testing.T) {
 				return err
 			}
 			end := complete(t, b.claim(t, order("k")), "answer", want)
-			wantError(t, "the ending", end.Err, err)
+			wantError(t, "the result", end.Err, err)
 			time.Sleep(time.Minute)
 			if n := calls.Load(); n != 1 {
 				t.Errorf("asked %d times, want once", n)

@@ -22,7 +22,7 @@ func TestCompletedAnswerIsReplayed(t *testing.T) {
 		changed.Fingerprint[0]++
 		b.want(t, changed, reprise.Mismatch)
 		payload := []byte("answer")
-		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.Settlement != reprise.Recorded {
+		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.Status != reprise.Recorded {
 			t.Fatal(end, err)
 		}
 		copy(payload, "reused")
@@ -86,10 +86,10 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 		payload, start := []byte("answer"), time.Now()
 		end, err := a.Complete(reprise.Completion{Payload: payload})
 		copy(payload, "reused")
-		if err != nil || end.Settlement != reprise.Unrecorded {
+		if err != nil || end.Status != reprise.Unrecorded {
 			t.Fatal(end, err)
 		}
-		wantError(t, "the ending", end.Err, reprise.ErrUnknown)
+		wantError(t, "the result", end.Err, reprise.ErrUnknown)
 		if took := time.Since(start); took < budget*95/100 || took > budget {
 			t.Errorf("held the response back for %v, want 1.9s to 2s", took)
 		}
@@ -148,7 +148,7 @@ func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
 			return reprise.ErrCorrupt
 		}
 		end := complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
-		wantError(t, "the ending", end.Err, reprise.ErrCorrupt)
+		wantError(t, "the result", end.Err, reprise.ErrCorrupt)
 		time.Sleep(time.Minute)
 		calls.sameOwner(t, 1)
 	})
@@ -171,7 +171,7 @@ func TestLostCompletion(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rival func(t *testing.T, other *bench, op reprise.Operation)
-		want  reprise.Settlement
+		want  reprise.CompleteStatus
 		after string // what is replayed afterwards
 	}{
 		{"a rival completed", func(t *testing.T, other *bench, op reprise.Operation) {
@@ -180,7 +180,7 @@ func TestLostCompletion(t *testing.T) {
 		{"a rival runs", func(t *testing.T, other *bench, op reprise.Operation) {
 			a := other.claim(t, op)
 			time.AfterFunc(time.Second, func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("rival's")}) })
-		}, reprise.Contested, "rival's"},
+		}, reprise.TakenOver, "rival's"},
 		{"nobody", func(*testing.T, *bench, reprise.Operation) {}, reprise.Recorded, "mine"},
 		{"a rival released", func(t *testing.T, other *bench, op reprise.Operation) {
 			release(t, other.claim(t, op)) // so the record itself is gone, and is claimed anew
@@ -213,8 +213,8 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 		paused := setupOver(t, b.store.Store, reprise.Config{})
 		a := overtake(t, b, order("k"))
 		rivals := overtake(t, paused, order("k"))
-		end := complete(t, a, "mine", reprise.Contested)
-		wantError(t, "the ending", end.Err, reprise.ErrLeaseLost)
+		end := complete(t, a, "mine", reprise.TakenOver)
+		wantError(t, "the result", end.Err, reprise.ErrLeaseLost)
 		complete(t, rivals, "rival's", reprise.Recorded)
 	})
 }
@@ -230,7 +230,7 @@ func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T)
 		changed.Fingerprint[0]++
 		complete(t, other.claim(t, changed), "another's", reprise.Recorded)
 		end := complete(t, a, "mine", reprise.Unrecorded)
-		wantError(t, "the ending", end.Err, reprise.ErrLeaseLost)
+		wantError(t, "the result", end.Err, reprise.ErrLeaseLost)
 		b.want(t, order("k"), reprise.Mismatch)
 	})
 }

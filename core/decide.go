@@ -69,42 +69,42 @@ func decide(r ClaimResult, leaseLeft time.Duration) move {
 	}
 }
 
-// Settlement is how an attempt ended, and so which response its client gets.
-type Settlement uint8
+// CompleteStatus says how an attempt ended, and so which response its client gets.
+type CompleteStatus uint8
 
-// The settlements of a completion. The zero value is none of them.
+// The answers to a completion. The zero value is none of them.
 const (
-	Recorded   Settlement = iota + 1 // the answer is kept: send it
-	Unrecorded                       // send the answer, marked: the effect is done and the record may not be
-	Superseded                       // another attempt completed first: send its answer, the payload of the ending
-	Contested                        // another attempt runs, or may have run: 409
-	RolledBack                       // Atomic: nothing was applied, a retry runs again: 503
-	Undecided                        // Atomic: it cannot be told whether it was committed: 503
+	Recorded      CompleteStatus = iota + 1 // the answer is kept: send it
+	Unrecorded                              // send the answer, marked: the effect is done and the record may not be
+	Superseded                              // another attempt completed first: send its answer, CompleteResult.Payload
+	TakenOver                               // another attempt runs, or may have run: 409
+	RolledBack                              // Atomic: nothing was applied, a retry runs again: 503
+	CommitUnknown                           // Atomic: it cannot be told whether it was committed: 503
 )
 
-// settleLost is the second table: what the claim that follows a lost lease says about the answer in hand. Claimed is not in it: the
+// lostStatus is the second table: what the claim that follows a lost lease says about the answer in hand. Claimed is not in it: the
 // record itself was lost, so the completion is tried once more.
-var settleLost = [...]Settlement{
-	InProgress: Contested,
+var lostStatus = [...]CompleteStatus{
+	InProgress: TakenOver,
 	Completed:  Superseded,
 	Mismatch:   Unrecorded,
-	Lapsed:     Contested,
+	Lapsed:     TakenOver,
 }
 
-// settleAtomic says what a failed completion of an Atomic attempt means.
-func settleAtomic(err error) Settlement {
+// atomicStatus says what a failed completion of an Atomic attempt means.
+func atomicStatus(err error) CompleteStatus {
 	if errors.Is(err, ErrNotApplied) {
 		return RolledBack
 	}
-	return Undecided
+	return CommitUnknown
 }
 
-// String returns the settlement as it appears in logs.
-func (s Settlement) String() string { return name(settlementNames[:], int(s)) }
+// String returns the status as it appears in logs.
+func (s CompleteStatus) String() string { return name(completeNames[:], int(s)) }
 
-var settlementNames = [...]string{
-	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", Contested: "contested",
-	RolledBack: "rolled-back", Undecided: "undecided",
+var completeNames = [...]string{
+	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", TakenOver: "taken-over",
+	RolledBack: "rolled-back", CommitUnknown: "commit-unknown",
 }
 
 // localDeadline is how long after a claim or renewal was sent its lease is believed in: a margin before it runs out by the

@@ -75,26 +75,26 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestSettleLost(t *testing.T) {
+func TestStatusOfALostCompletion(t *testing.T) {
 	t.Parallel()
-	for outcome, want := range map[Outcome]Settlement{
-		InProgress: Contested, Completed: Superseded, Mismatch: Unrecorded, Lapsed: Contested,
+	for outcome, want := range map[Outcome]CompleteStatus{
+		InProgress: TakenOver, Completed: Superseded, Mismatch: Unrecorded, Lapsed: TakenOver,
 	} {
-		if got := settleLost[outcome]; got != want {
+		if got := lostStatus[outcome]; got != want {
 			t.Errorf("%v: %v, want %v", outcome, got, want)
 		}
 	}
-	if len(settleLost) != int(Lapsed)+1 {
-		t.Errorf("the table has %d rows, and outcomes end at %d", len(settleLost), Lapsed)
+	if len(lostStatus) != int(Lapsed)+1 {
+		t.Errorf("the table has %d rows, and outcomes end at %d", len(lostStatus), Lapsed)
 	}
 }
 
-func TestSettleAtomic(t *testing.T) {
+func TestStatusOfAFailedAtomicCompletion(t *testing.T) {
 	t.Parallel()
-	for err, want := range map[error]Settlement{
-		ErrNotApplied: RolledBack, ErrUnknown: Undecided, ErrUnavailable: Undecided, ErrLeaseLost: Undecided, ErrNotReplicated: Undecided,
+	for err, want := range map[error]CompleteStatus{
+		ErrNotApplied: RolledBack, ErrUnknown: CommitUnknown, ErrUnavailable: CommitUnknown, ErrLeaseLost: CommitUnknown, ErrNotReplicated: CommitUnknown,
 	} {
-		if got := settleAtomic(fmt.Errorf("wrapped: %w", err)); got != want {
+		if got := atomicStatus(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
 		}
 	}
@@ -165,9 +165,9 @@ func TestNamesInLogs(t *testing.T) {
 		{Recorded, "recorded"},
 		{Unrecorded, "unrecorded"},
 		{Superseded, "superseded"},
-		{Contested, "contested"},
+		{TakenOver, "taken-over"},
 		{RolledBack, "rolled-back"},
-		{Undecided, "undecided"},
+		{CommitUnknown, "commit-unknown"},
 		{Recoverable, "recoverable"},
 		{AtMostOnce, "at-most-once"},
 		{EventClaimed, "claimed"},

@@ -15,20 +15,20 @@ type Completion struct {
 	DiscardEffects bool
 }
 
-// Ending says what became of a completion, and so which response the client gets.
-type Ending struct {
-	Settlement Settlement
-	Payload    []byte // of Superseded: the answer that was kept instead; nobody may modify it
-	Err        error  // why it is not Recorded; nil where the store answered
+// CompleteResult says what became of a completion, and so which response the client gets.
+type CompleteResult struct {
+	Status  CompleteStatus
+	Payload []byte // of Superseded: the answer that was kept instead; nobody may modify it
+	Err     error  // why it is not Recorded; nil where the store answered
 }
 
 // Complete ends the attempt and keeps its answer. Call it before the response leaves: the ending says which one may.
 // It is bounded by Config.CompleteTimeout; a completion that the store could not take by then is repeated in the background
 // while the lease is kept, until the store has a definite answer or the engine closes. The error is [ErrInvalid], for an
 // attempt that was ended before.
-func (a *Attempt) Complete(c Completion) (Ending, error) {
+func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.resolve(); err != nil {
-		return Ending{}, err
+		return CompleteResult{}, err
 	}
 	ctx := a.end()
 	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention, DiscardEffects: c.DiscardEffects}
@@ -36,10 +36,10 @@ func (a *Attempt) Complete(c Completion) (Ending, error) {
 	switch {
 	case err == nil:
 		a.conclude(EventCompleted, nil)
-		return Ending{Settlement: Recorded}, nil
+		return CompleteResult{Status: Recorded}, nil
 	case a.atomic:
 		a.conclude(EventUnrecorded, err)
-		return Ending{Settlement: settleAtomic(err), Err: err}, nil
+		return CompleteResult{Status: atomicStatus(err), Err: err}, nil
 	case errors.Is(err, ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
@@ -97,7 +97,7 @@ func (a *Attempt) completion(r CompleteRequest) func(context.Context) error {
 
 // completeLost finds out what became of the operation after the store called the lease lost: the claim of the same owner, without
 // takeover, tells who has it now.
-func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) Ending {
+func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteResult {
 	a.observeLoss()
 	var who ClaimResult
 	err := a.insist(ctx, func(ctx context.Context) (err error) {
@@ -108,26 +108,26 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) Ending {
 		err = a.insist(ctx, a.completion(r))
 		if err == nil {
 			a.conclude(EventCompleted, nil)
-			return Ending{Settlement: Recorded}
+			return CompleteResult{Status: Recorded}
 		}
 	}
 	if err != nil {
 		return a.completeLater(r, err)
 	}
-	settlement := settleLost[who.Outcome]
-	if settlement == Unrecorded {
+	status := lostStatus[who.Outcome]
+	if status == Unrecorded {
 		a.observe(EventUnrecorded, ErrLeaseLost)
 	}
 	a.finish()
-	return Ending{Settlement: settlement, Payload: who.Payload, Err: ErrLeaseLost}
+	return CompleteResult{Status: status, Payload: who.Payload, Err: ErrLeaseLost}
 }
 
 // completeLater gives the response free, unrecorded, and goes on completing where that is of use.
-func (a *Attempt) completeLater(r CompleteRequest, err error) Ending {
+func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 	a.observe(EventUnrecorded, err)
 	if f, _ := classify(err); !f.repeatEnd {
 		a.finish()
-		return Ending{Settlement: Unrecorded, Err: err}
+		return CompleteResult{Status: Unrecorded, Err: err}
 	}
 	r.Payload = bytes.Clone(r.Payload)
 	go func() {
@@ -141,7 +141,7 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) Ending {
 			a.finish()
 		}
 	}()
-	return Ending{Settlement: Unrecorded, Err: err}
+	return CompleteResult{Status: Unrecorded, Err: err}
 }
 
 // insist repeats a completion or release until it succeeds, ctx ends, or repeating is of no use. What an Atomic store has

@@ -50,10 +50,10 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	if err != nil {
 		return "", err
 	}
-	switch ending.Settlement {
+	switch ending.Status {
 	case reprise.Superseded:
 		return string(ending.Payload), nil
-	case reprise.Contested:
+	case reprise.TakenOver:
 		return "", errors.New("another attempt is running")
 	default:
 		return answer, nil
@@ -117,7 +117,7 @@ func ExampleAttemptFrom() {
 	}
 	handler(begun.Attempt.Context())
 	ending, err := begun.Attempt.Complete(reprise.Completion{})
-	fmt.Println(ending.Settlement, err)
+	fmt.Println(ending.Status, err)
 	// Output:
 	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
 	// recorded <nil>

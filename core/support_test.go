@@ -105,15 +105,15 @@ func (b *bench) claim(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	return b.want(t, op, reprise.Claimed).Attempt
 }
 
-// complete ends a and fails the test unless it is settled as wanted.
-func complete(t *testing.T, a *reprise.Attempt, payload string, want reprise.Settlement) reprise.Ending {
+// complete ends a and fails the test unless it answers as wanted.
+func complete(t *testing.T, a *reprise.Attempt, payload string, want reprise.CompleteStatus) reprise.CompleteResult {
 	t.Helper()
 	end, err := a.Complete(reprise.Completion{Payload: []byte(payload)})
 	if err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
-	if end.Settlement != want {
-		t.Fatalf("Complete settled %v (%v), want %v", end.Settlement, end.Err, want)
+	if end.Status != want {
+		t.Fatalf("Complete answered %v (%v), want %v", end.Status, end.Err, want)
 	}
 	return end
 }

@@ -76,15 +76,15 @@ func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want reprise.Ou
 	return res
 }
 
-// end completes a and fails the test unless it is settled as wanted.
-func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, want reprise.Settlement) reprise.Ending {
+// end completes a and fails the test unless it answers as wanted.
+func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, want reprise.CompleteStatus) reprise.CompleteResult {
 	t.Helper()
 	end, err := a.Complete(reprise.Completion{Payload: []byte(payload)})
 	if err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
-	if end.Settlement != want {
-		t.Fatalf("Complete settled %v (%v), want %v", end.Settlement, end.Err, want)
+	if end.Status != want {
+		t.Fatalf("Complete answered %v (%v), want %v", end.Status, end.Err, want)
 	}
 	return end
 }

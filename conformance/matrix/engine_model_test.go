@@ -147,11 +147,11 @@ func (r *modelRun) complete(a *modelAttempt) error {
 	}
 	r.model.Lock()
 	defer r.model.Unlock()
-	want := settled(a.store.taken, a.store.outcome)
+	want := completeStatus(a.store.taken, a.store.outcome)
 	r.met.add(want, a.store.outcome)
 	switch {
-	case end.Settlement != want:
-		return fmt.Errorf("complete settled %v (%w), want %v", end.Settlement, end.Err, want)
+	case end.Status != want:
+		return fmt.Errorf("complete answered %v (%w), want %v", end.Status, end.Err, want)
 	case want == reprise.Superseded && string(end.Payload) != r.model.find(a.ID()).payload:
 		return fmt.Errorf("superseded by %q, want %q", end.Payload, r.model.find(a.ID()).payload)
 	}
@@ -209,7 +209,7 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	t.Log(met.count)
 	for _, what := range []string{
 		"claimed false", "claimed true", "in-progress false", "completed false", "mismatch false", "lapsed false",
-		"recorded claimed", "superseded completed", "contested in-progress", "contested lapsed", "unrecorded mismatch",
+		"recorded claimed", "superseded completed", "taken-over in-progress", "taken-over lapsed", "unrecorded mismatch",
 	} {
 		if n := met.count[what]; n < 5 && !t.Failed() {
 			t.Errorf("met %q %d times, want 5 at least", what, n)

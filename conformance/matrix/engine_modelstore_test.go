@@ -56,8 +56,8 @@ func (m *model) claim(r reprise.ClaimRequest, takeover bool) (want reprise.Outco
 	}
 }
 
-// settled says how a completion is settled that the store took or did not, and then said who has the ID.
-func settled(taken bool, who reprise.Outcome) reprise.Settlement {
+// completeStatus says how a completion is answered that the store took or did not, and then said who has the ID.
+func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
 	switch {
 	case taken:
 		return reprise.Recorded
@@ -66,7 +66,7 @@ func settled(taken bool, who reprise.Outcome) reprise.Settlement {
 	case who == reprise.Completed:
 		return reprise.Superseded
 	default:
-		return reprise.Contested
+		return reprise.TakenOver
 	}
 }
 

@@ -212,14 +212,14 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	switch {
 	case err != nil:
 		panic(err) // it was not ended before
-	case end.Settlement == reprise.Recorded:
+	case end.Status == reprise.Recorded:
 		s.recorded(op.Key, name)
 		return true
-	case end.Settlement == reprise.Superseded:
+	case end.Status == reprise.Superseded:
 		s.late.Add(1)
 		s.recorded(op.Key, string(end.Payload))
 		return true
-	case end.Settlement == reprise.Contested:
+	case end.Status == reprise.TakenOver:
 		s.late.Add(1)
 	}
 	return false

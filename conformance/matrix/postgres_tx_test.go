@@ -113,7 +113,7 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 	tx, _ = reprisepg.Tx(kept.Context())
 	f.insert(t, tx, 2)
 	ending, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
-	if err != nil || ending.Settlement != reprise.Recorded {
+	if err != nil || ending.Status != reprise.Recorded {
 		t.Errorf("complete: %v, %v", ending, err)
 	}
 	if got := begin(reprise.Completed); string(got.Payload) != "answer" {

@@ -214,21 +214,21 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 }
 
 // reply is the table of what a client gets after its handler ran.
-func (x *Exchange) reply(c Captured, end reprise.Ending) Reply {
+func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
-	switch end.Settlement {
+	switch end.Status {
 	case reprise.Unrecorded:
 		return Reply{Mark: markUnrecorded}
 	case reprise.Superseded:
 		return x.instead(c, g.replay(end.Payload))
-	case reprise.Contested:
+	case reprise.TakenOver:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(c, g.problems.answer(CodeOutcomeUnknown, 0))
 		}
 		return x.instead(c, g.problems.answer(CodeInProgress, retryRunning))
 	case reprise.RolledBack:
 		return x.instead(c, g.problems.answer(CodeNotApplied, retryRunning))
-	case reprise.Undecided:
+	case reprise.CommitUnknown:
 		return x.instead(c, g.problems.answer(CodeStoreUnavailable, retryStore))
 	default: // Recorded
 		return Reply{}
