@@ -5,8 +5,25 @@ import (
 	"time"
 )
 
-// The abilities below are optional. An engine finds them in its [Store] by type assertion when it is built; a store
-// that wraps another must forward those that it wants to keep.
+// The abilities below are optional. [As] finds them in a [Store], also in one that is wrapped by decorators.
+
+// As returns store as a value that has the ability T, and false where it does not have it:
+//
+//	inspector, ok := reprise.As[reprise.Inspector](store)
+//
+// A decorator (see [Store]) has the abilities of the store that it wraps and no others. As looks for
+// T from the outside in, so that a decorator may intercept an ability by implementing it; one that
+// implements what the wrapped store cannot do is passed over.
+func As[T any](store Store) (ability T, ok bool) {
+	ability, ok = store.(T)
+	if decorator, wraps := store.(interface{ Unwrap() Store }); wraps {
+		inner, has := As[T](decorator.Unwrap())
+		if !ok || !has {
+			return inner, has
+		}
+	}
+	return ability, ok
+}
 
 // A ContextBinder puts something of a claim, such as its database transaction, into the context of the handler.
 // Bind is called once, after the claim was granted and before the handler runs.

@@ -16,8 +16,8 @@ type driver struct {
 // newDriver is the one place where the optional abilities that the engine itself uses are found.
 func newDriver(s Store) driver {
 	d := driver{store: s}
-	d.binder, _ = s.(ContextBinder)
-	d.waiter, _ = s.(Waiter)
+	d.binder, _ = As[ContextBinder](s)
+	d.waiter, _ = As[Waiter](s)
 	return d
 }
 

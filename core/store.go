@@ -40,6 +40,17 @@ import (
 // new, never served in part, and never reported as a raw driver error. No error contains a payload, an owner or anything that
 // was not hashed.
 //
+// # Decorators
+//
+// A store that wraps another, to count, trace, delay or fail its calls, has a method
+//
+//	Unwrap() Store
+//
+// that returns the wrapped one, as [net/http.ResponseController] asks of a ResponseWriter. [As] then finds the
+// abilities of the wrapped store, so a decorator spells out only those that it intercepts. By having Unwrap it says that it adds none: an
+// ability that it implements counts only where the wrapped store has it too. A decorator without Unwrap hides
+// every ability that it does not implement itself.
+//
 // # How to implement a Store
 //
 //  1. Choose the layout of a record, with a version in its first byte or column. Keep it in one place that one write
@@ -52,7 +63,7 @@ import (
 //  5. Write Renew for a batch. One stuck record must not keep the others from being renewed.
 //  6. Map every failure of the driver to a sentinel. In doubt it is ErrUnknown.
 //  7. Add the abilities that the server makes cheap: [Waiter], [Inspector], [Purger], [Checker].
-//  8. Run the suite: conformance.RunStore, in the module github.com/reprise-go/reprise/conformance.
+//  8. Run the suite: storetest.Run, in the package github.com/reprise-go/reprise/conformance/storetest.
 type Store interface {
 	// Claim makes r.Owner the owner of r.ID, or says why not. It never waits for another owner. It decides, in this
 	// order:
