@@ -64,11 +64,11 @@ func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 func TestAtomicCompletionThatFails(t *testing.T) {
 	for err, want := range map[error]reprise.CompleteStatus{
 		reprise.ErrNotApplied:    reprise.RolledBack,
-		reprise.ErrUnknown:       reprise.CommitUnknown,
-		reprise.ErrUnavailable:   reprise.CommitUnknown,
-		reprise.ErrNotReplicated: reprise.CommitUnknown,
-		reprise.ErrLeaseLost:     reprise.CommitUnknown,
-		errors.New("unplaced"):   reprise.CommitUnknown,
+		reprise.ErrUnknown:       reprise.Undecided,
+		reprise.ErrUnavailable:   reprise.Undecided,
+		reprise.ErrNotReplicated: reprise.Undecided,
+		reprise.ErrLeaseLost:     reprise.Undecided,
+		errors.New("unplaced"):   reprise.Undecided,
 	} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setupAtomic(t, time.Minute)

@@ -180,7 +180,7 @@ func TestLostCompletion(t *testing.T) {
 		{"a rival runs", func(t *testing.T, other *bench, op reprise.Operation) {
 			a := other.claim(t, op)
 			time.AfterFunc(time.Second, func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("rival's")}) })
-		}, reprise.TakenOver, "rival's"},
+		}, reprise.Contested, "rival's"},
 		{"nobody", func(*testing.T, *bench, reprise.Operation) {}, reprise.Recorded, "mine"},
 		{"a rival released", func(t *testing.T, other *bench, op reprise.Operation) {
 			release(t, other.claim(t, op)) // so the record itself is gone, and is claimed anew
@@ -213,7 +213,7 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 		paused := setupOver(t, b.store.Store, reprise.Config{})
 		a := overtake(t, b, order("k"))
 		rivals := overtake(t, paused, order("k"))
-		end := complete(t, a, "mine", reprise.TakenOver)
+		end := complete(t, a, "mine", reprise.Contested)
 		wantError(t, "the result", end.Err, reprise.ErrLeaseLost)
 		complete(t, rivals, "rival's", reprise.Recorded)
 	})

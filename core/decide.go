@@ -74,21 +74,21 @@ type CompleteStatus uint8
 
 // The answers to a completion. The zero value is none of them.
 const (
-	Recorded      CompleteStatus = iota + 1 // the answer is kept: send it
-	Unrecorded                              // send the answer, marked: the effect is done and the record may not be
-	Superseded                              // another attempt completed first: send its answer, CompleteResult.Payload
-	TakenOver                               // another attempt runs, or may have run: 409
-	RolledBack                              // Atomic: nothing was applied, a retry runs again: 503
-	CommitUnknown                           // Atomic: it cannot be told whether it was committed: 503
+	Recorded   CompleteStatus = iota + 1 // the answer is kept: send it
+	Unrecorded                           // send the answer, marked: the effect is done and the record may not be
+	Superseded                           // another attempt completed first: send its answer, CompleteResult.Payload
+	Contested                            // another attempt runs, or may have run: 409
+	RolledBack                           // Atomic: nothing was applied, a retry runs again: 503
+	Undecided                            // Atomic: it cannot be told whether it was committed: 503
 )
 
 // lostStatus is the second table: what the claim that follows a lost lease says about the answer in hand. Claimed is not in it: the
 // record itself was lost, so the completion is tried once more.
 var lostStatus = [...]CompleteStatus{
-	InProgress: TakenOver,
+	InProgress: Contested,
 	Completed:  Superseded,
 	Mismatch:   Unrecorded,
-	Lapsed:     TakenOver,
+	Lapsed:     Contested,
 }
 
 // atomicStatus says what a failed completion of an Atomic attempt means.
@@ -96,15 +96,15 @@ func atomicStatus(err error) CompleteStatus {
 	if errors.Is(err, ErrNotApplied) {
 		return RolledBack
 	}
-	return CommitUnknown
+	return Undecided
 }
 
 // String returns the status as it appears in logs.
 func (s CompleteStatus) String() string { return name(completeNames[:], int(s)) }
 
 var completeNames = [...]string{
-	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", TakenOver: "taken-over",
-	RolledBack: "rolled-back", CommitUnknown: "commit-unknown",
+	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", Contested: "contested",
+	RolledBack: "rolled-back", Undecided: "undecided",
 }
 
 // localDeadline is how long after a claim or renewal was sent its lease is believed in: a margin before it runs out by the

@@ -78,7 +78,7 @@ func TestClassify(t *testing.T) {
 func TestStatusOfALostCompletion(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[Outcome]CompleteStatus{
-		InProgress: TakenOver, Completed: Superseded, Mismatch: Unrecorded, Lapsed: TakenOver,
+		InProgress: Contested, Completed: Superseded, Mismatch: Unrecorded, Lapsed: Contested,
 	} {
 		if got := lostStatus[outcome]; got != want {
 			t.Errorf("%v: %v, want %v", outcome, got, want)
@@ -92,7 +92,7 @@ func TestStatusOfALostCompletion(t *testing.T) {
 func TestStatusOfAFailedAtomicCompletion(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]CompleteStatus{
-		ErrNotApplied: RolledBack, ErrUnknown: CommitUnknown, ErrUnavailable: CommitUnknown, ErrLeaseLost: CommitUnknown, ErrNotReplicated: CommitUnknown,
+		ErrNotApplied: RolledBack, ErrUnknown: Undecided, ErrUnavailable: Undecided, ErrLeaseLost: Undecided, ErrNotReplicated: Undecided,
 	} {
 		if got := atomicStatus(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
@@ -165,9 +165,9 @@ func TestNamesInLogs(t *testing.T) {
 		{Recorded, "recorded"},
 		{Unrecorded, "unrecorded"},
 		{Superseded, "superseded"},
-		{TakenOver, "taken-over"},
+		{Contested, "contested"},
 		{RolledBack, "rolled-back"},
-		{CommitUnknown, "commit-unknown"},
+		{Undecided, "undecided"},
 		{Recoverable, "recoverable"},
 		{AtMostOnce, "at-most-once"},
 		{EventClaimed, "claimed"},

@@ -53,7 +53,7 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	switch ending.Status {
 	case reprise.Superseded:
 		return string(ending.Payload), nil
-	case reprise.TakenOver:
+	case reprise.Contested:
 		return "", errors.New("another attempt is running")
 	default:
 		return answer, nil

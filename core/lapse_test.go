@@ -103,7 +103,7 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 		if claims != 3 {
 			t.Errorf("%d round trips, want 3: the table speaks for the second attempt", claims)
 		}
-		complete(t, zombie, "zombie's", reprise.TakenOver)
+		complete(t, zombie, "zombie's", reprise.Contested)
 		b.want(t, op, reprise.InProgress) // the end of the first does not end the second
 		complete(t, second, "second's", reprise.Recorded)
 		if got := b.want(t, op, reprise.Completed).Payload; string(got) != "second's" {

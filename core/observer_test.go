@@ -55,7 +55,7 @@ func TestEveryTransitionIsToldOnce(t *testing.T) {
 		down.Store(true)
 		time.Sleep(lease * 5 / 12)
 		complete(t, second, "corrupt", reprise.Unrecorded)
-		complete(t, lapsed, "late", reprise.TakenOver)
+		complete(t, lapsed, "late", reprise.Contested)
 
 		b.events.want(t,
 			reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventRenewed, reprise.EventRunTooLong,

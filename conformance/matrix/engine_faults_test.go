@@ -145,7 +145,7 @@ func TestEngineLostCompletion(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
 		rival := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		a.end(t, attempt, "mine", reprise.TakenOver)
+		a.end(t, attempt, "mine", reprise.Contested)
 		b.end(t, rival, "rival's", reprise.Recorded)
 		a.replays(t, engineOrder("k"), "rival's")
 	})
@@ -216,7 +216,7 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 		inTime(engineLease / 10)
 		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		a.begin(t, engineOrder("k"), reprise.InProgress)
-		a.end(t, zombie, "zombie's", reprise.TakenOver)
+		a.end(t, zombie, "zombie's", reprise.Contested)
 		b.end(t, next, "answer", reprise.Recorded)
 		a.replays(t, engineOrder("k"), "answer")
 	})

@@ -209,7 +209,7 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	t.Log(met.count)
 	for _, what := range []string{
 		"claimed false", "claimed true", "in-progress false", "completed false", "mismatch false", "lapsed false",
-		"recorded claimed", "superseded completed", "taken-over in-progress", "taken-over lapsed", "unrecorded mismatch",
+		"recorded claimed", "superseded completed", "contested in-progress", "contested lapsed", "unrecorded mismatch",
 	} {
 		if n := met.count[what]; n < 5 && !t.Failed() {
 			t.Errorf("met %q %d times, want 5 at least", what, n)

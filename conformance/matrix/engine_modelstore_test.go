@@ -66,7 +66,7 @@ func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
 	case who == reprise.Completed:
 		return reprise.Superseded
 	default:
-		return reprise.TakenOver
+		return reprise.Contested
 	}
 }
 

@@ -219,7 +219,7 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		s.late.Add(1)
 		s.recorded(op.Key, string(end.Payload))
 		return true
-	case end.Status == reprise.TakenOver:
+	case end.Status == reprise.Contested:
 		s.late.Add(1)
 	}
 	return false

@@ -221,14 +221,14 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 		return Reply{Mark: markUnrecorded}
 	case reprise.Superseded:
 		return x.instead(c, g.replay(end.Payload))
-	case reprise.TakenOver:
+	case reprise.Contested:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(c, g.problems.answer(CodeOutcomeUnknown, 0))
 		}
 		return x.instead(c, g.problems.answer(CodeInProgress, retryRunning))
 	case reprise.RolledBack:
 		return x.instead(c, g.problems.answer(CodeNotApplied, retryRunning))
-	case reprise.CommitUnknown:
+	case reprise.Undecided:
 		return x.instead(c, g.problems.answer(CodeStoreUnavailable, retryStore))
 	default: // Recorded
 		return Reply{}
