@@ -135,7 +135,7 @@ fuzz: ## Run every fuzz target for FUZZTIME each
 soak: ## Run the tests of the matrix with their faults for SOAK each
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(SOAK)
-	go test -race -count=1 -timeout 0 ./conformance/matrix/...
+	go test -race -count=1 -timeout 0 ./lab/...
 
 # The tools are built from source, in the versions of tools/go.mod, and checked against its go.sum.
 $(BIN)/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/storetest"
 )
 
 // The README says how many cases there are; it is read before anything else, so it has to be true.
@@ -17,8 +18,8 @@ func TestReadmeCountsTheCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		fmt.Sprintf("%d cases show them", len(conformance.AdapterCases())),
-		fmt.Sprintf("%d more show the", len(conformance.StoreCases())),
+		fmt.Sprintf("%d cases show them", len(adaptertest.Cases())),
+		fmt.Sprintf("%d more show the", len(storetest.Cases())),
 	} {
 		if !strings.Contains(string(readme), want) {
 			t.Errorf("README.md does not say %q", want)

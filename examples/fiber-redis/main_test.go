@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 func TestMain(m *testing.M) { servers.Main{M: m}.Run() }

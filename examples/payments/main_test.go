@@ -20,7 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }

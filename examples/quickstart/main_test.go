@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/servers"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 func TestMain(m *testing.M) { servers.Main{M: m}.Run() }

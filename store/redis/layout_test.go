@@ -12,7 +12,7 @@ import (
 )
 
 // The layouts are shared with processes of another version during a deployment, so they are pinned here byte by byte. The record
-// itself is pinned in conformance/matrix, where there is a server to make it.
+// itself is pinned in lab, where there is a server to make it.
 func TestArgumentsHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	owner := reprise.Owner{0: 0xa0, 15: 0xa1}

@@ -60,12 +60,11 @@ var rooms = []room{
 
 	{
 		folder:  "conformance",
-		imports: with(coreForAdapters, "conformance/...", "!conformance/matrix/...", "!conformance/cmd/..."),
+		imports: with(coreForAdapters, "conformance/..."),
 		tests:   allOfCore,
 	},
 
-	{folder: "conformance/matrix", free: true},
-	{folder: "conformance/cmd", free: true},
+	{folder: "lab", free: true},
 	{folder: "examples", free: true},
 }
 

@@ -7,8 +7,8 @@ require (
 	github.com/gofiber/storage/redis/v3 v3.1.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
-	github.com/reprise-go/reprise/conformance v0.0.0-00010101000000-000000000000
 	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
@@ -18,8 +18,8 @@ require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/klauspost/compress v1.17.9 // indirect
-	github.com/mattn/go-colorable v0.1.13 // indirect
-	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/mattn/go-colorable v0.1.15 // indirect
+	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
@@ -32,8 +32,13 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ../../lab
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )

@@ -3,7 +3,7 @@ package peers
 import (
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/servers"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 func TestMain(m *testing.M) { servers.Main{M: m}.Run() }

@@ -1,0 +1,175 @@
+// Package adaptertest is the suite that every adapter has to pass: the rules of the protocol,
+// seen by a client.
+//
+// An adapter serves the handlers of the package
+// [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs [Run]
+// over each store. The cases talk to a real listener, by the client of net/http or, where
+// that would refuse or normalise the bytes, by a socket. They are named after the rules in
+// docs/protocol.md.
+package adaptertest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/internal/suite"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Fixture is an adapter under test over a store. Every case has a fixture of its own, and its own tenant and key; cases run
+// in parallel, so fixtures may share one backing store. Cleanup is for the fixture to register with the
+// [testing.TB] it is given.
+type Fixture struct {
+	// Open returns a handle on the store, connected by itself. Two handles of one fixture are two processes over the same
+	// records. A store that lives in one process returns the same store again.
+	Open func(testing.TB) reprise.Store
+
+	// Serve starts a native server of the framework on a free port of the loopback interface, and returns its address. The
+	// handlers are those of the test server: /t/{op} behind the adapter's middleware does what the request's [Program] says, /u/… is
+	// behind the middleware with no route below it, and GET /executions/{op} tells how often the operation ran. The
+	// server is stopped, with its engine, by a Cleanup.
+	Serve func(testing.TB, Options) (addr string)
+
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by [conformance.Sleep].
+	Advance func(testing.TB, time.Duration)
+
+	// Grain is the span in which the cases count time: a retention that shall end is a few Grains long. It must be well above the
+	// resolution of the store's clock, and what a request takes. Zero is 200 ms.
+	Grain time.Duration
+
+	// Patience is how long the cases wait for what has to come. Zero is 10 s.
+	Patience time.Duration
+
+	// Atomic says that the claims of the store are Atomic: no response leaves before its effects are committed.
+	Atomic bool
+
+	// Waivers are the promises that the adapter is known not to keep over this store.
+	Waivers []conformance.Waiver
+
+	// Report, where it is not nil, is told how each case ended. It is called from many goroutines.
+	Report func(Result)
+}
+
+// Result is how a case ended.
+type Result struct {
+	Case   conformance.Case
+	Status Status
+	Reason string // of a waiver
+}
+
+// Status is the end of a case.
+type Status string
+
+// How a case ends.
+const (
+	Passed        Status = "passed"
+	Failed        Status = "failed"
+	Waived        Status = "waived"         // it failed, and a [Waiver] said so
+	NotApplicable Status = "not applicable" // it needs what the fixture does not have
+)
+
+const (
+	defaultGrain    = 200 * time.Millisecond
+	defaultPatience = 10 * time.Second
+	waivedPatience  = time.Second // what is known not to come is not waited for
+)
+
+// Cases returns every case, in the order in which they run.
+func Cases() []conformance.Case {
+	all := make([]conformance.Case, len(cases))
+	for i, c := range cases {
+		all[i] = suite.Clone(c.Case)
+	}
+	return all
+}
+
+// Run runs every case for adapters as a parallel subtest of t, named by the ID of the case. newFixture is called
+// once for each.
+func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			if err := f.check(); err != nil {
+				t.Fatal(err)
+			}
+			if f.Report != nil {
+				t.Cleanup(func() { f.Report(c.result(t, &f)) }) // the first that is registered is the last that runs
+			}
+			c.judge(t, f)
+		})
+	}
+}
+
+// Failure runs one case on a fixture without failing tb, and tells whether it failed, and with which words. Tests
+// of the suite itself use it: an adapter that is broken on purpose has to fail.
+func Failure(tb testing.TB, id string, f Fixture) (failed bool, text string) {
+	tb.Helper()
+	i := slices.IndexFunc(cases, func(c testCase) bool { return c.ID == id })
+	if i < 0 {
+		tb.Fatalf("there is no case %s for adapters", id)
+	}
+	if err := f.check(); err != nil {
+		tb.Fatal(err)
+	}
+	got := suite.Record(tb, func(tb testing.TB) { cases[i].judge(tb, f) })
+	return got.Failed(), got.Text()
+}
+
+// check finds what is wrong with the fixture itself.
+func (f *Fixture) check() error {
+	if f.Open == nil || f.Serve == nil || f.Advance == nil {
+		return errors.New("adaptertest: Fixture needs Open, Serve and Advance")
+	}
+	return suite.CheckWaivers(f.Waivers, Cases())
+}
+
+// testCase is a case for adapters and how it is tested.
+type testCase struct {
+	conformance.Case
+
+	test func(*stage)
+}
+
+// lacks returns the first need that the fixture does not meet.
+func (f *Fixture) lacks(needs []conformance.Need) (conformance.Need, bool) {
+	for _, n := range needs {
+		if n == conformance.Leases && f.Atomic || n == conformance.AtomicClaims && !f.Atomic {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+// judge reports the case to tb: as it ends, or the other way round when it is waived.
+func (c *testCase) judge(tb testing.TB, f Fixture) {
+	tb.Helper()
+	if need, lacking := f.lacks(c.Needs); lacking {
+		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
+	}
+	if _, waived := suite.WaiverOf(f.Waivers, c.Case); waived && (f.Patience == 0 || f.Patience > waivedPatience) {
+		f.Patience = waivedPatience
+	}
+	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newStage(tb, f)) })
+}
+
+// result tells how the case ended for tb.
+func (c *testCase) result(tb testing.TB, f *Fixture) Result {
+	r := Result{Case: c.Case, Status: Passed}
+	_, lacking := f.lacks(c.Needs)
+	waiver, waived := suite.WaiverOf(f.Waivers, c.Case)
+	switch {
+	case tb.Failed():
+		r.Status = Failed
+	case tb.Skipped() && !lacking && waived:
+		r.Status, r.Reason = Waived, waiver.Reason
+	case tb.Skipped():
+		r.Status = NotApplicable
+	}
+	return r
+}

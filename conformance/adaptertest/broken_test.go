@@ -1,0 +1,82 @@
+package adaptertest_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/conformance/internal/broken"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// flawedAdapter is an adapter for net/http with a flaw, over memory.
+func flawedAdapter(flaw broken.Flaw) adaptertest.Fixture {
+	store := sync.OnceValue(memstore.New)
+	return adaptertest.Fixture{
+		Open:  func(testing.TB) reprise.Store { return store() },
+		Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(flaw))), Advance: conformance.Sleep,
+	}
+}
+
+// An adapter without a flaw keeps every promise, so what rejects the others is their flaw.
+func TestAdapterWithoutFlawPassesEveryCase(t *testing.T) {
+	t.Parallel()
+	adaptertest.Run(t, func(testing.TB) adaptertest.Fixture { return flawedAdapter("") })
+}
+
+// Each flaw is rejected by the case that it names.
+func TestBrokenAdaptersAreRejected(t *testing.T) {
+	t.Parallel()
+	for _, m := range broken.Adapters() {
+		t.Run(string(m.Flaw), func(t *testing.T) {
+			t.Parallel()
+			f := flawedAdapter(m.Flaw)
+			f.Patience = time.Second // a flaw may be that nothing comes
+			wantRejected(t, m, f)
+		})
+	}
+}
+
+// A store with a flaw shows through the adapter, where a client can see it.
+func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
+	t.Parallel()
+	for flaw, id := range map[broken.Flaw]string{
+		"no-exclusion":                 "R20c",
+		"progress-before-fingerprint":  "R22c",
+		"completed-before-fingerprint": "R22b",
+		"claim-not-repeatable":         "R40c",
+		"complete-not-repeatable":      "R41d",
+		"payload-ends-at-nul":          "R12a",
+		"payload-cut":                  "R12a",
+		"retention-from-claim":         "R37b",
+		"lapsed-seen-forever":          "R38d",
+		"takeover-unasked":             "R38b",
+		"takeover-once-too-often":      "R38c",
+		"lease-early":                  "R38a",
+		"renew-nothing":                "R39",
+		"release-keeps-record":         "R31a",
+	} {
+		t.Run(string(flaw), func(t *testing.T) {
+			t.Parallel()
+			backing := broken.New(flaw)
+			wantRejected(t, broken.Mutant{Flaw: flaw, Does: "has a store with the flaw " + string(flaw), Case: id}, adaptertest.Fixture{
+				Open:  func(testing.TB) reprise.Store { return backing.Open() },
+				Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(""))), Advance: conformance.Sleep, Patience: 3 * time.Second,
+			})
+		})
+	}
+}
+
+// wantRejected demands that the case which a mutant names fails.
+func wantRejected(t *testing.T, m broken.Mutant, f adaptertest.Fixture) {
+	t.Helper()
+	failed, text := adaptertest.Failure(t, m.Case, f)
+	t.Log(text)
+	if !failed {
+		t.Errorf("an adapter that %s passes %s", m.Does, m.Case)
+	}
+}

@@ -1,0 +1,8 @@
+package adaptertest
+
+import "slices"
+
+var cases = slices.Concat(
+	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases,
+	outcomeCases, streamingCases, timeCases, storeFaultCases, scopeCases, problemCases, trapCases,
+)

@@ -1,0 +1,164 @@
+package adaptertest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// The fields with which the protocol speaks, as clients know them.
+// long is a lease or a retention that does not end while a case runs.
+const long = time.Hour
+
+const (
+	replayedField = "Idempotent-Replayed"
+	statusField   = "Idempotency-Status"
+	omittedField  = "Idempotency-Body"
+)
+
+// send sends a call, which has to be answered.
+func (at *site) send(c call) answer {
+	at.Helper()
+	a, err := at.try(c)
+	if err != nil {
+		at.Fatalf("%s %s: no answer: %v", c.method, c.target, err)
+	}
+	return a
+}
+
+// run sends a call whose handler has to run.
+func (at *site) run(c call) answer {
+	at.Helper()
+	a := at.send(c)
+	at.wantRun(a)
+	return a
+}
+
+// wantRun demands that a is the answer of a handler that ran for it, without any mark.
+func (at *site) wantRun(a answer) {
+	at.Helper()
+	if a.value(ExecHeader) == "" {
+		at.Fatalf("the handler did not run: %v", a)
+	}
+	for _, mark := range []string{replayedField, statusField, omittedField} {
+		if v := a.values(mark); len(v) > 0 {
+			at.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
+		}
+	}
+}
+
+// replays sends a call that has to get the answer first again.
+func (at *site) replays(c call, first answer) answer {
+	at.Helper()
+	a := at.send(c)
+	at.wantReplay(a, first)
+	return a
+}
+
+// wantReplay demands that a is a replay of first: status, body and fields, less what is never kept.
+func (at *site) wantReplay(a, first answer) {
+	at.Helper()
+	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
+		at.Fatalf("%s is %q, want one line with true: %v", replayedField, got, a)
+	}
+	if a.status != first.status || a.body != first.body {
+		at.Fatalf("replayed %v\nof       %v", a, first)
+	}
+	if got, want := kept(a), kept(first); !maps.EqualFunc(got, want, slices.Equal) {
+		at.Fatalf("replayed the fields %q\nof                  %q", got, want)
+	}
+}
+
+// kept returns the fields of an answer that a replay repeats, by name in lower case.
+func kept(a answer) map[string][]string {
+	fields := map[string][]string{}
+	for _, l := range a.fields {
+		name := strings.ToLower(l.name)
+		if _, never := neverRepeated[name]; !never {
+			fields[name] = append(fields[name], l.value)
+		}
+	}
+	return fields
+}
+
+// neverRepeated are the fields that a replay has of its own, or not at all, among those that an answer to a case may have.
+var neverRepeated = map[string]struct{}{
+	"date": {}, "content-length": {}, "transfer-encoding": {}, "connection": {}, "keep-alive": {}, "trailer": {},
+	"idempotent-replayed": {}, "set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
+}
+
+// exec returns which run of its operation an answer comes from, 0 where it is no handler's.
+func (a answer) exec() int {
+	n, err := strconv.Atoi(a.value(ExecHeader))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// refuses sends a call that has to get a problem and leaves the number of runs as it is.
+func (at *site) refuses(c call, code protocol.Code) answer {
+	at.Helper()
+	before, _ := at.executions()
+	a := at.send(c)
+	at.wantProblem(a, c, code)
+	at.ran(before)
+	return a
+}
+
+// elsewhere is an attempt of another process on the operation of a call, made at the store itself.
+type elsewhere struct {
+	at    *site
+	claim reprise.ClaimRequest
+}
+
+// claims claims the operation of c, whose key is a bare one, as another process does: with the ID and the fingerprint that the
+// package protocol derives.
+func (at *site) claims(c call, r reprise.ClaimRequest) elsewhere {
+	at.Helper()
+	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
+	if err != nil {
+		at.Fatal(err)
+	}
+	r.ID, r.Owner, r.Fingerprint = reprise.DeriveID(c.tenant, "", c.keys[0]), reprise.NewOwner(), fingerprint
+	if r.Lease == 0 {
+		r.Lease = long
+	}
+	if r.Retention == 0 {
+		r.Retention = long
+	}
+	got, err := at.store.Claim(at.Context(), r)
+	if err != nil || got.Outcome != reprise.Claimed {
+		at.Fatalf("claim at the store: %v, %v", got.Outcome, err)
+	}
+	if got.Atomic { // it holds a transaction
+		at.Cleanup(func() { _ = at.store.Release(context.WithoutCancel(at.Context()), r.ID, r.Owner) })
+	}
+	return elsewhere{at, r}
+}
+
+// completes ends the attempt with a payload.
+func (e elsewhere) completes(payload string) {
+	e.at.Helper()
+	err := e.at.store.Complete(e.at.Context(), reprise.CompleteRequest{
+		ID: e.claim.ID, Owner: e.claim.Owner, Payload: []byte(payload), Retention: e.claim.Retention,
+	})
+	if err != nil {
+		e.at.Fatalf("complete at the store: %v", err)
+	}
+}
+
+// wantOneCompletion demands that the server recorded one answer so far.
+func (at *site) wantOneCompletion() {
+	at.Helper()
+	if n := at.faults.Count(faultstore.Complete); n != 1 {
+		at.Errorf("%d answers were recorded, want 1", n)
+	}
+}

@@ -1,0 +1,59 @@
+package adaptertest
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// newClient returns a client of net/http that sends what it is given and shows what it gets.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// try sends a call with the client of net/http. It may run in any goroutine.
+func (at *site) try(c call) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(at.Context()), at.fixture.Patience)
+	defer cancel()
+	var got answer
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		got.early = append(got.early, answer{status: code, fields: linesOf(http.Header(h))})
+		return nil
+	}})
+	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+at.addr+c.target, strings.NewReader(c.body))
+	if err != nil {
+		return got, err
+	}
+	r.GetBody = nil // nothing is to be sent twice but by a case
+	for _, l := range c.lines() {
+		r.Header.Add(l.name, l.value)
+	}
+	resp, err := at.client.Do(r)
+	if err != nil {
+		return got, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	got.status, got.fields, got.body = resp.StatusCode, linesOf(resp.Header), string(body)
+	got.trailers = linesOf(resp.Trailer)
+	return got, err
+}
+
+// linesOf returns the lines of a header map, sorted by name; the lines of one name are in the order in which they came.
+func linesOf(h http.Header) []line {
+	var lines []line
+	for name, values := range h {
+		for _, value := range values {
+			lines = append(lines, line{name, value})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return strings.Compare(a.name, b.name) })
+	return lines
+}

@@ -1,0 +1,197 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Options is what a case asks of the server that it runs against.
+type Options struct {
+	Store       reprise.Store                              // opened by the fixture, possibly wrapped by the case
+	Engine      reprise.Config                             // of the one engine over Store
+	Guard       protocol.Config                            // of every guard
+	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status
+	PerEndpoint bool                                       // a guard for each method and escaped path, named after them
+	Effect      func(ctx context.Context, op string) error // what a program's effect does; nil: nothing
+}
+
+// The fields of a request to the test server, and of its answers.
+const (
+	ProgramHeader = "X-Test-Program" // a Program as JSON; not part of the fingerprint
+	TenantHeader  = "X-Test-Tenant"  // the scope; DefaultTenant without it, a scope error when empty
+	ExecHeader    = "X-Exec"         // of an answer: the run was the n-th of its operation in the process
+
+	DefaultTenant = "public"
+)
+
+// The answer of a handler without a program, besides its ExecHeader. It is what benchmarks measure.
+const (
+	DefaultStatus      = 201
+	DefaultContentType = "application/json"
+	DefaultBody        = `{"id":"ord_00000000000000000001","status":"created","currency":"EUR","amount":1999,"customer":"cus_000000000000000000000001",` +
+		`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`
+)
+
+// Program is what a handler of the test server does, sent with the request as [ProgramHeader]. The zero value answers with the
+// framework's own status and nothing else. A handler goes through it in this order: effect, informational
+// responses, delay, decisions, fields, body, chunks, trailers.
+type Program struct {
+	DelayMS       int       `json:"delay_ms,omitempty"`      // how long it works; up to MaxDelay
+	Status        int       `json:"status,omitempty"`        // 200 to 999; 0: it sets none, and the framework's default holds
+	Headers       []Pair    `json:"headers,omitempty"`       // field lines that it adds
+	HeadersAfter  []Pair    `json:"headers_after,omitempty"` // field lines that it adds after the first byte
+	Body          string    `json:"body,omitempty"`
+	BodyBase64    []byte    `json:"body_base64,omitempty"`   // the body, where it is no UTF-8
+	BodySize      int       `json:"body_size,omitempty"`     // the body is PatternBody of this size
+	Chunks        []Chunk   `json:"chunks,omitempty"`        // follow the body, each flushed
+	Write         WriteMode `json:"write,omitempty"`         // how the bytes are written
+	Informational []Interim `json:"informational,omitempty"` // 1xx responses before the delay
+	Trailers      []Pair    `json:"trailers,omitempty"`
+	Behaviour     Behaviour `json:"behaviour,omitempty"`  // how it ends
+	Effect        bool      `json:"effect,omitempty"`     // Options.Effect
+	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"` // works on when its context is cancelled, instead of giving up with a 500
+	Echo          bool      `json:"echo,omitempty"`       // the body is an Echo as JSON, also where the context was cancelled
+	Keep          bool      `json:"keep,omitempty"`       // protocol.Keep
+	Release       bool      `json:"release,omitempty"`    // protocol.Release
+	NoBody        bool      `json:"no_body,omitempty"`    // protocol.OmitBody
+}
+
+// The bounds of a [Program].
+const (
+	MaxDelay    = 10 * time.Minute // of a program and of each chunk
+	MaxBodySize = 64 << 20
+)
+
+// Pair is a name and a value.
+type Pair [2]string
+
+// UnmarshalJSON implements [json.Unmarshaler]: a pair has two elements, which encoding/json does not insist on.
+func (p *Pair) UnmarshalJSON(data []byte) error {
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) != len(p) {
+		return fmt.Errorf("a list of %d strings, want a name and a value", len(list))
+	}
+	copy(p[:], list)
+	return nil
+}
+
+// Chunk is a part of a body that is flushed.
+type Chunk struct {
+	DelayMS int    `json:"delay_ms,omitempty"` // before it is written
+	Body    string `json:"body"`
+}
+
+// Interim is a 1xx response.
+type Interim struct {
+	Status  int    `json:"status"` // 100 to 199, without 101
+	Headers []Pair `json:"headers,omitempty"`
+}
+
+// WriteMode is how a handler writes bytes.
+type WriteMode string
+
+// The ways to write. The zero value is WriteBytes.
+const (
+	WriteBytes  WriteMode = "write"  // as bytes
+	WriteString WriteMode = "string" // as a string, where the framework tells the difference
+	WriteCopy   WriteMode = "copy"   // by io.Copy from a reader that is not a WriterTo
+)
+
+// Behaviour is how a handler ends.
+type Behaviour string
+
+// The behaviours. The zero value is Returns.
+const (
+	Returns Behaviour = "normal"
+	Panics  Behaviour = "panic"  // after the first half of what it has to write
+	Aborts  Behaviour = "abort"  // it drops the connection, after the first half of what it has to write
+	Fails   Behaviour = "error"  // it returns the framework's own error value, with the program's status or 500
+	Hijacks Behaviour = "hijack" // it takes the connection, writes a complete 200 answer with headers and body, and closes
+)
+
+// Echo is the body of the answer to a program with echo.
+type Echo struct {
+	Method       string `json:"method"`
+	RawPath      string `json:"raw_path"`      // escaped, as sent
+	RawQuery     string `json:"raw_query"`     // as sent, without the question mark
+	BodySHA256   string `json:"body_sha256"`   // of what the handler read, in hexadecimal
+	BodyLength   int    `json:"body_length"`   // in bytes
+	BodyError    string `json:"body_error"`    // empty where it could be read to its end
+	Attempt      int    `json:"attempt"`       // 0 outside of an attempt
+	Fence        uint64 `json:"fence"`         // likewise
+	ContextCause string `json:"context_cause"` // of the handler's context after the delay; empty: not cancelled
+}
+
+// ParseProgram reads the value of a [ProgramHeader]. It refuses what it does not know and what contradicts itself.
+func ParseProgram(header string) (Program, error) {
+	var p Program
+	d := json.NewDecoder(strings.NewReader(header))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return Program{}, fmt.Errorf("adaptertest: program: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Program{}, errors.New("adaptertest: program: more than one JSON value")
+	}
+	if err := p.check(); err != nil {
+		return Program{}, fmt.Errorf("adaptertest: program: %w", err)
+	}
+	return p, nil
+}
+
+// Header returns the program as the value of a [ProgramHeader], in US-ASCII without control bytes. Strings that are not valid UTF-8 do
+// not survive it; BodyBase64 is for those.
+func (p Program) Header() string {
+	data, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // there is nothing in it that JSON does not have
+	}
+	var b strings.Builder
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case r < 0x7f:
+			b.WriteByte(byte(r)) //nolint:gosec // below 0x7f
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+		}
+		data = data[n:]
+	}
+	return b.String()
+}
+
+// Content returns the body, without the chunks.
+func (p Program) Content() []byte {
+	switch {
+	case p.BodySize > 0:
+		return PatternBody(p.BodySize)
+	case len(p.BodyBase64) > 0:
+		return p.BodyBase64
+	default:
+		return []byte(p.Body)
+	}
+}
+
+// PatternBody returns n bytes, in which every stretch of 256 from a multiple of 256 has each byte value once: the i-th byte is
+// the low byte of i XOR i/256.
+func PatternBody(n int) []byte {
+	body := make([]byte, n)
+	for i := range body {
+		body[i] = byte(i ^ i>>8) //nolint:gosec // the low byte is what is wanted
+	}
+	return body
+}

@@ -1,0 +1,97 @@
+package testapp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// App is the programmable application that a native server serves, whatever its framework.
+// A server has one. It is safe for concurrent use.
+type App struct {
+	Log   *slog.Logger // of the server
+	Outer bool         // put a layer outside of the middleware that sets what [NewOuter] says
+
+	engine      *reprise.Engine
+	policy      protocol.Config
+	guard       *protocol.Guard // of policy
+	perEndpoint bool
+	effect      func(ctx context.Context, op string) error // nil: programs have no effect
+	runs        runs
+}
+
+// New returns an App and its engine, which [App.Drain] closes. The error names the invalid
+// field of o.
+func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
+	engine, err := reprise.New(o.Store, o.Engine)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := protocol.New(engine, o.Guard)
+	if err != nil {
+		return nil, err
+	}
+	return &App{
+		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, effect: o.Effect, Log: log,
+	}, nil
+}
+
+// Guarded keeps the middleware of a framework: one, or where the app asks for it one per endpoint, each with a guard of its own. M
+// is what the framework calls a middleware, or a handler that is behind one already.
+type Guarded[M any] struct {
+	app  *App
+	make func(*protocol.Guard) M
+	one  M
+
+	mu         sync.Mutex
+	byEndpoint map[string]M
+}
+
+// NewGuarded returns the middleware of a framework for each guard of a.
+func NewGuarded[M any](a *App, middleware func(*protocol.Guard) M) *Guarded[M] {
+	return &Guarded[M]{app: a, make: middleware, one: middleware(a.guard), byEndpoint: make(map[string]M)}
+}
+
+// Of returns the middleware for a request. An endpoint is a method and the escaped path.
+func (g *Guarded[M]) Of(method, rawPath string) M {
+	if !g.app.perEndpoint {
+		return g.one
+	}
+	endpoint := method + " " + rawPath
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, made := g.byEndpoint[endpoint]
+	if !made {
+		policy := g.app.policy
+		policy.Endpoint = endpoint
+		guard, err := protocol.New(g.app.engine, policy)
+		if err != nil {
+			panic(err) // the policy made a guard before, and any name is an endpoint
+		}
+		m = g.make(guard)
+		g.byEndpoint[endpoint] = m
+	}
+	return m
+}
+
+// Report is the body of the answer to GET /executions/{op}, as JSON.
+func (a *App) Report(op string) []byte { return a.runs.report(op) }
+
+var errNoTenant = errors.New("the tenant header is empty")
+
+// TenantOf is the scope of a request by the lines of its tenant header.
+func TenantOf(lines []string) (string, error) {
+	switch {
+	case len(lines) == 0:
+		return adaptertest.DefaultTenant, nil
+	case lines[0] == "":
+		return "", errNoTenant
+	default:
+		return lines[0], nil
+	}
+}

@@ -1,0 +1,167 @@
+package testapp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// NetHTTPMiddleware is an adapter for net/http.
+type NetHTTPMiddleware = func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler
+
+// NetHTTP returns what builds a native server of net/http around an adapter for it.
+func NetHTTP(middleware NetHTTPMiddleware) func(*App) Server {
+	return func(a *App) Server { return newNetHTTP(a, middleware) }
+}
+
+func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
+	routes := http.NewServeMux()
+	routes.HandleFunc("/t/", func(w http.ResponseWriter, r *http.Request) {
+		c := &NetHTTPCall{W: w, R: r}
+		if err := a.Run(r.Context(), c, strings.TrimPrefix(c.RawPath(), "/t/")); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	protected := NewGuarded(a, func(guard *protocol.Guard) http.Handler {
+		return middleware(guard, netHTTPTenant)(routes)
+	})
+	protect := func(w http.ResponseWriter, r *http.Request) {
+		protected.Of(r.Method, r.URL.EscapedPath()).ServeHTTP(w, r)
+	}
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("/t/", protect)
+	mux.HandleFunc("/u/", protect)
+	mux.HandleFunc("GET /executions/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(a.Report(strings.TrimPrefix(r.URL.EscapedPath(), "/executions/")))
+	})
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+
+	handler := http.Handler(mux)
+	if a.Outer {
+		handler = netHTTPOuter(mux)
+	}
+	return NetHTTPServer{HTTP: &http.Server{
+		Handler: handler, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
+	}}
+}
+
+func netHTTPTenant(r *http.Request) (string, error) {
+	return TenantOf(r.Header.Values(adaptertest.TenantHeader))
+}
+
+// netHTTPOuter is a layer outside of the middleware. net/http has no status that a handler may leave as it is.
+func netHTTPOuter(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, f := range NewOuter(r.URL.Path, r.Header.Get("Origin")).Fields {
+			w.Header().Set(f[0], f[1])
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// NetHTTPServer is an [http.Server] as a native [Server]. Every server of http.Handler is one.
+type NetHTTPServer struct{ HTTP *http.Server }
+
+// Serve implements [Server].
+func (s NetHTTPServer) Serve(ln net.Listener) error {
+	if err := s.HTTP.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown implements [Server].
+func (s NetHTTPServer) Shutdown(ctx context.Context) error {
+	err := s.HTTP.Shutdown(ctx)
+	if err != nil {
+		_ = s.HTTP.Close() // closes what it can
+	}
+	return err
+}
+
+// NetHTTPCall is a [Call] in net/http, and its own stream.
+type NetHTTPCall struct {
+	W http.ResponseWriter
+	R *http.Request
+}
+
+func (c *NetHTTPCall) Method() string        { return c.R.Method }
+func (c *NetHTTPCall) RawPath() string       { return c.R.URL.EscapedPath() }
+func (c *NetHTTPCall) RawQuery() string      { return c.R.URL.RawQuery }
+func (c *NetHTTPCall) Program() string       { return c.R.Header.Get(adaptertest.ProgramHeader) }
+func (c *NetHTTPCall) Body() ([]byte, error) { return io.ReadAll(c.R.Body) }
+
+func (c *NetHTTPCall) AddHeader(name, value string) { c.W.Header().Add(name, value) }
+func (c *NetHTTPCall) SetStatus(status int)         { c.W.WriteHeader(status) }
+
+// Inform sends the fields with the response and takes them back, because what is in the header stays for the final one.
+func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
+	before := c.W.Header().Clone()
+	AddHeaders(c, fields)
+	c.W.WriteHeader(status)
+	clear(c.W.Header())
+	maps.Copy(c.W.Header(), before)
+}
+
+func (c *NetHTTPCall) Write(p []byte, how adaptertest.WriteMode) {
+	switch how {
+	case adaptertest.WriteString:
+		_, _ = io.WriteString(c.W, string(p)) //nolint:staticcheck // a handler that writes strings is the point
+	case adaptertest.WriteCopy:
+		_, _ = io.Copy(c.W, struct{ io.Reader }{bytes.NewReader(p)})
+	default:
+		_, _ = c.W.Write(p)
+	}
+}
+
+func (c *NetHTTPCall) Flush() { _ = http.NewResponseController(c.W).Flush() }
+
+func (c *NetHTTPCall) Announce(trailers []string) {
+	for _, name := range trailers {
+		c.W.Header().Add("Trailer", name)
+	}
+}
+
+func (c *NetHTTPCall) SetTrailer(name, value string) { c.W.Header().Add(name, value) }
+
+func (c *NetHTTPCall) Stream(produce func(Output) adaptertest.Behaviour) {
+	switch produce(c) {
+	case adaptertest.Panics:
+		panic(PanicValue)
+	case adaptertest.Aborts:
+		c.Abort()
+	default:
+	}
+}
+
+// Fail answers as handlers of net/http do, which return no error.
+func (c *NetHTTPCall) Fail(status int) error {
+	http.Error(c.W, http.StatusText(status), status)
+	return nil
+}
+
+func (c *NetHTTPCall) Abort() { panic(http.ErrAbortHandler) }
+
+func (c *NetHTTPCall) Hijack(answer []byte) error {
+	conn, rw, err := http.NewResponseController(c.W).Hijack()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, _ = rw.Write(answer)
+	_ = rw.Flush()
+	return nil
+}

@@ -1,0 +1,68 @@
+package testapp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+)
+
+// Server is a server of a framework, as that framework is served on a listener.
+type Server interface {
+	// Serve serves until shutdown, and returns an error only if it ended for another reason. It closes the listener.
+	Serve(net.Listener) error
+
+	// Shutdown closes the listener, waits for the requests that run, and closes their connections when ctx ends before they
+	// do; then it returns an error.
+	Shutdown(ctx context.Context) error
+}
+
+// testGrace is how long a server waits for its requests when its test has ended.
+const testGrace = 2 * time.Second
+
+// InTest serves what build makes until the test that it is given has ended.
+func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr string) {
+	return func(tb testing.TB, o adaptertest.Options) string {
+		tb.Helper()
+		a, err := New(o, slog.New(slog.DiscardHandler))
+		if err != nil {
+			tb.Fatalf("serve: %v", err)
+		}
+		ln, err := listen(tb.Context(), "127.0.0.1:0")
+		if err != nil {
+			tb.Fatalf("serve: %v", err)
+		}
+		server := build(a)
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(ln) }()
+		tb.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), testGrace)
+			defer cancel()
+			_ = a.Drain(ctx, server) // a case may leave handlers behind; it says so where that is a mistake
+			if err := <-ended; err != nil {
+				tb.Errorf("serve: %v", err)
+			}
+		})
+		return ln.Addr().String()
+	}
+}
+
+// Drain ends a server and its engine: it waits for what runs until ctx ends, and reports what did not end by then.
+func (a *App) Drain(ctx context.Context, server Server) error {
+	_ = server.Shutdown(ctx) // a connection that is still open may have nothing left to say; what runs is counted below
+	if err := a.engine.Close(ctx); err != nil {
+		return err
+	}
+	if n := a.runs.inFlight(); n > 0 {
+		return fmt.Errorf("%d handlers have not ended", n)
+	}
+	return nil
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}

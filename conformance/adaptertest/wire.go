@@ -1,0 +1,106 @@
+package adaptertest
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// wire is one connection to the server under test, on which a case writes the bytes itself.
+type wire struct {
+	stage *stage
+	conn  *net.TCPConn
+	in    reader
+}
+
+// dial connects to the server.
+func (at *site) dial() *wire {
+	at.Helper()
+	d := net.Dialer{Timeout: at.fixture.Patience}
+	conn, err := d.DialContext(at.Context(), "tcp", at.addr)
+	if err != nil {
+		at.Fatalf("connect: %v", err)
+	}
+	at.Cleanup(func() { _ = conn.Close() })
+	return &wire{at.stage, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
+}
+
+// write sends bytes. That the server has closed the connection is not its failure: it may have answered before.
+func (w *wire) write(bytes string) {
+	w.stage.Helper()
+	_ = w.conn.SetWriteDeadline(time.Now().Add(w.stage.fixture.Patience))
+	_, err := io.WriteString(w.conn, bytes)
+	if err != nil && !isClosed(err) {
+		w.stage.Fatalf("write %d bytes: %v", len(bytes), err)
+	}
+}
+
+// read reads an answer that has to come whole.
+func (w *wire) read() answer {
+	w.stage.Helper()
+	a, err := w.tryRead()
+	if err != nil {
+		w.stage.Fatalf("read an answer: %v, after %v", err, a)
+	}
+	return a
+}
+
+// tryRead reads an answer, or learns that there is none.
+func (w *wire) tryRead() (answer, error) {
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	return w.in.answer(false)
+}
+
+// ask sends a call as it is and reads its answer.
+func (w *wire) ask(c call) answer {
+	w.stage.Helper()
+	w.write(c.bytes())
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	a, err := w.in.answer(c.method == "HEAD")
+	if err != nil {
+		w.stage.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
+	}
+	return a
+}
+
+// await reads until the bytes that came end in text.
+func (w *wire) await(text string) string {
+	w.stage.Helper()
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	var got strings.Builder
+	for !strings.HasSuffix(got.String(), text) {
+		b, err := w.in.ReadByte()
+		if err != nil {
+			w.stage.Fatalf("waiting for %q: %v, after %q", text, err, got.String())
+		}
+		got.WriteByte(b)
+	}
+	return got.String()
+}
+
+// silent reports whether nothing comes for d.
+func (w *wire) silent(d time.Duration) bool {
+	_ = w.conn.SetReadDeadline(time.Now().Add(d))
+	_, err := w.in.Peek(1)
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// closeWrite ends what the client sends, as a client that is cut off does.
+func (w *wire) closeWrite() { _ = w.conn.CloseWrite() }
+
+// close leaves: with a reset, so that the server notices at once.
+func (w *wire) close() {
+	_ = w.conn.SetLinger(0)
+	_ = w.conn.Close()
+}
+
+// isClosed reports whether err says that the other side has closed the connection.
+func isClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+}

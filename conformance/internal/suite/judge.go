@@ -1,0 +1,69 @@
+// Package suite is what the suites for stores and for adapters share: how a case is
+// judged, and how its waiver is.
+package suite
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// NewID returns an ID that no other case uses.
+func NewID() (id reprise.ID) {
+	_, _ = rand.Read(id[:]) // never fails: it ends the program instead
+	return id
+}
+
+// Clone returns a copy of c that shares nothing with it.
+func Clone(c conformance.Case) conformance.Case {
+	c.Needs = slices.Clone(c.Needs)
+	return c
+}
+
+// CheckWaivers finds what is wrong with waivers of cases.
+func CheckWaivers(waivers []conformance.Waiver, cases []conformance.Case) error {
+	for _, w := range waivers {
+		if w.Reason == "" {
+			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
+		}
+		if !slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.ID == w.Case }) {
+			return fmt.Errorf("conformance: the waiver of %q names no case of the suite", w.Case)
+		}
+	}
+	return nil
+}
+
+// WaiverOf returns the waiver of a case, if there is one.
+func WaiverOf(waivers []conformance.Waiver, c conformance.Case) (conformance.Waiver, bool) {
+	i := slices.IndexFunc(waivers, func(w conformance.Waiver) bool { return w.Case == c.ID })
+	if i < 0 {
+		return conformance.Waiver{}, false
+	}
+	return waivers[i], true
+}
+
+// Judge reports a case to tb: as it ends, or the other way round when it is waived.
+func Judge(tb testing.TB, c conformance.Case, waivers []conformance.Waiver, test func(testing.TB)) {
+	tb.Helper()
+	if w, waived := WaiverOf(waivers, c); waived {
+		got := Record(tb, test)
+		switch {
+		case got.Skipped():
+			tb.Skip(got.Text())
+		case got.Failed():
+			tb.Skipf("waived: %s\n%s\nfailed with: %s", w.Reason, c, got.Text())
+		default:
+			tb.Fatalf("%s\nis waived and passes: remove its waiver (%s)", c, w.Reason)
+		}
+	}
+	defer func() {
+		if tb.Failed() {
+			tb.Logf("broken: %s", c)
+		}
+	}()
+	test(tb)
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package matrix
-
-// raceEnabled tells the tests that count allocations that they cannot: the race detector drops pooled buffers at random.
-const raceEnabled = true

@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/internal/suite"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// renewBatch is how many leases the benchmark of renewals renews at once.
+const renewBatch = 64
+
+// Benchmark measures the operations of a store, each with its allocations: a new key (claim and complete), a
+// replay, a refusal, and a batch of renewals; one after the other, and from many goroutines. open is called once for
+// each. The answers are checked, so a store that fails is not measured.
+func Benchmark(b *testing.B, open func(testing.TB) reprise.Store) {
+	for _, m := range []struct {
+		name    string
+		prepare func(*bench) operation
+	}{
+		{"new-key", newKey},
+		{"replay", replay},
+		{"refusal", refusal},
+		{"renew-64", renewal},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			run := m.prepare(&bench{b, open(b)})
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+		})
+		b.Run(m.name+"-parallel", func(b *testing.B) {
+			run := m.prepare(&bench{b, open(b)})
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					run()
+				}
+			})
+		})
+	}
+}
+
+// operation is what is measured. It may run in any goroutine.
+type operation func()
+
+type bench struct {
+	*testing.B
+
+	store reprise.Store
+}
+
+// payload is as long as the small answer that the benchmarks of the project replay.
+var payload = make([]byte, 256)
+
+func request(id reprise.ID, owner reprise.Owner) reprise.ClaimRequest {
+	return reprise.ClaimRequest{ID: id, Owner: owner, Lease: long, Retention: long}
+}
+
+// claim claims and demands the outcome.
+func (b *bench) claim(r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	got, err := b.store.Claim(context.Background(), r)
+	if err != nil || got.Outcome != want {
+		b.Errorf("claim answered %v, %v; want %v", got.Outcome, err, want)
+	}
+	return got
+}
+
+// hold claims for the time of the benchmark.
+func (b *bench) hold(r reprise.ClaimRequest) reprise.ClaimResult {
+	b.Cleanup(func() {
+		if err := b.store.Release(context.Background(), r.ID, r.Owner); err != nil {
+			b.Errorf("release: %v", err)
+		}
+	})
+	return b.claim(r, reprise.Claimed)
+}
+
+func (b *bench) complete(id reprise.ID, owner reprise.Owner) {
+	r := reprise.CompleteRequest{ID: id, Owner: owner, Payload: payload, Retention: long}
+	if err := b.store.Complete(context.Background(), r); err != nil {
+		b.Errorf("complete: %v", err)
+	}
+}
+
+func newKey(b *bench) operation {
+	return func() {
+		id, owner := suite.NewID(), reprise.NewOwner()
+		b.claim(request(id, owner), reprise.Claimed)
+		b.complete(id, owner)
+	}
+}
+
+func replay(b *bench) operation {
+	id, owner := suite.NewID(), reprise.NewOwner()
+	b.claim(request(id, owner), reprise.Claimed)
+	b.complete(id, owner)
+	return func() { b.claim(request(id, owner), reprise.Completed) }
+}
+
+func refusal(b *bench) operation {
+	id, rival := suite.NewID(), reprise.NewOwner()
+	b.hold(request(id, reprise.NewOwner()))
+	return func() { b.claim(request(id, rival), reprise.InProgress) }
+}
+
+func renewal(b *bench) operation {
+	batch := make([]reprise.RenewRequest, renewBatch)
+	for i := range batch {
+		batch[i] = reprise.RenewRequest{ID: suite.NewID(), Owner: reprise.NewOwner(), Lease: long}
+		if b.hold(request(batch[i].ID, batch[i].Owner)).Atomic {
+			b.Skip("not applicable: an Atomic claim has no lease to renew")
+		}
+	}
+	return func() {
+		got, err := b.store.Renew(context.Background(), batch)
+		if err != nil || len(got) != len(batch) || got[0] != reprise.Renewed {
+			b.Errorf("renew answered %v, %v", got, err)
+		}
+	}
+}

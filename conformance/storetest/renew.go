@@ -1,0 +1,230 @@
+package storetest
+
+import (
+	"github.com/reprise-go/reprise/conformance"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+var renewCases = []testCase{
+	{
+		conformance.Case{
+			ID:     "renew",
+			Rule:   "A renewed lease runs from the renewal for the time that it asks for.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.lease = r.short()
+			first.anew()
+			longer := first
+			longer.lease = long
+			longer.renew(reprise.Renewed)
+			r.advance(first.lease)
+			if got := first.rival().claim(reprise.InProgress); got.Remaining < long/2 {
+				r.Errorf("%v remain after a renewal of %v", got.Remaining, long)
+			}
+			longer.complete("answer")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-shorter",
+			Rule:   "A renewal may also shorten a lease: it is counted from now.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.lease = r.short()
+			first.renew(reprise.Renewed)
+			r.advance(first.lease)
+			if got := first.rival().claim(reprise.Claimed); got.Attempt != 2 {
+				r.Errorf("the takeover is attempt %d, want 2", got.Attempt)
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-lapsed",
+			Rule:   "A lapsed lease is renewed while nobody took over, and excludes others again.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, _ := r.lapsed()
+			first.renew(reprise.Renewed)
+			first.rival().claim(reprise.InProgress)
+			first.complete("answer")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-not-owner",
+			Rule:   "To renew the lease of another owner answers RenewLost, and extends nothing.",
+			Source: "Store.Renew, G3 fencing",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.lease = r.short()
+			first.anew()
+			first.rival().renew(reprise.RenewLost)
+			r.advance(first.lease)
+			first.rival().claim(reprise.Claimed)
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-zombie",
+			Rule:   "An owner that was taken over hears RenewLost, and the new attempt keeps its lease and its owner.",
+			Source: "Store.Renew, G3 fencing",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			zombie, current := r.takenOver()
+			zombie.renew(reprise.RenewLost)
+			r.advance(r.short())
+			zombie.claim(reprise.InProgress)
+			current.complete("current")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-completed",
+			Rule:   "After its completion an owner hears RenewCompleted, and any other RenewLost; the record stays completed.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.anew()
+			first.complete("answer")
+			first.renew(reprise.RenewCompleted)
+			first.rival().renew(reprise.RenewLost)
+			first.rival().replay("answer")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-nothing",
+			Rule:   "To renew what was never claimed, or was released, answers RenewLost and creates nothing.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.renew(reprise.RenewLost)
+			first.anew()
+			first.release()
+			first.renew(reprise.RenewLost)
+			first.rival().anew()
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-unseen",
+			Rule:   "A lapsed attempt past its validity cannot be renewed, purged or not.",
+			Source: "Store, Records; Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.unseen()
+			first.renew(reprise.RenewLost)
+			first.stranger().anew()
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-validity",
+			Rule:   "A renewal does not change the validity: once a renewed lease lapses past it, the record is unseen.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.lease, first.retention = long, r.short()
+			first.anew()
+			r.advance(first.retention)
+			first.lease = r.short()
+			first.renew(reprise.Renewed)
+			r.advance(first.lease)
+			careful := first.stranger()
+			careful.takeover = false
+			careful.anew()
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-batch",
+			Rule:   "A batch is answered entry by entry, in order, and what is wrong with one entry does not concern the others.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			zombie, current := r.takenOver()
+			lapsed, _ := r.lapsed()
+			running, done, nobody := r.party(), r.party(), r.party()
+			running.anew()
+			done.anew()
+			done.complete("answer")
+
+			batch := []party{running, zombie, lapsed, done, nobody, current}
+			want := []reprise.RenewStatus{
+				reprise.Renewed, reprise.RenewLost, reprise.Renewed, reprise.RenewCompleted, reprise.RenewLost, reprise.Renewed,
+			}
+			for range 3 { // more entries than one, in another order, in another process
+				got := r.renewAll(batch...)
+				for i := range want {
+					if got[i] != want[i] {
+						r.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
+					}
+				}
+				batch, want = append(batch[1:], batch[0]), append(want[1:], want[0])
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-many",
+			Rule:   "A batch of a thousand attempts is renewed in one call.",
+			Source: "Store.Renew",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			batch := make([]party, 1000)
+			for i := range batch {
+				batch[i] = r.party()
+			}
+			for i := 0; i < len(batch); i += 100 { // the others were never claimed
+				batch[i].anew()
+			}
+			for i, status := range r.renewAll(batch...) {
+				want := reprise.RenewLost
+				if i%100 == 0 {
+					want = reprise.Renewed
+				}
+				if status != want {
+					r.Fatalf("entry %d is answered %v, want %v", i, status, want)
+				}
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "renew-empty",
+			Rule:   "An empty batch is no error and has no answers.",
+			Source: "Store.Renew",
+		},
+		func(r *rig) {
+			ctx, cancel := r.call()
+			defer cancel()
+			for _, batch := range [][]reprise.RenewRequest{nil, {}} {
+				if got, err := r.one.Renew(ctx, batch); err != nil || len(got) != 0 {
+					r.Errorf("an empty batch is answered %v, %v", got, err)
+				}
+			}
+		},
+	},
+}

@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/internal/suite"
+
+	"github.com/reprise-go/reprise/conformance/internal/broken"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	seen := map[string]bool{}
+	for _, c := range Cases() {
+		if seen[c.ID] || !name.MatchString(c.ID) {
+			t.Errorf("the ID %q is used twice or misspelt", c.ID)
+		}
+		seen[c.ID] = true
+		if !strings.HasSuffix(c.Rule, ".") || c.Source == "" {
+			t.Errorf("%s: the rule is %q, from %q", c.ID, c.Rule, c.Source)
+		}
+	}
+	if want := len(cases); len(seen) != want {
+		t.Errorf("%d cases are listed of %d", len(seen), want)
+	}
+}
+
+// find returns a case for stores by its ID.
+func find(t *testing.T, id string) *testCase {
+	t.Helper()
+	for i := range cases {
+		if cases[i].ID == id {
+			return &cases[i]
+		}
+	}
+	t.Fatalf("there is no case %q", id)
+	return nil
+}
+
+func TestFailureTellsTheRuleAndItsSource(t *testing.T) {
+	t.Parallel()
+	c := find(t, "complete-once")
+	got := tryCase(t, c, brokenFixture("complete-unfenced"))
+	if !got.Failed() || !strings.Contains(got.Text(), c.Rule) || !strings.Contains(got.Text(), c.Source) {
+		t.Errorf("failed %v, with %q", got.Failed(), got.Text())
+	}
+}
+
+func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
+	t.Parallel()
+	c := find(t, "complete-once")
+	waived := func(flaw broken.Flaw) *suite.Recorder {
+		f := brokenFixture(flaw)
+		f.Waivers = []conformance.Waiver{{Case: c.ID, Reason: "no fences in this store"}}
+		return tryCase(t, c, f)
+	}
+	got := waived("complete-unfenced")
+	if got.Failed() || !got.Skipped() {
+		t.Errorf("a waived case that fails: failed %v, skipped %v", got.Failed(), got.Skipped())
+	}
+	for _, want := range []string{"no fences in this store", c.Rule, "want ErrLeaseLost"} {
+		if !strings.Contains(got.Text(), want) {
+			t.Errorf("%q is missing from %q", want, got.Text())
+		}
+	}
+	got = waived("")
+	if !got.Failed() || !strings.Contains(got.Text(), "remove its waiver") {
+		t.Errorf("a waived case that passes: failed %v, with %q", got.Failed(), got.Text())
+	}
+}
+
+func TestFixtureMistakesAreFound(t *testing.T) {
+	t.Parallel()
+	open := func(testing.TB) reprise.Store { return memstore.New() }
+	for name, f := range map[string]Fixture{
+		"no Open":          {},
+		"waiver of no ID":  {Open: open, Waivers: []conformance.Waiver{{Case: "claim-frist", Reason: "misspelt"}}},
+		"waiver unfounded": {Open: open, Waivers: []conformance.Waiver{{Case: "claim-first"}}},
+	} {
+		if f.check() == nil {
+			t.Errorf("%s: the fixture is accepted", name)
+		}
+	}
+}
+
+// bare is a store without any ability.
+type bare struct{ reprise.Store }
+
+func TestWhatAStoreLacksIsSaid(t *testing.T) {
+	t.Parallel()
+	f := Fixture{Open: func(testing.TB) reprise.Store { return bare{memstore.New()} }}
+	for id, lacking := range map[string]string{
+		"watch-stop": "Waiter", "purge-keeps": "Purger", "list": "Inspector", "bind-context": "ContextBinder",
+		"check-findings": "Checker", "corrupt-state": "corrupt hook",
+	} {
+		if got := tryCase(t, find(t, id), f); !got.Skipped() || got.Failed() || !strings.Contains(got.Text(), lacking) {
+			t.Errorf("%s: skipped %v, failed %v, with %q", id, got.Skipped(), got.Failed(), got.Text())
+		}
+	}
+	var bubbled *testing.T
+	t.Run("in a bubble", func(t *testing.T) {
+		bubbled = t
+		find(t, "watch-stop").run(t, f)
+	})
+	if !bubbled.Skipped() {
+		t.Error("a case that was skipped in its bubble counts as passed")
+	}
+	f.Advance = func(testing.TB, time.Duration) {}
+	if got := suite.Record(t, func(tb testing.TB) { find(t, "takeover-at-the-end").judge(tb, f) }); !got.Skipped() {
+		t.Errorf("a case that needs exact time ran without: %q", got.Text())
+	}
+}
+
+// atomicStore answers as a store does whose claims are open transactions: no lease, and nothing to see of an attempt
+// before it is completed.
+type atomicStore struct{ reprise.Store }
+
+func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	if err := r.Validate(); err != nil {
+		return reprise.ClaimResult{}, err
+	}
+	completed := s.isCompleted(ctx, r.ID)
+	r.Lease = reprise.MaxDuration
+	got, err := s.Store.Claim(ctx, r)
+	switch {
+	case got.Outcome == reprise.Claimed:
+		got.Atomic = true
+	case got.Outcome == reprise.Mismatch && !completed:
+		got = reprise.ClaimResult{Outcome: reprise.InProgress}
+	}
+	return got, err
+}
+
+func (s atomicStore) isCompleted(ctx context.Context, id reprise.ID) bool {
+	rec, err := s.Store.(reprise.Inspector).Inspect(ctx, id)
+	return err == nil && rec.Completed
+}
+
+// What does not concern leases applies to Atomic stores, and one promise is beyond them.
+func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
+	t.Parallel()
+	Run(t, func(testing.TB) Fixture {
+		store := sync.OnceValue(memstore.New)
+		return Fixture{
+			Atomic:  true,
+			Open:    func(testing.TB) reprise.Store { return atomicStore{store()} },
+			Waivers: []conformance.Waiver{{Case: "claim-mismatch-in-flight", Reason: "an attempt shows nothing before it is completed"}},
+		}
+	})
+}
+
+// A clock that is moved, as against one that sleeps in a bubble.
+func TestStoreWithAClockThatIsMoved(t *testing.T) {
+	t.Parallel()
+	Run(t, func(testing.TB) Fixture {
+		backing := broken.New("")
+		return Fixture{
+			Open:    func(testing.TB) reprise.Store { return backing.Open() },
+			Advance: func(_ testing.TB, d time.Duration) { backing.Advance(d) },
+		}
+	})
+}
+
+// Real time, as on a server.
+func TestStoreOnTheWallClock(t *testing.T) {
+	t.Parallel()
+	Run(t, func(testing.TB) Fixture {
+		store := memstore.New()
+		return Fixture{
+			Open:    func(testing.TB) reprise.Store { return store },
+			Advance: conformance.Sleep,
+			Grain:   20 * time.Millisecond,
+		}
+	})
+}

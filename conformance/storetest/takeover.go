@@ -1,0 +1,247 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// lapsed returns the owner of an attempt whose lease has run out.
+func (r *rig) lapsed() (party, reprise.ClaimResult) {
+	r.Helper()
+	first := r.party()
+	brief := first
+	brief.lease = r.short()
+	granted := brief.anew()
+	r.advance(r.short())
+	return first, granted
+}
+
+// lapsedAll returns the owners of n attempts whose leases have run out.
+func (r *rig) lapsedAll(n int) []party {
+	r.Helper()
+	all := make([]party, n)
+	for i := range all {
+		all[i] = r.party()
+		brief := all[i]
+		brief.lease = r.short()
+		brief.anew()
+	}
+	r.advance(r.short())
+	return all
+}
+
+// takenOver returns the former owner of an attempt that lapsed, and the one that took over and runs.
+func (r *rig) takenOver() (zombie, current party) {
+	r.Helper()
+	zombie, _ = r.lapsed()
+	current = zombie.rival()
+	current.claim(reprise.Claimed)
+	return zombie, current
+}
+
+var takeoverCases = []testCase{
+	{
+		conformance.Case{
+			ID:     "takeover",
+			Rule:   "A lapsed attempt is taken over: the next attempt number, a higher fence, a lease of its own.",
+			Source: "Store.Claim",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, granted := r.lapsed()
+			second := first.rival()
+			got := second.claim(reprise.Claimed)
+			if got.Attempt != 2 {
+				r.Errorf("the takeover is attempt %d, want 2", got.Attempt)
+			}
+			if got.Fence <= granted.Fence {
+				r.Errorf("fence %d after %d", got.Fence, granted.Fence)
+			}
+			if got.Remaining <= 0 {
+				r.Errorf("%v remain of a new lease of %v", got.Remaining, second.lease)
+			}
+			first.rival().claim(reprise.InProgress)
+			second.complete("second")
+			first.rival().replay("second")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-not-early",
+			Rule:   "A lease is kept to its end: nobody takes over before.",
+			Source: "G1 exclusion",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			r.unhurried(func(d time.Duration) bool {
+				first := r.party()
+				first.lease = 4 * d
+				start := r.now()
+				first.anew()
+				r.advance(3 * d)
+				got, err := first.rival().tryClaim()
+				if r.now().Sub(start) >= first.lease {
+					return false
+				}
+				if err != nil || got.Outcome != reprise.InProgress {
+					r.Fatalf("claim answered %v, %v before the end of the lease, want InProgress", got.Outcome, err)
+				}
+				return true
+			})
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-at-the-end",
+			Rule:   "At the instant at which a lease ends it has ended, and not a moment before.",
+			Source: "Store, interface comment: at = expired",
+			Needs:  []conformance.Need{conformance.Leases, conformance.ExactTime},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.lease = r.short()
+			first.anew()
+			r.advance(r.short() - time.Nanosecond)
+			if got := first.rival().claim(reprise.InProgress); got.Remaining != time.Nanosecond {
+				r.Errorf("%v remain, want 1ns", got.Remaining)
+			}
+			r.advance(time.Nanosecond)
+			first.rival().claim(reprise.Claimed)
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-refused",
+			Rule:   "Without Takeover a lapsed attempt of another owner answers Lapsed, and stays as it is.",
+			Source: "Store.Claim",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, _ := r.lapsed()
+			careful := first.rival()
+			careful.takeover = false
+			careful.claim(reprise.Lapsed)
+			careful.claim(reprise.Lapsed)
+			careful.completeLost("of a claim that was refused")
+			first.complete("late")
+			careful.replay("late")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-max-attempts",
+			Rule:   "Takeovers stop at MaxAttempts, of which 0 is unlimited.",
+			Source: "ClaimRequest.MaxAttempts",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			current, _ := r.lapsed()
+			for attempt := 2; attempt <= 3; attempt++ {
+				current = current.rival()
+				current.maxAttempts = attempt - 1
+				current.claim(reprise.Lapsed)
+				current.maxAttempts = attempt
+				current.lease = r.short()
+				if got := current.claim(reprise.Claimed); got.Attempt != attempt {
+					r.Fatalf("the takeover is attempt %d, want %d", got.Attempt, attempt)
+				}
+				r.advance(current.lease)
+			}
+			current = current.rival()
+			current.maxAttempts = 0
+			if got := current.claim(reprise.Claimed); got.Attempt != 4 {
+				r.Fatalf("the takeover is attempt %d, want 4", got.Attempt)
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-binding",
+			Rule:   "A lapsed key still belongs to its first request: another one is a Mismatch, with or without Takeover.",
+			Source: "G6 binding",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, _ := r.lapsed()
+			stranger := first.stranger()
+			for _, stranger.takeover = range []bool{true, false} {
+				stranger.claim(reprise.Mismatch)
+			}
+			current := first.rival()
+			current.claim(reprise.Claimed)
+			stranger.claim(reprise.Mismatch)
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-never-of-completed",
+			Rule:   "A completed record has no lease that could lapse: it is replayed for its retention.",
+			Source: "Store.Claim",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first := r.party()
+			first.lease = r.short()
+			first.anew()
+			first.complete("answer")
+			r.advance(first.lease)
+			first.rival().replay("answer")
+			first.replay("answer")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-own",
+			Rule:   "An owner whose own attempt lapsed is told so by a granted claim with nothing remaining, whatever Takeover says.",
+			Source: "Store.Claim",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, granted := r.lapsed()
+			for _, first.takeover = range []bool{false, true} {
+				got := first.claim(reprise.Claimed)
+				if got.Attempt != granted.Attempt || got.Fence != granted.Fence {
+					r.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, got.Attempt, got.Fence)
+				}
+				if got.Remaining > 0 {
+					r.Errorf("%v remain of a lease that lapsed", got.Remaining)
+				}
+			}
+			first.renew(reprise.Renewed)
+			first.complete("answer")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-own-after-rival",
+			Rule:   "An owner that was taken over is an owner no more: its claim answers as a stranger's.",
+			Source: "Store.Claim, G3 fencing",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			zombie, current := r.takenOver()
+			zombie.claim(reprise.InProgress)
+			current.complete("current")
+			zombie.replay("current")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "takeover-validity",
+			Rule:   "A takeover counts the retention of a record that is never completed from itself.",
+			Source: "G7 horizon",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(r *rig) {
+			first, _ := r.lapsed()
+			second := first.rival()
+			second.lease, second.retention = r.short(), r.short()
+			second.claim(reprise.Claimed)
+			r.advance(r.short())
+			first.stranger().anew()
+		},
+	},
+}

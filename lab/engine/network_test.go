@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// dice are the chances of one actor of a simulation. They are safe for concurrent use.
+type dice struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+func newDice(seed, actor uint64) *dice { return &dice{r: rand.New(rand.NewPCG(seed, actor))} }
+
+// percent reports true n times in a hundred.
+func (d *dice) percent(n int) bool { return d.below(100) < n }
+
+func (d *dice) below(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.r.IntN(n)
+}
+
+// upTo returns a duration from 0 to most.
+func (d *dice) upTo(most time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(d.r.Int64N(int64(most) + 1))
+}
+
+// network is the way of one process to the store: slow, lossy, and now and then gone. Requests and replies are lost in
+// silence, as they are on a real one, and a request that is late arrives after its sender gave it up.
+type network struct {
+	reprise.Store
+	dice   *dice
+	faulty *atomic.Bool  // shared: whether anything is lost at all
+	lost   *atomic.Int64 // shared: what was
+	dead   chan struct{} // closed when the process is
+
+	mu      sync.Mutex
+	stalled time.Time // until then nothing gets through
+	late    sync.WaitGroup
+}
+
+// stall lets nothing through for d, as when the process, or its machine, is paused.
+func (n *network) stall(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stalled = time.Now().Add(d)
+}
+
+// pass waits for d, and reports false when ctx ends or the process dies before.
+func (n *network) pass(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-n.dead:
+	}
+	return false
+}
+
+// lose waits until the caller gives up or, every other time, until the connection is reset.
+func (n *network) lose(ctx context.Context) error {
+	n.lost.Add(1)
+	var reset <-chan time.Time
+	if n.dice.percent(50) {
+		timer := time.NewTimer(n.dice.upTo(100 * time.Millisecond))
+		defer timer.Stop()
+		reset = timer.C
+	}
+	select {
+	case <-reset:
+	case <-ctx.Done():
+	case <-n.dead:
+	}
+	return fmt.Errorf("%w: lost", reprise.ErrUnknown)
+}
+
+// send takes one request to the store and its reply back.
+func (n *network) send(ctx context.Context, do func(context.Context)) error {
+	n.mu.Lock()
+	stalled := time.Until(n.stalled)
+	n.mu.Unlock()
+	if !n.pass(ctx, max(stalled, 0)+n.dice.upTo(50*time.Millisecond)) {
+		return fmt.Errorf("%w: not sent", reprise.ErrUnavailable)
+	}
+	faulty, chance := n.faulty.Load(), n.dice.below(100)
+	switch {
+	case faulty && chance < 5:
+		return n.lose(ctx)
+	case faulty && chance < 10:
+		n.late.Go(func() {
+			inTime(n.dice.upTo(2 * engineBudget))
+			do(context.WithoutCancel(ctx))
+		})
+		return n.lose(ctx)
+	}
+	do(context.WithoutCancel(ctx))
+	if faulty && chance < 15 {
+		return n.lose(ctx)
+	}
+	if !n.pass(ctx, n.dice.upTo(50*time.Millisecond)) {
+		return fmt.Errorf("%w: no reply in time", reprise.ErrUnknown)
+	}
+	return nil
+}
+
+// sent makes a call over n, and forgets its answer where the reply is lost.
+func sent[T any](ctx context.Context, n *network, do func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	replies := make(chan reply, 1)
+	if err := n.send(ctx, func(ctx context.Context) {
+		value, err := do(ctx)
+		replies <- reply{value, err}
+	}); err != nil {
+		var zero T
+		return zero, err
+	}
+	got := <-replies
+	return got.value, got.err
+}
+
+func (n *network) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	return sent(ctx, n, func(ctx context.Context) (reprise.ClaimResult, error) { return n.Store.Claim(ctx, r) })
+}
+
+func (n *network) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	return sent(ctx, n, func(ctx context.Context) ([]reprise.RenewStatus, error) { return n.Store.Renew(ctx, rs) })
+}
+
+func (n *network) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	_, err := sent(ctx, n, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Complete(ctx, r) })
+	return err
+}
+
+func (n *network) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	_, err := sent(ctx, n, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Release(ctx, id, owner) })
+	return err
+}

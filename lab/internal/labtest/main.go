@@ -1,0 +1,30 @@
+// Package labtest is what the tests of several rooms of the lab share: their TestMain, how
+// long they soak, and stores on the servers of the package servers.
+package labtest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// Main runs the tests of a room, stops the servers that they share, and fails a run that
+// passed and left a goroutine behind.
+func Main(m *testing.M) {
+	code := servers.Main{M: m}.Run()
+	if code == 0 {
+		err := goleak.Find(
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // a clock that nothing stops
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // sleeps for ten seconds before it looks
+		)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}

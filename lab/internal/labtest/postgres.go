@@ -1,0 +1,103 @@
+package labtest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// Postgres is a schema of its own on a server, with the tables in it, and a pool that reaches it.
+type Postgres struct {
+	Pool   *pgxpool.Pool
+	Config reprisepg.Config
+}
+
+// PoolOption changes how a pool is made.
+type PoolOption func(*pgxpool.Config)
+
+// MaxConns bounds a pool.
+func MaxConns(n int32) PoolOption {
+	return func(c *pgxpool.Config) { c.MaxConns = n }
+}
+
+// ExecMode sets what the pool's statements are sent with by default.
+func ExecMode(m pgx.QueryExecMode) PoolOption {
+	return func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = m }
+}
+
+// SessionParam sets a parameter of the server for the pool's sessions.
+func SessionParam(name, value string) PoolOption {
+	return func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams[name] = value }
+}
+
+// NewPool returns a pool that closes with the test.
+func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
+	tb.Helper()
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.MaxConns = 8
+	for _, option := range options {
+		option(c)
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { ClosePool(tb, pool) })
+	return pool
+}
+
+// ClosePool closes a pool, and does not wait for ever for a connection that a failed test left out.
+func ClosePool(tb testing.TB, pool *pgxpool.Pool) {
+	tb.Helper()
+	done := make(chan struct{})
+	go func() { pool.Close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
+	}
+}
+
+// SetupPostgres returns a fixture on a server, migrated.
+func SetupPostgres(tb testing.TB, server *servers.PostgresServer, options ...PoolOption) *Postgres {
+	tb.Helper()
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	f := &Postgres{Config: reprisepg.Config{Schema: "t_" + hex.EncodeToString(b[:])}}
+	f.Pool = NewPool(tb, server.URL(), options...)
+	if err := reprisepg.Migrate(tb.Context(), f.Pool, f.Config); err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// Leased returns the leased store of the fixture.
+func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
+	tb.Helper()
+	store, err := reprisepg.NewWithConfig(f.Pool, f.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+// Transactional returns the transactional store of the fixture.
+func (f *Postgres) Transactional(tb testing.TB) *reprisepg.TransactionalStore {
+	tb.Helper()
+	store, err := reprisepg.NewTransactionalWithConfig(f.Pool, f.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}

@@ -1,0 +1,118 @@
+package matrix
+
+import (
+	"flag"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/reprise-go/reprise/conformance"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/lab/serve"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+var updateDocs = flag.Bool("update-docs", false, "write docs/conformance.md instead of comparing it")
+
+// matrixStore is a row of the matrix: a store that every adapter is served over.
+type matrixStore struct {
+	name    string
+	atomic  bool
+	waivers []conformance.Waiver // of every adapter over it
+
+	// connect is called once for each combination, and returns what each case gets its handles from. Cases share a backing
+	// store; two handles of one case are two processes over it.
+	connect func(testing.TB) func() func(testing.TB) reprise.Store
+}
+
+// matrixAdapter is a column of the matrix.
+type matrixAdapter struct {
+	name    string
+	waivers []conformance.Waiver // over every store
+}
+
+var matrixStores = []matrixStore{
+	{
+		name: "memory",
+		connect: func(testing.TB) func() func(testing.TB) reprise.Store {
+			return func() func(testing.TB) reprise.Store { // of each case, since it lives in one process
+				store := sync.OnceValue(memstore.New)
+				return func(testing.TB) reprise.Store { return store() }
+			}
+		},
+	},
+	{
+		name: "redis",
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			server, config := servers.Redis.Shared(tb), repriseredis.Config{Prefix: labtest.RedisPrefix()}
+			return always(func(tb testing.TB) reprise.Store {
+				return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), config)
+			})
+		},
+	},
+	{
+		name: "postgres",
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb))
+			return always(func(tb testing.TB) reprise.Store { return f.Leased(tb) })
+		},
+	},
+	{
+		name: "postgres-tx", atomic: true,
+		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb), labtest.MaxConns(24))
+			return always(func(tb testing.TB) reprise.Store { return f.Transactional(tb) })
+		},
+		waivers: []conformance.Waiver{{
+			Case:   "R22c",
+			Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
+		}},
+	},
+}
+
+// always returns the same for every case.
+func always[T any](v T) func() T { return func() T { return v } }
+
+var matrixAdapters = []matrixAdapter{
+	{name: "nethttp"},
+	{name: "gin"},
+	{name: "echo"},
+	{name: "fiber", waivers: []conformance.Waiver{
+		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
+		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
+		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
+		{Case: "R27e", Reason: "fasthttp takes a chunked body as whole once its last chunk came; the handler gets all of it"},
+		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
+	}},
+}
+
+//go:generate go test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
+
+// TestMatrix runs every case for adapters on every adapter over every store, and compares docs/conformance.md with what came out.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	results := newSheet()
+	t.Cleanup(func() { results.settle(t, *updateDocs) })
+	for _, store := range matrixStores {
+		t.Run("store="+store.name, func(t *testing.T) {
+			t.Parallel()
+			for _, adapter := range matrixAdapters {
+				t.Run("adapter="+adapter.name, func(t *testing.T) {
+					t.Parallel()
+					perCase := store.connect(t)
+					adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
+						return adaptertest.Fixture{
+							Open: perCase(), Serve: serve.Adapter(adapter.name), Advance: conformance.Sleep, Atomic: store.atomic,
+							Waivers: slices.Concat(adapter.waivers, store.waivers), Report: results.report(adapter.name, store.name),
+						}
+					})
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// The tests of this file lose the answer to a COMMIT. The rule is one: what was applied is never answered ErrNotApplied, and what
+// was not applied is never answered with success.
+
+// pgCut is a transactional store that is reached through a proxy, and one that is not.
+type pgCut struct {
+	*pgFixture
+	proxy *servers.Proxy
+	cut   *reprisepg.TransactionalStore
+	store *reprisepg.TransactionalStore
+}
+
+// newPgCut sends batches as one piece that contains the text COMMIT, for the proxy to find.
+func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.PoolOption) *pgCut {
+	t.Helper()
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
+	proxy := servers.StartProxy(t, server.Addr())
+	through := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), append(options, labtest.ExecMode(pgx.QueryExecModeExec))...), f.Config)
+	return &pgCut{pgFixture: f, proxy: proxy, cut: through.Transactional(t), store: f.Transactional(t)}
+}
+
+// begin claims through the proxy and leaves an effect.
+func (c *pgCut) begin(t *testing.T) reprise.ClaimRequest {
+	t.Helper()
+	r := pgClaim()
+	pgMustClaim(t, c.cut, r, reprise.Claimed)
+	if _, err := pgTx(t, c.cut, r).Exec(t.Context(), "INSERT INTO "+c.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// applied reports whether the effect of an owner is there, and fails the test when the record says otherwise.
+func (c *pgCut) applied(t *testing.T, r reprise.ClaimRequest) bool {
+	t.Helper()
+	effects := pgValue[int](t, c.Pool, "SELECT count(*) FROM "+c.name("effects")+" WHERE owner = $1", r.Owner[:])
+	records := pgValue[int](t, c.Pool, "SELECT count(*) FROM "+c.records()+" WHERE owner = $1 AND state = 2", r.Owner[:])
+	if effects != records || effects > 1 {
+		t.Errorf("%d effects and %d records of one owner", effects, records)
+	}
+	return effects == 1
+}
+
+// judge holds the answer to a completion to what became of it.
+func (c *pgCut) judge(t *testing.T, r reprise.ClaimRequest, err error) {
+	t.Helper()
+	switch applied := c.applied(t, r); {
+	case applied && errors.Is(err, reprise.ErrNotApplied):
+		t.Errorf("applied, and answered %v", err)
+	case !applied && err == nil:
+		t.Error("not applied, and answered with success")
+	}
+}
+
+// TestPostgresCommitReplyLost: the proxy loses the request, the reply, or the connection in between, and the store still tells what became of
+// it. When it cannot look either, it says so, and the next look finds out.
+func TestPostgresCommitReplyLost(t *testing.T) {
+	t.Parallel()
+	c := newPgCut(t, servers.SharedPostgres(t))
+	for _, test := range []struct {
+		name   string
+		action servers.Action
+		want   []error // any of them; nil is success
+	}{
+		{"request lost", servers.LoseRequest, []error{reprise.ErrNotApplied}},
+		{"reply lost", servers.LoseReply, []error{nil}},
+		{"cut after the request", servers.CutAfter, []error{nil, reprise.ErrNotApplied}},
+	} {
+		for range 10 {
+			r := c.begin(t)
+			c.proxy.On("COMMIT", test.action)
+			err := pgComplete(t, c.cut, r, "answer")
+			c.judge(t, r, err)
+			if !pgIsOneOf(err, test.want) {
+				t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
+			}
+		}
+	}
+	t.Run("and the look at its effect as well", func(t *testing.T) {
+		r := c.begin(t)
+		c.proxy.On("COMMIT", servers.LoseReply)
+		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest, servers.LoseRequest)
+		err := pgComplete(t, c.cut, r, "answer")
+		c.judge(t, r, err)
+		pgWant(t, "complete", err, reprise.ErrUnknown)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrUnknown)
+		pgWant(t, "complete when it is back", pgComplete(t, c.cut, r, "answer"), nil)
+	})
+}
+
+func pgIsOneOf(err error, want []error) bool {
+	for _, w := range want {
+		if w == nil && err == nil || w != nil && errors.Is(err, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, the answer to a COMMIT stays away, and the
+// connection is cut. Nothing is called rolled back that is not, and nothing confirmed that no standby has.
+func TestPostgresCommitHeldByStandby(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	standby := server.StartStandby(t)
+	c := newPgCut(t, server, reprisepg.ObserveNotices)
+	server.Set(t, "synchronous_standby_names=*")
+	standby.AwaitSynchronous(t)
+
+	r := c.begin(t)
+	pgWant(t, "complete with the standby there", pgComplete(t, c.cut, r, "answer"), nil)
+
+	// What the witness needs is made before the standby goes away; from then on no commit returns.
+	held := []reprise.ClaimRequest{c.begin(t), c.begin(t), c.begin(t)}
+	standby.Link.Set(t, servers.Stall)
+	defer c.proxy.Cut() // a silent connection would hold up the pool's end
+	answers := make([]error, len(held))
+	for i, action := range []servers.Action{servers.CutAfter, servers.Pass, servers.Silence} {
+		c.proxy.On("COMMIT", action)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		answers[i] = c.cut.Complete(ctx, pgCompletion(held[i], "answer"))
+		cancel()
+		pgWant(t, "complete that no standby confirms", answers[i], reprise.ErrUnknown)
+	}
+	standby.Link.Set(t, servers.Forward)
+	standby.AwaitSynchronous(t)
+	for i, r := range held {
+		pgEventually(t, "the record is visible", func() bool { return c.applied(t, r) })
+		c.judge(t, r, answers[i])
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), nil)
+		pgMustClaim(t, c.store, pgRival(r), reprise.Completed)
+	}
+}
+
+// TestPostgresCancelledStandbyWait: a commit whose wait for the standby was cancelled is no success, on either store, and its
+// repetition waits again.
+func TestPostgresCancelledStandbyWait(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	standby := server.StartStandby(t)
+	const name = "waits-for-standby"
+	f := pgSetup(t, server, reprisepg.ObserveNotices, labtest.SessionParam("application_name", name))
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	witness := labtest.NewPool(t, server.URL())
+	running, attempt := pgClaim(), pgClaim()
+	pgMustClaim(t, leased, running, reprise.Claimed)
+	pgMustClaim(t, transactional, attempt, reprise.Claimed)
+	server.Set(t, "synchronous_standby_names=*")
+	standby.AwaitSynchronous(t)
+	standby.Link.Set(t, servers.Stall)
+
+	cancelled := func(what string, operation func(context.Context) error) {
+		t.Helper()
+		ctx, cancel := pgCall(t)
+		defer cancel()
+		answer := make(chan error, 1)
+		go func() { answer <- operation(ctx) }()
+		pgEventually(t, what+" waits for the standby", func() bool {
+			return pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name) == 1
+		})
+		if err := <-answer; !errors.Is(err, reprise.ErrNotReplicated) {
+			t.Errorf("%s: %v, want ErrNotReplicated", what, err)
+		}
+	}
+	another := pgClaim()
+	cancelled("claim", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
+	cancelled("claim again", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
+	cancelled("renew", func(ctx context.Context) error {
+		_, err := leased.Renew(ctx, []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
+		return err
+	})
+	complete := func(ctx context.Context) error { return leased.Complete(ctx, pgCompletion(running, "answer")) }
+	cancelled("complete", complete)
+	cancelled("complete again", complete)
+	commit := func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) }
+	cancelled("commit", commit)
+	cancelled("commit again", commit)
+
+	standby.Link.Set(t, servers.Forward)
+	standby.AwaitSynchronous(t)
+	pgWant(t, "complete with the standby there", complete(t.Context()), nil)
+	pgWant(t, "commit with the standby there", commit(t.Context()), nil)
+}
+
+// TestPostgresPromotion: after a failover the new primary decides. What it does not have was not applied, what it has is replayed, and
+// a pool that still reaches a standby is refused.
+func TestPostgresPromotion(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server)
+	store := f.Transactional(t)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
+	standby := server.StartStandby(t)
+	done, open := pgClaim(), pgClaim()
+	pgMustClaim(t, store, done, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+	pgMustClaim(t, store, open, reprise.Claimed)
+
+	after := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
+	pgEventually(t, "the standby has the record", func() bool {
+		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 1
+	})
+	_, err := after.Transactional(t).Claim(t.Context(), pgRival(done))
+	pgWant(t, "claim on a standby", err, reprise.ErrUnavailable)
+	_, err = after.Leased(t).Claim(t.Context(), pgRival(done))
+	pgWant(t, "leased claim on a standby", err, reprise.ErrUnavailable)
+
+	server.Kill(t)
+	standby.Promote(t)
+	after.Pool.Reset()
+	if err := pgComplete(t, store, open, "lost"); !errors.Is(err, reprise.ErrNotApplied) && !errors.Is(err, reprise.ErrUnknown) {
+		t.Errorf("complete on a dead primary: %v", err)
+	}
+	promoted := after.Transactional(t)
+	if got := pgMustClaim(t, promoted, pgRival(done), reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("replayed %q", got.Payload)
+	}
+	retry := pgRival(open)
+	pgMustClaim(t, promoted, retry, reprise.Claimed)
+	pgWant(t, "complete on the new primary", pgComplete(t, promoted, retry, "answer"), nil)
+}

@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// contenders claim each key at once.
+const contenders = 16
+
+// TestPostgresContention: of sixteen claims of one key at once, one is granted, over a thousand keys and on both stores.
+func TestPostgresContention(t *testing.T) {
+	t.Parallel()
+	const keys = 1000
+	server := servers.SharedPostgres(t)
+	t.Run("leased", func(t *testing.T) {
+		t.Parallel()
+		f := pgSetup(t, server, labtest.MaxConns(contenders))
+		pgContend(t, f.Leased(t), keys)
+	})
+	t.Run("transactional", func(t *testing.T) {
+		t.Parallel()
+		f := pgSetup(t, server, labtest.MaxConns(contenders+2))
+		store := f.Transactional(t)
+		pgContend(t, store, keys)
+		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()); n != keys {
+			t.Errorf("%d records of %d keys", n, keys)
+		}
+	})
+}
+
+// pgContend lets contenders race for each key, completes the winner's claim, and counts.
+func pgContend(t *testing.T, store reprise.Store, keys int) {
+	t.Helper()
+	granted, refused, replayed := 0, 0, 0
+	for range keys {
+		key := pgClaim()
+		var (
+			wg      sync.WaitGroup
+			start   = make(chan struct{})
+			winners atomic.Int64
+			late    atomic.Int64
+			done    atomic.Int64
+		)
+		ended := make(chan struct{}, contenders)
+		for range contenders {
+			r := pgRival(key)
+			wg.Go(func() {
+				<-start
+				ctx, cancel := pgCall(t)
+				defer cancel()
+				got, err := store.Claim(ctx, r)
+				ended <- struct{}{}
+				switch {
+				case err != nil:
+					t.Errorf("claim: %v", err)
+				case got.Outcome == reprise.InProgress:
+					late.Add(1)
+				case got.Outcome == reprise.Completed:
+					done.Add(1)
+				case got.Outcome == reprise.Claimed:
+					winners.Add(1)
+					for range contenders / 2 { // it completes while others still claim
+						<-ended
+					}
+					if err := store.Complete(ctx, pgCompletion(r, "answer")); err != nil {
+						t.Errorf("complete: %v", err)
+					}
+				default:
+					t.Errorf("claim answered %v", got.Outcome)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if n := winners.Load(); n != 1 {
+			t.Fatalf("%d claims of one key were granted", n)
+		}
+		granted, refused, replayed = granted+1, refused+int(late.Load()), replayed+int(done.Load())
+	}
+	t.Logf("%d keys, %d claims: %d granted, %d in progress, %d replayed, 0 double claims", keys, keys*contenders, granted, refused, replayed)
+}

@@ -1,0 +1,276 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// pgBody is a response of the size that the targets are set for.
+var pgBody = strings.Repeat("x", 256)
+
+// TestPostgresReplayWritesNothing (P7): a thousand replays of each store leave the server's log where it was.
+func TestPostgresReplayWritesNothing(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
+	f := pgSetup(t, server)
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	r := pgClaim()
+	pgMustClaim(t, leased, r, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+	for name, store := range map[string]reprise.Store{"leased": leased, "transactional": transactional} {
+		pgMustClaim(t, store, pgRival(r), reprise.Completed) // the first reader sets hint bits and fills caches
+		before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+		const replays = 1000
+		for range replays {
+			pgMustClaim(t, store, pgRival(r), reprise.Completed)
+		}
+		written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before)
+		if written != 0 {
+			t.Errorf("%s: %d replays wrote %d bytes", name, replays, written)
+		}
+		t.Logf("%s: %d replays, %d bytes of WAL", name, replays, written)
+	}
+}
+
+// TestPostgresRowsAreSmallAndHot (P7): a completed record of 256 bytes takes at most 650, indexes included, and nine of ten updates stay
+// on their page and out of the indexes.
+func TestPostgresRowsAreSmallAndHot(t *testing.T) {
+	t.Parallel()
+	const records, workers = 4000, 16
+	server := servers.StartPostgres(t) // alone: the open transactions of other tests would keep dead rows from being cleaned away
+	f := pgSetup(t, server, labtest.MaxConns(workers))
+	store := f.Leased(t)
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+	)
+	for range workers {
+		wg.Go(func() {
+			for next.Add(1) <= records {
+				r := pgClaim()
+				pgMustClaim(t, store, r, reprise.Claimed)
+				pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+			}
+		})
+	}
+	wg.Wait()
+	var updates, hot int64
+	pgEventually(t, "the statistics arrive", func() bool {
+		err := f.Pool.QueryRow(t.Context(), `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'reprise_records'`,
+			f.Config.Schema).Scan(&updates, &hot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updates >= records
+	})
+	// Pages in use, not the size of the file: a busy server adds up to 512 empty pages at once.
+	bytes := pgValue[int64](t, f.Pool, `SELECT (SELECT count(DISTINCT (ctid::text::point)[0]) FROM `+f.records()+`)::bigint * current_setting('block_size')::bigint
+		+ pg_indexes_size($1::regclass)`, f.records())
+	perRow := float64(bytes) / records
+	share := float64(hot) / float64(updates)
+	if share < 0.9 || perRow > 650 {
+		t.Errorf("%.1f %% of the updates are HOT, want 90; %.0f bytes a row, want at most 650", 100*share, perRow)
+	}
+	t.Logf("%d records: %.1f %% of %d updates HOT, %.0f bytes a row", records, 100*share, updates, perRow)
+}
+
+// TestPostgresIdlePurgeUsesTheIndex: with nothing to delete a purge reads a handful of pages, however many records there are.
+func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), '',
+			now(), now() + interval '1 day', now() + interval '1 day' + n * interval '1 second', now()
+		FROM generate_series(1, 50000) AS n`)
+	f.exec(t, "ANALYZE "+f.records())
+
+	purge := pgPurgeStatement(t, f)
+	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000)
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	buffers := plans[0].Plan.Hit + plans[0].Plan.Read
+	if buffers > 32 || !strings.Contains(text, "reprise_records_expires_at") || strings.Contains(text, "Seq Scan") {
+		t.Errorf("an idle purge of 50,000 records reads %d buffers, want at most 32 through the index:\n%s", buffers, text)
+	}
+	t.Logf("an idle purge of 50,000 records reads %d buffers", buffers)
+}
+
+// pgPurgeStatement returns the statement of Purge, as the server gets it.
+func pgPurgeStatement(t *testing.T, f *pgFixture) string {
+	t.Helper()
+	watch := &pgStatements{}
+	g := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), watch.option), f.Config)
+	if _, err := g.Leased(t).Purge(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	return watch.last(t)
+}
+
+// pgStatements is a tracer that remembers what it saw.
+type pgStatements struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (s *pgStatements) option(c *pgxpool.Config) { c.ConnConfig.Tracer = s }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (s *pgStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, data.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (s *pgStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (s *pgStatements) last(t *testing.T) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) == 0 {
+		t.Fatal("no statement was traced")
+	}
+	return s.seen[len(s.seen)-1]
+}
+
+func (s *pgStatements) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}
+
+// TestPostgresRoundTrips (P7, P8): a new operation of the leased store is two statements and two round trips, a replay one. The
+// transactional store adds none to a transaction that the handler would have opened and committed by itself.
+func TestPostgresRoundTrips(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	trips, statements := &pgTrips{}, &pgStatements{}
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	f.Pool = labtest.NewPool(t, server.URL(), trips.option, statements.option, labtest.MaxConns(4))
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	effect := "INSERT INTO " + f.name("effects") + " VALUES (1)"
+
+	count := func(what string, want int64, operation func()) {
+		t.Helper()
+		operation() // pgx prepares what it has not seen yet
+		before := trips.n.Load()
+		operation()
+		if got := trips.n.Load() - before; got != want {
+			t.Errorf("%s: %d round trips, want %d", what, got, want)
+		}
+	}
+	r := pgClaim()
+	count("leased, new", 2, func() {
+		r = pgClaim()
+		pgMustClaim(t, leased, r, reprise.Claimed)
+		pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+	})
+	before := statements.count()
+	count("leased, replay", 1, func() { pgMustClaim(t, leased, pgRival(r), reprise.Completed) })
+	if got := statements.count() - before; got != 2 {
+		t.Errorf("two replays: %d statements, want one each", got)
+	}
+	count("a handler's own transaction", 3, func() {
+		err := pgx.BeginFunc(t.Context(), f.Pool, func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), effect)
+			return err
+		})
+		pgWant(t, "transaction", err, nil)
+	})
+	run := func(discard bool) func() {
+		return func() {
+			r = pgClaim()
+			pgMustClaim(t, transactional, r, reprise.Claimed)
+			if _, err := pgTx(t, transactional, r).Exec(t.Context(), effect); err != nil {
+				t.Fatal(err)
+			}
+			completion := pgCompletion(r, pgBody)
+			completion.DiscardEffects = discard
+			pgWant(t, "complete", transactional.Complete(t.Context(), completion), nil)
+		}
+	}
+	count("transactional, new", 3, run(false))
+	count("transactional, new, effects undone", 3, run(true))
+	count("transactional, replay", 2, func() { pgMustClaim(t, transactional, pgRival(r), reprise.Completed) })
+}
+
+// TestPostgresTransactionalWritesOneRowVersion (P8): there is no row of the claim that the completion replaces.
+func TestPostgresTransactionalWritesOneRowVersion(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Transactional(t)
+	const requests = 20
+	for range requests {
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+	}
+	var inserted, replaced int64
+	pgEventually(t, "the statistics arrive", func() bool {
+		err := f.Pool.QueryRow(t.Context(), `SELECT n_tup_ins, n_tup_upd + n_tup_del FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'reprise_records'`,
+			f.Config.Schema).Scan(&inserted, &replaced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inserted >= requests
+	})
+	if inserted != requests || replaced != 0 {
+		t.Errorf("%d row versions written and %d replaced by %d requests", inserted, replaced, requests)
+	}
+}
+
+// pgTrips counts how often a connection turns from reading to writing.
+type pgTrips struct{ n atomic.Int64 }
+
+func (p *pgTrips) option(c *pgxpool.Config) {
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &pgTripConn{Conn: conn, trips: p}, nil
+	}
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+}
+
+type pgTripConn struct {
+	net.Conn
+
+	trips *pgTrips
+	wrote atomic.Bool
+}
+
+func (c *pgTripConn) Write(b []byte) (int, error) {
+	if !c.wrote.Swap(true) {
+		c.trips.n.Add(1)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *pgTripConn) Read(b []byte) (int, error) {
+	c.wrote.Store(false)
+	return c.Conn.Read(b)
+}

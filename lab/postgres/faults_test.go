@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgLedger is a workload on the transactional store whose effects can be counted: each operation inserts one row with its key and
+// its owner, and its client tries until it has an answer.
+type pgLedger struct {
+	*pgFixture
+	stores []*reprisepg.TransactionalStore // one for each process
+
+	operations atomic.Int64
+	tries      atomic.Int64
+	rolledBack atomic.Int64
+	unknown    atomic.Int64
+}
+
+// newPgLedger makes the table of effects, and as many stores with a pool of their own.
+func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, options ...labtest.PoolOption) *pgLedger {
+	t.Helper()
+	l := &pgLedger{pgFixture: f}
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL, owner bytea NOT NULL)")
+	for range processes {
+		process := pgOn(labtest.NewPool(t, url, options...), f.Config)
+		l.stores = append(l.stores, process.Transactional(t))
+	}
+	return l
+}
+
+// work runs operations in clients goroutines until stop is closed, and returns when each has its answer.
+func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+					l.operate(t, pgClaim(), i+n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// operate retries one operation, on whichever process, until it is answered: by its own completion or by a replay.
+func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
+	l.operations.Add(1)
+	deadline := time.Now().Add(60 * time.Second)
+	for try := first; ; try++ {
+		if time.Now().After(deadline) {
+			t.Errorf("no answer to an operation within a minute")
+			return
+		}
+		l.tries.Add(1)
+		r.Owner = reprise.NewOwner()
+		if l.attempt(t, l.stores[try%len(l.stores)], r) {
+			return
+		}
+		pgPass(rand.N(5 * time.Millisecond))
+	}
+}
+
+// attempt is one request of the client, and reports whether it was answered.
+func (l *pgLedger) attempt(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	switch {
+	case err != nil:
+		_ = store.Release(ctx, r.ID, r.Owner)
+		return false
+	case got.Outcome == reprise.Completed:
+		return true
+	case got.Outcome != reprise.Claimed:
+		return false
+	}
+	tx, ok := reprisepg.Tx(store.Bind(ctx, r.ID, r.Owner))
+	if !ok {
+		t.Error("the claim has no transaction")
+		return false
+	}
+	if _, err = tx.Exec(ctx, "INSERT INTO "+l.name("effects")+" VALUES ($1, $2)", r.ID[:], r.Owner[:]); err != nil {
+		_ = store.Release(ctx, r.ID, r.Owner)
+		return false
+	}
+	err = store.Complete(ctx, pgCompletion(r, string(r.Owner[:])))
+	switch {
+	case errors.Is(err, reprise.ErrNotApplied):
+		l.rolledBack.Add(1)
+	case errors.Is(err, reprise.ErrUnknown):
+		l.unknown.Add(1)
+	case err != nil:
+		t.Errorf("complete: %v", err)
+	}
+	return err == nil
+}
+
+// verify demands one effect for each operation, and that it is of the owner whose answer is kept.
+func (l *pgLedger) verify(t *testing.T) {
+	t.Helper()
+	operations := int(l.operations.Load())
+	effects, records := l.name("effects"), l.records()
+	for what, want := range map[string]int{
+		"SELECT count(*) FROM " + effects:                                                 operations,
+		"SELECT count(DISTINCT id) FROM " + effects:                                       operations,
+		"SELECT count(*) FROM " + records:                                                 operations,
+		"SELECT count(*) FROM " + records + " r JOIN " + effects + " e USING (id, owner)": operations,
+		"SELECT count(*) FROM " + records + " WHERE payload <> owner":                     0,
+	} {
+		if got := pgValue[int](t, l.Pool, what); got != want {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	t.Logf("%d operations, %d tries, %d rolled back, %d with an unknown outcome, effects per key = 1",
+		operations, l.tries.Load(), l.rolledBack.Load(), l.unknown.Load())
+}
+
+// TestPostgresTransactionalKills (G4): sessions are terminated at random moments, and each operation has its effect once.
+func TestPostgresTransactionalKills(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	name := "kills_" + f.Config.Schema
+	l := newPgLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
+	l.kill(t, 200, "application_name = '"+name+"'")
+}
+
+// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands between, and speaks for the server when it
+// is gone.
+func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
+	f := pgSetup(t, server)
+	l := newPgLedger(t, f, bouncer.URL(), 3, labtest.MaxConns(6), labtest.ExecMode(pgx.QueryExecModeExec))
+	l.kill(t, 50, "backend_type = 'client backend' AND pid <> pg_backend_pid()")
+}
+
+// kill ends enough of the sessions that where describes, while operations run, and counts their effects.
+func (l *pgLedger) kill(t *testing.T, enough int, where string) {
+	t.Helper()
+	stop := make(chan struct{})
+	killed := 0
+	go func() {
+		defer close(stop)
+		until := time.Now().Add(labtest.Soak(t))
+		limit := until.Add(time.Minute)
+		for killed < enough || time.Now().Before(until) {
+			// Of those that are at work: an idle one would be no fault to anybody.
+			killed += pgTerminate(t, l.Pool, where+" AND state <> 'idle'")
+			if time.Now().After(limit) {
+				t.Errorf("only %d sessions were killed", killed)
+				return
+			}
+			pgPass(rand.N(20 * time.Millisecond))
+		}
+	}()
+	l.work(t, 8, stop)
+	l.verify(t)
+	t.Logf("%d sessions were killed", killed)
+}
+
+// pgTerminate kills one session at random and returns how many it was.
+func pgTerminate(t *testing.T, pool *pgxpool.Pool, where string) int {
+	t.Helper()
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	tag, err := pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE `+where+` ORDER BY random() LIMIT 1`)
+	if err != nil {
+		t.Errorf("terminate: %v", err)
+	}
+	return int(tag.RowsAffected())
+}
+
+// TestPostgresTransactionalCrash (G4): the server crashes in the middle of the work and recovers, and each operation has its effect
+// once.
+func TestPostgresTransactionalCrash(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server)
+	l := newPgLedger(t, f, server.URL(), 2, labtest.MaxConns(6))
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for range 3 {
+			before := l.operations.Load()
+			pgEventually(t, "some operations", func() bool { return l.operations.Load() > before+50 })
+			server.Crash(t)
+			server.Restart(t)
+		}
+	}()
+	l.work(t, 6, stop)
+	f.Pool.Reset()
+	l.verify(t)
+}
+
+// TestPostgresTransactionalPause (G4): an owner that is cut off for longer than any timeout has no effects. Its connection neither
+// answers nor ends, as when its process is stopped or its network is gone.
+func TestPostgresTransactionalPause(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.Config.TxTimeout = time.Second
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
+	proxy := servers.StartProxy(t, server.Addr())
+	paused := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
+	store := f.Transactional(t)
+
+	for name, resume := range map[string]servers.Mode{"resumed": servers.Forward, "never heard of again": servers.Swallow} {
+		first := pgClaim()
+		pgMustClaim(t, paused, first, reprise.Claimed)
+		if _, err := pgTx(t, paused, first).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", first.Owner[:]); err != nil {
+			t.Fatal(err)
+		}
+		proxy.Set(t, servers.Stall)
+		second := pgRival(first)
+		pgMustClaim(t, store, second, reprise.InProgress)
+		pgEventually(t, "the server ends the session of the paused owner", func() bool {
+			return pgMustNotFail(t, store, second).Outcome == reprise.Claimed
+		})
+		if _, err := pgTx(t, store, second).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", second.Owner[:]); err != nil {
+			t.Fatal(err)
+		}
+		pgWant(t, "complete of the second", pgComplete(t, store, second, "second"), nil)
+
+		proxy.Set(t, resume)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		err := paused.Complete(ctx, pgCompletion(first, "first"))
+		cancel()
+		if !errors.Is(err, reprise.ErrNotApplied) && !errors.Is(err, reprise.ErrUnknown) {
+			t.Errorf("%s: complete of the paused owner: %v, want it refused", name, err)
+		}
+		proxy.Set(t, servers.Forward)
+		if got := pgMustClaim(t, store, pgRival(first), reprise.Completed); string(got.Payload) != "second" {
+			t.Errorf("%s: replayed %q, want %q", name, got.Payload, "second")
+		}
+		if n := pgValue[int](t, f.Pool, fmt.Sprintf("SELECT count(*) FROM %s WHERE owner = $1", f.name("effects")), first.Owner[:]); n != 0 {
+			t.Errorf("%s: the paused owner has %d effects", name, n)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgFixture is a schema of its own with what the statements of these tests need.
+type pgFixture struct{ *labtest.Postgres }
+
+// pgSetup returns a fixture on a server, migrated.
+func pgSetup(tb testing.TB, server *servers.PostgresServer, options ...labtest.PoolOption) *pgFixture {
+	tb.Helper()
+	return &pgFixture{labtest.SetupPostgres(tb, server, options...)}
+}
+
+// pgOn returns a fixture of a pool and a configuration that are there already.
+func pgOn(pool *pgxpool.Pool, c reprisepg.Config) *pgFixture {
+	return &pgFixture{&labtest.Postgres{Pool: pool, Config: c}}
+}
+
+// records is the name of the table, for a statement of a test.
+func (f *pgFixture) records() string { return f.name(reprisepg.DefaultTable) }
+
+// name is the name of something in the schema of the fixture.
+func (f *pgFixture) name(table string) string {
+	return pgx.Identifier{f.Config.Schema, table}.Sanitize()
+}
+
+// exec runs statements that have to succeed.
+func (f *pgFixture) exec(tb testing.TB, sql string, args ...any) {
+	tb.Helper()
+	if _, err := f.Pool.Exec(context.WithoutCancel(tb.Context()), sql, args...); err != nil {
+		tb.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// pgValue returns the one value that a query has to answer.
+func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) T {
+	tb.Helper()
+	var v T
+	if err := pool.QueryRow(context.WithoutCancel(tb.Context()), sql, args...).Scan(&v); err != nil {
+		tb.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// pgClaim returns the request of a new owner of a new operation, with times that no test outlives.
+func pgClaim() reprise.ClaimRequest {
+	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(r.Fingerprint[:])
+	return r
+}
+
+// pgRival returns the same request of another owner.
+func pgRival(r reprise.ClaimRequest) reprise.ClaimRequest {
+	r.Owner = reprise.NewOwner()
+	return r
+}
+
+// pgMustClaim claims and fails the test unless the outcome is want.
+func pgMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	tb.Helper()
+	ctx, cancel := pgCall(tb)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	if err != nil {
+		tb.Fatalf("claim: %v, want %v", err, want)
+	}
+	if got.Outcome != want {
+		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// pgComplete completes the claim r.
+func pgComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+	tb.Helper()
+	ctx, cancel := pgCall(tb)
+	defer cancel()
+	return store.Complete(ctx, pgCompletion(r, payload))
+}
+
+// pgCompletion is the completion of a claim.
+func pgCompletion(r reprise.ClaimRequest, payload string) reprise.CompleteRequest {
+	return reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
+}
+
+// pgTx returns the transaction of a claim as its handler finds it.
+func pgTx(tb testing.TB, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) pgx.Tx {
+	tb.Helper()
+	tx, ok := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
+	if !ok {
+		tb.Fatal("the claim has no transaction")
+	}
+	return tx
+}
+
+// pgWant fails the test unless err is of the class want; nil wants success.
+func pgWant(tb testing.TB, what string, err, want error) {
+	tb.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		tb.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// pgCall returns the context of one call.
+func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	return context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
+}
+
+// pgEventually polls until done reports true, and fails the test when it does not within twenty seconds.
+func pgEventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); pgPass(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within twenty seconds: %s", what)
+		}
+	}
+}
+
+// pgPass lets time pass: the servers have clocks of their own.
+func pgPass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the one sleep of these tests
+
+// pgModes are all the ways in which pgx sends a statement.
+var pgModes = []pgx.QueryExecMode{
+	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+	pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+}
+
+// pgDamage is a statement that damages the row of $1.
+func (f *pgFixture) pgDamage(change string) string {
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1", f.records(), change)
+}

@@ -1,0 +1,142 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresEveryExecMode lives a record's life in each way that pgx has to send a statement. In a soak it is the whole suite.
+func TestPostgresEveryExecMode(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, mode := range pgModes {
+		setup := func(tb testing.TB) *pgFixture {
+			f := pgSetup(tb, server, labtest.MaxConns(8), labtest.ExecMode(mode))
+			f.Config.ExecMode = mode
+			return f
+		}
+		t.Run("mode="+mode.String(), func(t *testing.T) {
+			t.Parallel()
+			f := setup(t)
+			pgLeasedLife(t, f.Leased(t))
+			f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+			pgTransactionalLife(t, f, f.Transactional(t))
+		})
+		if labtest.Soak(t) == 0 {
+			continue
+		}
+		t.Run("suite/leased/mode="+mode.String(), func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(setup(tb)) })
+		})
+		t.Run("suite/transactional/mode="+mode.String(), func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(setup(tb)) })
+		})
+	}
+}
+
+// pgLeasedLife takes a record of the leased store through every statement.
+func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
+	t.Helper()
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	first := pgClaim()
+	first.Lease = 50 * time.Millisecond
+	granted := pgMustClaim(t, store, first, reprise.Claimed)
+	second := pgRival(first)
+	second.Lease = time.Minute
+	for pgMustNotFail(t, store, second).Outcome == reprise.InProgress {
+		pgPass(5 * time.Millisecond)
+	}
+	got := pgMustClaim(t, store, second, reprise.Claimed)
+	if got.Attempt != 2 || got.Fence <= granted.Fence {
+		t.Errorf("takeover: attempt %d with fence %d after fence %d, want attempt 2 and a higher fence", got.Attempt, got.Fence, granted.Fence)
+	}
+	other := pgRival(first)
+	other.Fingerprint[0]++
+	pgMustClaim(t, store, other, reprise.Mismatch)
+	statuses, err := store.Renew(ctx, []reprise.RenewRequest{
+		{ID: first.ID, Owner: first.Owner, Lease: time.Minute}, {ID: second.ID, Owner: second.Owner, Lease: time.Minute},
+	})
+	pgWant(t, "renew", err, nil)
+	if statuses[0] != reprise.RenewLost || statuses[1] != reprise.Renewed {
+		t.Errorf("renew answered %v, want lost and renewed", statuses)
+	}
+	pgWant(t, "complete of the first", pgComplete(t, store, first, "stale"), reprise.ErrLeaseLost)
+	const payload = "\x00\\x27'\xff answer"
+	pgWant(t, "complete", pgComplete(t, store, second, payload), nil)
+	pgWant(t, "complete again", pgComplete(t, store, second, "another"), nil)
+	if got := pgMustClaim(t, store, pgRival(first), reprise.Completed); string(got.Payload) != payload {
+		t.Errorf("replayed %q, want %q", got.Payload, payload)
+	}
+	record, err := store.Inspect(ctx, first.ID)
+	if err != nil || !record.Completed || string(record.Payload) != payload {
+		t.Errorf("inspect: %+v, %v", record, err)
+	}
+	released := pgClaim()
+	pgMustClaim(t, store, released, reprise.Claimed)
+	pgWant(t, "release", store.Release(ctx, released.ID, released.Owner), nil)
+	if list, err := store.List(ctx, 10); err != nil || len(list) != 1 {
+		t.Errorf("list: %+v, %v; want the one record", list, err)
+	}
+	if deleted, err := store.Purge(ctx, 10); err != nil || deleted != 0 {
+		t.Errorf("purge deleted %d, %v; want none", deleted, err)
+	}
+}
+
+// pgTransactionalLife takes two attempts of the transactional store through every statement, with effects.
+func pgTransactionalLife(t *testing.T, f *pgFixture, store *reprisepg.TransactionalStore) {
+	t.Helper()
+	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
+	kept, undone, released := pgClaim(), pgClaim(), pgClaim()
+	for i, r := range []reprise.ClaimRequest{kept, undone, released} {
+		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, store, pgRival(r), reprise.InProgress)
+		if _, err := pgTx(t, store, r).Exec(t.Context(), effect, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const payload = "\x00\\x27'\xff answer"
+	pgWant(t, "complete", pgComplete(t, store, kept, payload), nil)
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	completion := pgCompletion(undone, "refused")
+	completion.DiscardEffects = true
+	pgWant(t, "complete without effects", store.Complete(ctx, completion), nil)
+	pgWant(t, "release", store.Release(ctx, released.ID, released.Owner), nil)
+
+	if got := pgMustClaim(t, store, pgRival(kept), reprise.Completed); string(got.Payload) != payload {
+		t.Errorf("replayed %q, want %q", got.Payload, payload)
+	}
+	if got := pgMustClaim(t, store, pgRival(undone), reprise.Completed); string(got.Payload) != "refused" {
+		t.Errorf("replayed %q, want %q", got.Payload, "refused")
+	}
+	again := pgRival(released)
+	pgMustClaim(t, store, again, reprise.Claimed)
+	pgWant(t, "release", store.Release(ctx, again.ID, again.Owner), nil)
+	if got := pgValue[string](t, f.Pool, "SELECT coalesce(string_agg(n::text, ','), '') FROM "+f.name("effects"), pgx.QueryExecModeExec); got != "0" {
+		t.Errorf("effects %q are left, want those of attempt 0 alone", got)
+	}
+}
+
+// pgMustNotFail claims and returns whatever the answer is.
+func pgMustNotFail(tb testing.TB, store reprise.Store, r reprise.ClaimRequest) reprise.ClaimResult {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	if err != nil {
+		tb.Fatalf("claim: %v", err)
+	}
+	return got
+}

@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// The environment of the process that TestPostgresStoppedProcess stops.
+const (
+	pgChildURL    = "REPRISE_TEST_CHILD_URL"
+	pgChildSchema = "REPRISE_TEST_CHILD_SCHEMA"
+	pgChildID     = "REPRISE_TEST_CHILD_ID"
+)
+
+// TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its attempt, for longer than any timeout, and one
+// whose process is killed, have no effects; the key is free as soon as the server notices.
+func TestPostgresStoppedProcess(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.Config.TxTimeout = time.Second
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
+	store := f.Transactional(t)
+	for _, killed := range []bool{false, true} {
+		r := pgClaim()
+		r.Fingerprint = reprise.Fingerprint{}
+		child := startPgChild(t, server.URL(), f.Config.Schema, r)
+		child.expect(t, "claimed")
+		pgMustClaim(t, store, r, reprise.InProgress)
+		signal := syscall.SIGSTOP
+		if killed {
+			signal = syscall.SIGKILL
+		}
+		child.signal(t, signal)
+		start := time.Now()
+		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, r).Outcome == reprise.Claimed })
+		if waited := time.Since(start); killed && waited > f.Config.TxTimeout/2 {
+			t.Errorf("the key of a killed process was free after %v, want at once", waited)
+		}
+		if _, err := pgTx(t, store, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+			t.Fatal(err)
+		}
+		pgWant(t, "complete", pgComplete(t, store, r, "mine"), nil)
+		if !killed {
+			child.signal(t, syscall.SIGCONT)
+			child.expect(t, "not applied")
+		}
+		if got := pgMustClaim(t, store, pgRival(r), reprise.Completed); string(got.Payload) != "mine" {
+			t.Errorf("replayed %q", got.Payload)
+		}
+		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")+" WHERE owner = $1", r.Owner[:]); n != 1 {
+			t.Errorf("%d effects of the second owner, want 1", n)
+		}
+	}
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")); n != 2 {
+		t.Errorf("%d effects of two keys", n)
+	}
+}
+
+// TestPostgresChild is the other process: it claims, has an effect, lingers, and completes.
+func TestPostgresChild(t *testing.T) {
+	if os.Getenv(pgChildURL) == "" {
+		t.Skip("it runs as the other process of TestPostgresStoppedProcess")
+	}
+	pool, err := pgxpool.New(t.Context(), os.Getenv(pgChildURL))
+	pgWant(t, "pool", err, nil)
+	defer pool.Close()
+	c := reprisepg.Config{Schema: os.Getenv(pgChildSchema), TxTimeout: time.Second}
+	f := pgOn(pool, c)
+	store := f.Transactional(t)
+	r := pgClaim()
+	r.Fingerprint = reprise.Fingerprint{} // as the other process has it
+	if _, err := hex.Decode(r.ID[:], []byte(os.Getenv(pgChildID))); err != nil {
+		t.Fatal(err)
+	}
+	pgMustClaim(t, store, r, reprise.Claimed)
+	if _, err := pgTx(t, store, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(os.Stdout, "child: claimed")
+	// Long enough to be stopped, and too short for the watchdog of this process to have its turn first.
+	pgPass(500 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	switch err := store.Complete(ctx, pgCompletion(r, "child")); {
+	case err == nil:
+		fmt.Fprintln(os.Stdout, "child: completed")
+	case errors.Is(err, reprise.ErrNotApplied):
+		fmt.Fprintln(os.Stdout, "child: not applied")
+	default:
+		fmt.Fprintln(os.Stdout, "child: unknown: "+err.Error())
+	}
+}
+
+// pgChild is a process that runs TestPostgresChild.
+type pgChild struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+func startPgChild(t *testing.T, url, schema string, r reprise.ClaimRequest) *pgChild {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPostgresChild$", "-test.v") //nolint:gosec // this very program
+	cmd.Env = append(os.Environ(), pgChildURL+"="+url, pgChildSchema+"="+schema, pgChildID+"="+r.ID.String())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &pgChild{cmd: cmd, lines: bufio.NewScanner(out)}
+}
+
+// expect waits for what the child says.
+func (c *pgChild) expect(t *testing.T, want string) {
+	t.Helper()
+	for c.lines.Scan() {
+		if said, ok := strings.CutPrefix(c.lines.Text(), "child: "); ok {
+			if said != want {
+				t.Fatalf("the other process says %q, want %q", said, want)
+			}
+			return
+		}
+	}
+	t.Fatalf("the other process ended without saying %q", want)
+}
+
+func (c *pgChild) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}

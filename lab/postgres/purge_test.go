@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four at once, their keys are claimed
+// again; no such claim loses its record.
+func TestPostgresPurgeAgainstReclaims(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 4, 25
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2*workers))
+	store := f.Leased(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var (
+		purgers, claimers sync.WaitGroup
+		purged, reclaimed atomic.Int64
+	)
+	for range workers {
+		purgers.Go(func() {
+			for ctx.Err() == nil {
+				deleted, err := store.Purge(ctx, 5)
+				if err != nil && ctx.Err() == nil {
+					t.Errorf("purge: %v", err)
+				}
+				purged.Add(int64(deleted))
+			}
+		})
+	}
+	for range workers {
+		claimers.Go(func() {
+			keys := make([]reprise.ClaimRequest, 10)
+			for i := range keys {
+				keys[i] = pgClaim()
+			}
+			for range rounds {
+				for _, key := range keys {
+					r := pgRival(key)
+					r.Retention, r.Lease = time.Millisecond, time.Millisecond
+					for pgMustNotFail(t, store, r).Outcome != reprise.Claimed {
+						r.Owner = reprise.NewOwner()
+					}
+					// Its record is past both by now, or nearly; a purge may be about to delete it. Who claims now keeps it.
+					r = pgRival(key)
+					for pgMustNotFail(t, store, r).Attempt != 1 {
+						r.Owner = reprise.NewOwner()
+						r.Takeover = false
+					}
+					kept := pgMustClaim(t, store, r, reprise.Claimed)
+					if err := pgComplete(t, store, r, "answer"); err != nil {
+						t.Errorf("complete of attempt %d: %v", kept.Attempt, err)
+					}
+					pgMustClaim(t, store, pgRival(key), reprise.Completed)
+					reclaimed.Add(1)
+					f.exec(t, f.pgDamage("valid_until = now(), expires_at = now()"), key.ID[:])
+				}
+			}
+		})
+	}
+	claimers.Wait()
+	stop()
+	purgers.Wait()
+	if purged.Load() == 0 {
+		t.Error("nothing was purged")
+	}
+	t.Logf("%d records claimed again, %d purged, 0 lost", reclaimed.Load(), purged.Load())
+}
+
+// TestPostgresRunPurger: it deletes at once and again, ends with its context, and outlives a failure.
+func TestPostgresRunPurger(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	var log pgLog
+	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	store := f.Leased(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	expire := func() {
+		t.Helper()
+		r := pgClaim()
+		r.Lease, r.Retention = time.Millisecond, time.Millisecond
+		pgMustClaim(t, store, r, reprise.Claimed)
+	}
+	empty := func() bool { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0 }
+	expire()
+	pgPass(5 * time.Millisecond)
+	go func() { ended <- store.RunPurger(ctx, time.Second) }()
+	pgEventually(t, "the purge at the start", empty)
+	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
+	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
+	f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
+	expire()
+	pgEventually(t, "a later purge", empty)
+	stop()
+	pgWant(t, "RunPurger", <-ended, nil)
+	pgWant(t, "RunPurger every 0", store.RunPurger(t.Context(), 0), reprise.ErrInvalid)
+}
+
+// pgLog is a log that a test looks at while it is written.
+type pgLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *pgLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *pgLog) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// TestPostgresLostReplies: a statement whose request or reply is lost is never answered with a definite error that is wrong, and its
+// repetition by the same owner gets the answer that was lost.
+func TestPostgresLostReplies(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		f := pgSetup(t, server)
+		f.Config.ExecMode = mode
+		through := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(mode)), f.Config)
+		store, witness := through.Leased(t), f.Leased(t)
+		for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
+			lost := func(what string, operation func(context.Context) error) {
+				t.Helper()
+				ctx, cancel := pgCall(t)
+				defer cancel()
+				proxy.On("", action)
+				if err := operation(ctx); !errors.Is(err, reprise.ErrUnknown) {
+					t.Errorf("%v: %s: %v, want ErrUnknown", mode, what, err)
+				}
+				pgEventually(t, what+" repeated", func() bool {
+					err := operation(ctx)
+					if err != nil && !errors.Is(err, reprise.ErrUnknown) {
+						t.Fatalf("%v: %s repeated: %v", mode, what, err)
+					}
+					return err == nil
+				})
+			}
+			pgLoseEach(t, store, witness, lost)
+		}
+	}
+}
+
+// pgLoseEach takes a record through its life and loses each answer once.
+func pgLoseEach(t *testing.T, store, witness reprise.Store, lost func(string, func(context.Context) error)) {
+	t.Helper()
+	ready := func() { pgMustNotFail(t, store, pgClaim()) } // there is a connection, and it knows the statement
+	r := pgClaim()
+	var granted reprise.ClaimResult
+	ready()
+	lost("claim", func(ctx context.Context) (err error) { granted, err = store.Claim(ctx, r); return err })
+	if granted.Outcome != reprise.Claimed || granted.Attempt != 1 {
+		t.Errorf("the repeated claim answered %v, attempt %d", granted.Outcome, granted.Attempt)
+	}
+	pgMustClaim(t, witness, pgRival(r), reprise.InProgress)
+	ready()
+	lost("renew", func(ctx context.Context) error {
+		statuses, err := store.Renew(ctx, []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		if err == nil && statuses[0] != reprise.Renewed {
+			t.Errorf("the repeated renewal answered %v", statuses[0])
+		}
+		return err
+	})
+	ready()
+	lost("complete", func(ctx context.Context) error { return store.Complete(ctx, pgCompletion(r, "answer")) })
+	pgMustClaim(t, witness, pgRival(r), reprise.Completed)
+
+	released := pgClaim()
+	pgMustClaim(t, store, released, reprise.Claimed)
+	lost("release", func(ctx context.Context) error { return store.Release(ctx, released.ID, released.Owner) })
+	pgMustClaim(t, witness, pgRival(released), reprise.Claimed)
+}
+
+// TestPostgresHangs: a server that does not answer costs a call no more than its deadline; when it never got the request it says that
+// nothing was done, else that nobody knows.
+func TestPostgresHangs(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	f := pgSetup(t, server)
+	through := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config)
+	store, transactional := through.Leased(t), through.Transactional(t)
+	attempt := pgClaim()
+	pgMustClaim(t, transactional, attempt, reprise.Claimed)
+	pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+	proxy.Set(t, servers.Stall)
+	defer proxy.Set(t, servers.Forward) // pgx cleans broken connections up through it
+	for what, operation := range map[string]func(context.Context) error{
+		"claim":               func(ctx context.Context) error { _, err := store.Claim(ctx, pgClaim()); return err },
+		"transactional claim": func(ctx context.Context) error { _, err := transactional.Claim(ctx, pgClaim()); return err },
+		"commit":              func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		start := time.Now()
+		err := operation(ctx)
+		cancel()
+		if !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s took %v of the 200 ms that it had", what, took)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package postgres
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresMigrateAtOnce: many processes may bring the schema up at the same time, again and again, also where the schema itself is
+// missing; what Migrations prints does the same for another tool.
+func TestPostgresMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	pool := labtest.NewPool(t, server.URL(), labtest.MaxConns(8))
+	c := reprisepg.Config{Schema: "Migrate$" + pgSetup(t, server).Config.Schema, Table: "Orders"}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() { pgWant(t, "migrate", reprisepg.Migrate(t.Context(), pool, c), nil) })
+	}
+	wg.Wait()
+	f := pgOn(pool, c)
+	pgLeasedLife(t, f.Leased(t))
+
+	printed := pgSetup(t, server)
+	printed.Config.Table = "other"
+	list, err := reprisepg.Migrations(printed.Config)
+	pgWant(t, "Migrations", err, nil)
+	for i, m := range list {
+		if m.Version != i+1 || m.Name == "" {
+			t.Errorf("migration %d is %d, %q", i+1, m.Version, m.Name)
+		}
+		printed.exec(t, m.SQL)
+	}
+	pgWant(t, "migrate what is there", reprisepg.Migrate(t.Context(), pool, printed.Config), nil)
+	pgLeasedLife(t, printed.Leased(t))
+	if codes := pgFindings(t, printed.Leased(t)); len(codes) != 0 {
+		t.Errorf("check of a fresh schema finds %v", codes)
+	}
+
+	printed.exec(t, "INSERT INTO "+printed.name("other_migrations")+" (version) VALUES (999)")
+	pgWant(t, "migrate a newer schema", reprisepg.Migrate(t.Context(), pool, printed.Config), reprise.ErrMisconfigured)
+}
+
+// TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do nothing to the schema.
+func TestPostgresLeastPrivileges(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	role := "role_" + f.Config.Schema
+	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; REVOKE ALL ON SCHEMA public FROM "+role)
+	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer); GRANT USAGE ON SCHEMA "+f.Config.Schema+" TO "+role+
+		"; GRANT SELECT, INSERT ON "+f.name("effects")+" TO "+role)
+
+	u, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, "secret")
+	limited := pgOn(labtest.NewPool(t, u.String()), f.Config)
+	_, err = limited.Leased(t).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim without privileges", err, reprise.ErrMisconfigured)
+	if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"privileges"}) {
+		t.Errorf("check without privileges finds %v", codes)
+	}
+
+	grants, err := reprisepg.Grants(f.Config, role)
+	pgWant(t, "Grants", err, nil)
+	f.exec(t, grants)
+	if codes := pgFindings(t, limited.Leased(t)); len(codes) != 0 {
+		t.Errorf("check with the privileges finds %v", codes)
+	}
+	pgLeasedLife(t, limited.Leased(t))
+	pgTransactionalLife(t, limited, limited.Transactional(t))
+	for _, forbidden := range []string{
+		"CREATE TABLE " + f.name("mine") + " (n integer)", "ALTER TABLE " + f.records() + " SET (fillfactor = 50)",
+		"TRUNCATE " + f.records(), "DROP TABLE " + f.records(), "INSERT INTO " + f.name("reprise_records_migrations") + " VALUES (2)",
+	} {
+		if _, err := limited.Pool.Exec(t.Context(), forbidden); err == nil {
+			t.Errorf("the role can %s", forbidden)
+		}
+	}
+}
+
+// TestPostgresCheckFindings: each setting that breaks a guarantee is noticed.
+func TestPostgresCheckFindings(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server)
+	for code, option := range map[string]labtest.PoolOption{
+		"":                   labtest.MaxConns(2),
+		"synchronous-commit": labtest.SessionParam("synchronous_commit", "off"),
+		"isolation":          labtest.SessionParam("default_transaction_isolation", "repeatable read"),
+		"read-only":          labtest.SessionParam("default_transaction_read_only", "on"),
+	} {
+		g := pgOn(labtest.NewPool(t, server.URL(), option), f.Config)
+		want := []string{code}
+		if code == "" {
+			want = nil
+		}
+		if codes := pgFindings(t, g.Leased(t)); !slices.Equal(codes, want) {
+			t.Errorf("check finds %v, want %v", codes, want)
+		}
+	}
+	nowhere := pgOn(f.Pool, reprisepg.Config{Schema: "nowhere"})
+	if codes := pgFindings(t, nowhere.Transactional(t)); !slices.Equal(codes, []string{"schema-version"}) {
+		t.Errorf("check without a schema finds %v", codes)
+	}
+	_, err := nowhere.Leased(t).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim without a schema", err, reprise.ErrMisconfigured)
+
+	f.exec(t, "ALTER TABLE "+f.records()+" SET UNLOGGED")
+	if codes := pgFindings(t, f.Leased(t)); !slices.Equal(codes, []string{"unlogged"}) {
+		t.Errorf("check of an unlogged table finds %v", codes)
+	}
+	f.exec(t, "ALTER TABLE "+f.records()+" SET LOGGED")
+
+	server.Set(t, "full_page_writes=off")
+	standby := server.StartStandby(t)
+	server.Set(t, "synchronous_standby_names=*")
+	standby.AwaitSynchronous(t)
+	if all, err := f.Leased(t).Check(t.Context()); err != nil || !slices.ContainsFunc(all, func(f reprise.Finding) bool { return f.Code == "fsync" }) {
+		t.Errorf("check of a server without fsync finds %v, %v", all, err)
+	}
+	fresh := pgOn(labtest.NewPool(t, server.URL()), f.Config)
+	if codes := pgFindings(t, fresh.Leased(t)); !slices.Equal(codes, []string{"full-page-writes", "notices"}) {
+		t.Errorf("check finds %v", codes)
+	}
+	observed := pgOn(labtest.NewPool(t, server.URL(), reprisepg.ObserveNotices), f.Config)
+	if codes := pgFindings(t, observed.Leased(t)); slices.Contains(codes, "notices") {
+		t.Errorf("check of a pool that observes notices finds %v", codes)
+	}
+	reader := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
+	if codes := pgFindings(t, reader.Leased(t)); !slices.Contains(codes, "in-recovery") {
+		t.Errorf("check of a standby finds %v", codes)
+	}
+}
+
+// pgFindings returns the codes of what a check finds, without the one that is true of every server of the tests.
+func pgFindings(t *testing.T, store reprise.Checker) []string {
+	t.Helper()
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	findings, err := store.Check(ctx)
+	pgWant(t, "check", err, nil)
+	var codes []string
+	for _, f := range findings {
+		if f.Code != "fsync" {
+			codes = append(codes, f.Code)
+		}
+	}
+	return codes
+}
+
+// TestPostgresBrokenPool: what cannot work says so, by the constructor that can and by every call of the other.
+func TestPostgresBrokenPool(t *testing.T) {
+	t.Parallel()
+	if _, err := reprisepg.NewWithConfig(nil, reprisepg.Config{}); !errors.Is(err, reprise.ErrMisconfigured) {
+		t.Errorf("a nil pool: %v", err)
+	}
+	for _, store := range []interface {
+		reprise.Store
+		reprise.Checker
+		reprise.Inspector
+		reprise.Purger
+	}{reprisepg.New(nil), reprisepg.NewTransactional(nil)} {
+		r := pgClaim()
+		ctx := t.Context()
+		_, claim := store.Claim(ctx, r)
+		_, renew := store.Renew(ctx, []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		_, check := store.Check(ctx)
+		_, inspect := store.Inspect(ctx, r.ID)
+		_, list := store.List(ctx, 1)
+		_, purge := store.Purge(ctx, 1)
+		for what, err := range map[string]error{
+			"claim": claim, "renew": renew, "check": check, "inspect": inspect, "list": list, "purge": purge,
+			"complete": store.Complete(ctx, pgCompletion(r, "")), "release": store.Release(ctx, r.ID, r.Owner),
+			"resolve": store.Resolve(ctx, r.ID, reprise.Resolution{Forget: true}),
+		} {
+			if !errors.Is(err, reprise.ErrMisconfigured) {
+				t.Errorf("%T: %s: %v, want ErrMisconfigured", store, what, err)
+			}
+		}
+	}
+	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
+	closed.Close()
+	_, err := reprisepg.New(closed).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim over a closed pool", err, reprise.ErrUnavailable)
+
+	away := labtest.NewPool(t, "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1")
+	_, err = reprisepg.NewTransactional(away).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim without a server", err, reprise.ErrUnavailable)
+}
+
+// TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over fewer connections than clients; with the
+// mode of pgx that does not, the check says so.
+func TestPostgresBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(mode), labtest.MaxConns(20)), f.Config)
+		pooled.Config.ExecMode = mode
+		if codes := pgFindings(t, pooled.Leased(t)); len(codes) != 0 {
+			t.Errorf("%v: check finds %v", mode, codes)
+		}
+		pgLeasedLife(t, pooled.Leased(t))
+		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))
+		pgTransactionalLife(t, pooled, pooled.Transactional(t))
+		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))
+		pgContend(t, pooled.Leased(t), 20)
+		f.exec(t, "TRUNCATE "+f.records())
+	}
+	caching := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement)), f.Config)
+	if codes := pgFindings(t, caching.Leased(t)); !slices.Equal(codes, []string{"statement-cache"}) {
+		t.Errorf("check of a pool that caches statements finds %v", codes)
+	}
+	pgLeasedLife(t, caching.Leased(t)) // its statements do not follow the pool's mode
+}

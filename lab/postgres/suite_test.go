@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/reprise-go/reprise/conformance"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+func TestPostgresConformance(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
+		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))
+	})
+}
+
+func TestPostgresTransactionalConformance(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pgSetup(tb, server, labtest.MaxConns(16))) })
+}
+
+// TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED costs repetitions and nothing else.
+func TestPostgresConformanceSerializable(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
+		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))
+	})
+}
+
+// pgSuite is the fixture of the leased store.
+func pgSuite(f *pgFixture) storetest.Fixture {
+	return storetest.Fixture{
+		Open:    func(tb testing.TB) reprise.Store { return f.Leased(tb) },
+		Advance: func(_ testing.TB, d time.Duration) { pgPass(d) },
+		Corrupt: f.corrupt,
+	}
+}
+
+// pgTxSuite is the fixture of the transactional store.
+func pgTxSuite(f *pgFixture) storetest.Fixture {
+	fixture := pgSuite(f)
+	fixture.Open = func(tb testing.TB) reprise.Store { return f.Transactional(tb) }
+	fixture.Atomic = true
+	fixture.Waivers = []conformance.Waiver{{
+		Case:   "claim-mismatch-in-flight",
+		Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
+	}}
+	return fixture
+}
+
+// corrupt damages a row. The table's own checks refuse most damage, so they go first.
+func (f *pgFixture) corrupt(tb testing.TB, id reprise.ID, how storetest.Corruption) {
+	tb.Helper()
+	change := ""
+	switch how {
+	case storetest.UnknownVersion:
+		change = "version = 2"
+	case storetest.UnknownState:
+		change = "state = 7, payload = NULL"
+	case storetest.Truncated:
+		change = "fingerprint = substr(fingerprint, 1, 31)"
+	case storetest.WrongType:
+		tb.Skip("a column of a table has the type that it was made with")
+	}
+	f.exec(tb, `DO $$ DECLARE c name; BEGIN
+		FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = '`+f.records()+`'::regclass AND contype = 'c' LOOP
+			EXECUTE format('ALTER TABLE `+f.records()+` DROP CONSTRAINT %I', c);
+		END LOOP; END $$`)
+	f.exec(tb, f.pgDamage(change), id[:])
+}

@@ -1,0 +1,326 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgTxSetup is a transactional store with a table for effects.
+func pgTxSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *reprisepg.TransactionalStore) {
+	t.Helper()
+	f := pgSetup(t, servers.SharedPostgres(t), options...)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
+	store := f.Transactional(t)
+	return f, store
+}
+
+// effects returns how many effects there are.
+func (f *pgFixture) effects(t *testing.T) int {
+	t.Helper()
+	return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects"))
+}
+
+// insert has an effect in a transaction.
+func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
+	t.Helper()
+	if _, err := tx.Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused and do nothing; savepoints are the handler's
+// own; and after the attempt nothing reaches the connection any more.
+func TestPostgresTxIsEndedByTheStore(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	ctx := t.Context()
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	tx := pgTx(t, store, r)
+	f.insert(t, tx, 1)
+	pgWant(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
+	pgWant(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
+
+	undone, err := tx.Begin(ctx)
+	pgWant(t, "Begin", err, nil)
+	f.insert(t, undone, 2)
+	pgWant(t, "Rollback of a savepoint", undone.Rollback(ctx), nil)
+	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { f.insert(t, tx, 3); return nil })
+	pgWant(t, "BeginFunc", err, nil)
+	leaked, err := tx.Begin(ctx)
+	pgWant(t, "Begin", err, nil)
+	if n := f.effects(t); n != 0 {
+		t.Errorf("%d effects are visible before the attempt ended", n)
+	}
+	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	if n := f.effects(t); n != 2 {
+		t.Errorf("%d effects, want 2", n)
+	}
+
+	_, execErr := tx.Exec(ctx, "SELECT 1")
+	_, queryErr := leaked.Query(ctx, "SELECT 1") //nolint:gocritic // it is refused: there are no rows to close
+	_, beginErr := tx.Begin(ctx)
+	_, prepareErr := tx.Prepare(ctx, "p", "SELECT 1")
+	_, copyErr := tx.CopyFrom(ctx, pgx.Identifier{"x"}, nil, pgx.CopyFromRows(nil))
+	for what, err := range map[string]error{
+		"Exec": execErr, "Query": queryErr, "Begin": beginErr, "Prepare": prepareErr, "CopyFrom": copyErr,
+		"QueryRow": leaked.QueryRow(ctx, "SELECT 1").Scan(), "SendBatch": tx.SendBatch(ctx, &pgx.Batch{}).Close(),
+		"Commit of a savepoint": leaked.Commit(ctx), "Rollback of a savepoint": leaked.Rollback(ctx),
+	} {
+		if !errors.Is(err, pgx.ErrTxClosed) {
+			t.Errorf("%s after the end: %v, want ErrTxClosed", what, err)
+		}
+	}
+	if _, ok := reprisepg.Tx(store.Bind(ctx, r.ID, r.Owner)); ok {
+		t.Error("an attempt that ended still has a transaction")
+	}
+	if _, ok := reprisepg.Tx(ctx); ok {
+		t.Error("a context without an attempt has a transaction")
+	}
+}
+
+// TestPostgresTxThroughTheEngine: the engine puts the transaction into the handler's context and commits it with the answer.
+func TestPostgresTxThroughTheEngine(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	engine, err := reprise.New(store, reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	op := reprise.Operation{Scope: "tenant", Key: "key"}
+	begin := func(want reprise.Outcome) reprise.Result {
+		t.Helper()
+		got, err := engine.Begin(t.Context(), op)
+		pgWant(t, "begin", err, nil)
+		if got.Outcome != want {
+			t.Fatalf("begin answered %v, want %v", got.Outcome, want)
+		}
+		return got
+	}
+	released := begin(reprise.Claimed).Attempt
+	tx, ok := reprisepg.Tx(released.Context())
+	if !ok || !released.Atomic() {
+		t.Fatal("the attempt has no transaction")
+	}
+	f.insert(t, tx, 1)
+	pgWant(t, "release", released.Release(), nil)
+	kept := begin(reprise.Claimed).Attempt
+	tx, _ = reprisepg.Tx(kept.Context())
+	f.insert(t, tx, 2)
+	ending, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
+	if err != nil || ending.Status != reprise.Recorded {
+		t.Errorf("complete: %v, %v", ending, err)
+	}
+	if got := begin(reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("replayed %q", got.Payload)
+	}
+	if n := f.effects(t); n != 1 {
+		t.Errorf("%d effects, want the one that was kept", n)
+	}
+	pgWant(t, "close", engine.Close(t.Context()), nil)
+}
+
+// TestPostgresTxEndedByTheHandler: SQL text that ends the transaction is misuse, and said to be.
+func TestPostgresTxEndedByTheHandler(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN"} {
+		for _, discard := range []bool{false, true} {
+			r := pgClaim()
+			pgMustClaim(t, store, r, reprise.Claimed)
+			if _, err := pgTx(t, store, r).Exec(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+			completion := pgCompletion(r, "answer")
+			completion.DiscardEffects = discard
+			pgWant(t, text, store.Complete(t.Context(), completion), reprise.ErrMisconfigured)
+			again := pgRival(r)
+			pgMustClaim(t, store, again, reprise.Claimed)
+			pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+		}
+	}
+	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+}
+
+// TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied, whole; its answer can be kept without them.
+func TestPostgresTxThatCannotCommit(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	f.exec(t, "CREATE TABLE "+f.name("late")+" (n integer REFERENCES "+f.name("effects")+" DEFERRABLE INITIALLY DEFERRED)")
+	for name, spoil := range map[string]func(context.Context, pgx.Tx) error{
+		"a failed statement": func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "SELECT 1/0")
+			if err == nil {
+				return errors.New("one divided by zero is something")
+			}
+			return nil
+		},
+		"a constraint at COMMIT": func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO "+f.name("late")+" VALUES (99)")
+			return err
+		},
+		"a result left open": func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Query(ctx, "SELECT generate_series(1, 100000)") //nolint:gocritic // left open: that is the point
+			return err
+		},
+		"a killed session": func(ctx context.Context, tx pgx.Tx) error {
+			pid := tx.Conn().PgConn().PID()
+			_, err := f.Pool.Exec(ctx, "SELECT pg_terminate_backend($1)", pid)
+			return err
+		},
+		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
+	} {
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		tx := pgTx(t, store, r)
+		f.insert(t, tx, 1)
+		if err := spoil(t.Context(), tx); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		err := pgComplete(t, store, r, "answer")
+		if !errors.Is(err, reprise.ErrNotApplied) {
+			t.Errorf("%s: complete answered %v, want ErrNotApplied", name, err)
+		}
+		if n := f.effects(t); n != 0 {
+			t.Errorf("%s: %d effects are left", name, n)
+		}
+		again := pgRival(r)
+		pgEventually(t, name+": the key can be claimed again", func() bool {
+			return pgMustNotFail(t, store, again).Outcome == reprise.Claimed
+		})
+		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+	}
+
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	tx := pgTx(t, store, r)
+	f.insert(t, tx, 1)
+	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
+		t.Fatal("one divided by zero is something")
+	}
+	completion := pgCompletion(r, "409")
+	completion.DiscardEffects = true
+	pgWant(t, "complete without effects", store.Complete(t.Context(), completion), nil)
+	if n := f.effects(t); n != 0 {
+		t.Errorf("%d effects are left of a kept failure", n)
+	}
+	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+}
+
+// TestPostgresTxBound: attempts take all connections but two. The next is told to come back, at once, and duplicates are still answered.
+func TestPostgresTxBound(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t, labtest.MaxConns(5))
+	done := pgClaim()
+	pgMustClaim(t, store, done, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+	var running []reprise.ClaimRequest
+	for range 3 {
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		running = append(running, r)
+	}
+	next := pgClaim()
+	_, err := store.Claim(t.Context(), next)
+	pgWant(t, "one attempt too many", err, reprise.ErrUnavailable)
+	pgMustClaim(t, store, pgRival(done), reprise.Completed)
+	other := pgRival(done)
+	other.Fingerprint[0]++
+	pgMustClaim(t, store, other, reprise.Mismatch)
+	pgMustClaim(t, store, running[0], reprise.Claimed) // a repetition
+	pgWant(t, "complete", pgComplete(t, store, running[0], "answer"), nil)
+	pgMustClaim(t, store, next, reprise.Claimed)
+	for _, r := range append(running[1:], next) {
+		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+	}
+	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+
+	two := pgOn(labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(2)), f.Config)
+	_, err = reprisepg.NewTransactionalWithConfig(two.Pool, f.Config)
+	pgWant(t, "a pool of two", err, reprise.ErrMisconfigured)
+	_, err = reprisepg.NewTransactional(two.Pool).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim over a pool of two", err, reprise.ErrMisconfigured)
+}
+
+// TestPostgresTxTimeout: an attempt that outlasts its time is rolled back, whatever its handler does, and the key is free.
+func TestPostgresTxTimeout(t *testing.T) {
+	t.Parallel()
+	f, _ := pgTxSetup(t)
+	f.Config.TxTimeout = time.Second
+	store := f.Transactional(t)
+	for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT pg_sleep(60)"} {
+		r := pgClaim()
+		got := pgMustClaim(t, store, r, reprise.Claimed)
+		if got.Remaining > time.Second || got.Remaining < time.Second/2 {
+			t.Errorf("%s: %v remain of a transaction of a second", name, got.Remaining)
+		}
+		tx := pgTx(t, store, r)
+		f.insert(t, tx, 1)
+		if linger != "" {
+			if _, err := tx.Exec(t.Context(), linger); err == nil {
+				t.Errorf("%s: it was not stopped", name)
+			}
+		}
+		second := pgRival(r)
+		pgEventually(t, name+": the key is free", func() bool { return pgMustNotFail(t, store, second).Outcome == reprise.Claimed })
+		pgWant(t, name, pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+		pgWant(t, "release", store.Release(t.Context(), second.ID, second.Owner), nil)
+		if n := f.effects(t); n != 0 {
+			t.Errorf("%s: %d effects are left", name, n)
+		}
+	}
+}
+
+// TestPostgresLeasedRecordInTheSameTable: what the leased store left is answered by its lease, and a lapsed attempt is taken over with the
+// next number; should its owner still come back, only one of the two is kept.
+func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	leased := f.Leased(t)
+	live := pgClaim()
+	pgMustClaim(t, leased, live, reprise.Claimed)
+	if got := pgMustClaim(t, store, pgRival(live), reprise.InProgress); got.Remaining <= 0 {
+		t.Errorf("%v remain of a lease", got.Remaining)
+	}
+	for _, late := range []bool{false, true} {
+		first := pgClaim()
+		first.Lease = time.Millisecond
+		granted := pgMustClaim(t, leased, first, reprise.Claimed)
+		pgPass(5 * time.Millisecond)
+		careful := pgRival(first)
+		careful.Takeover = false
+		pgMustClaim(t, store, careful, reprise.Lapsed)
+		careful.Takeover, careful.MaxAttempts = true, 1
+		pgMustClaim(t, store, careful, reprise.Lapsed)
+		second := pgRival(first)
+		got := pgMustClaim(t, store, second, reprise.Claimed)
+		if got.Attempt != 2 || got.Fence <= granted.Fence || !got.Atomic {
+			t.Errorf("takeover answered %+v after fence %d", got, granted.Fence)
+		}
+		want := error(nil)
+		if late {
+			pgWant(t, "late completion", pgComplete(t, leased, first, "first"), nil)
+			want = reprise.ErrNotApplied
+		}
+		n := 1
+		if late {
+			n = 2
+		}
+		f.insert(t, pgTx(t, store, second), n)
+		pgWant(t, "completion of the takeover", pgComplete(t, store, second, "second"), want)
+		if n := f.effects(t); n != 1 {
+			t.Errorf("%d effects, want the one of the takeover that was kept", n)
+		}
+	}
+}

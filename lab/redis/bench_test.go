@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func BenchmarkRedisStore(b *testing.B) {
+	server := servers.Redis.Shared(b)
+	storetest.Benchmark(b, func(tb testing.TB) reprise.Store {
+		return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	})
+}
+
+// BenchmarkRedisFloor measures what BenchmarkRedisStore has to be compared with: bare scripts that write or read as much.
+func BenchmarkRedisFloor(b *testing.B) {
+	f := newRedisFloor(b, labtest.RedisClient(b, servers.Redis.Shared(b).Addr()))
+	for name, operation := range map[string]func(testing.TB){"new-key": f.newKey, "replay": f.replay} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				operation(b)
+			}
+		})
+	}
+}
+
+// The store adds nothing to what two bare scripts allocate. The test is not parallel, as allocations of all goroutines count.
+func TestRedisAllocatesNoMoreThanBareScripts(t *testing.T) {
+	const runs = 200
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	floor := newRedisFloor(t, client)
+	ctx := context.WithoutCancel(t.Context())
+
+	newKey := func() {
+		r := redisClaim()
+		_, err := store.Claim(ctx, r)
+		redisWant(t, "claim", err, nil)
+		redisWant(t, "complete", store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: floor.payload, Retention: r.Retention}), nil)
+	}
+	done := redisClaim()
+	redisMustClaim(t, store, done, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, done, string(floor.payload)), nil)
+	replay := func() {
+		_, err := store.Claim(ctx, done)
+		redisWant(t, "replay", err, nil)
+	}
+
+	for _, c := range []struct {
+		name  string
+		store func()
+		floor func(testing.TB)
+	}{{"a new key", newKey, floor.newKey}, {"a replay", replay, floor.replay}} {
+		got := testing.AllocsPerRun(runs, c.store)
+		least := testing.AllocsPerRun(runs, func() { c.floor(t) })
+		t.Logf("%s: %v allocations, bare scripts %v", c.name, got, least)
+		if got > least {
+			t.Errorf("%s allocates %v times, two bare scripts %v", c.name, got, least)
+		}
+	}
+}
+
+// redisFloor does over bare scripts what a store has to do at least.
+type redisFloor struct {
+	client   *redis.Client
+	prefix   string
+	set, get *redis.Script
+	payload  []byte
+	written  string // the key of something to replay
+}
+
+func newRedisFloor(tb testing.TB, client *redis.Client) *redisFloor {
+	tb.Helper()
+	f := &redisFloor{
+		client:  client,
+		prefix:  labtest.RedisPrefix(),
+		set:     redis.NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`),
+		get:     redis.NewScript(`return redis.call('GET', KEYS[1])`),
+		payload: bytes.Repeat([]byte("p"), 256),
+	}
+	ctx := context.WithoutCancel(tb.Context())
+	redisWant(tb, "load", f.set.Load(ctx, client).Err(), nil)
+	redisWant(tb, "load", f.get.Load(ctx, client).Err(), nil)
+	f.written = redisKey(f.prefix, redisClaim().ID)
+	redisWant(tb, "write", f.set.EvalSha(ctx, client, []string{f.written}, f.payload, 60_000).Err(), nil)
+	return f
+}
+
+func (f *redisFloor) newKey(tb testing.TB) {
+	tb.Helper()
+	key := []string{redisKey(f.prefix, redisClaim().ID)}
+	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload[:69], 60_000).Err(), nil)
+	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload, 60_000).Err(), nil)
+}
+
+func (f *redisFloor) replay(tb testing.TB) {
+	tb.Helper()
+	redisWant(tb, "read", f.get.EvalSha(tb.Context(), f.client, []string{f.written}).Err(), nil)
+}

@@ -1,0 +1,188 @@
+package redis
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// A slot moves from one primary to another while clients with the old map use it: ASK for what is already there, MOVED at the end.
+func TestRedisClusterFollowsAMovingSlot(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		t.Run(level.String(), func(t *testing.T) { // one after the other: they move the same cluster
+			redisMoveSlot(t, cluster, level)
+		})
+	}
+}
+
+func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level repriseredis.Durability) {
+	t.Helper()
+	client := redisClusterClient(t, cluster)
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: level})
+
+	old := redisClaim() // stays where it is until the end
+	slot := redisSlot(redisKey(prefix, old.ID))
+	next := func() reprise.ClaimRequest {
+		for {
+			if r := redisClaim(); redisSlot(redisKey(prefix, r.ID)) == slot {
+				return r
+			}
+		}
+	}
+	from := cluster.Primary(t, redisKey(prefix, old.ID))
+	to := cluster.Nodes[0]
+	if to == from {
+		to = cluster.Nodes[1]
+	}
+	fromID, toID := redisNodeID(t, from), redisNodeID(t, to)
+	redisMustClaim(t, store, old, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, old, "old"), nil)
+
+	redisDo(t, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
+	redisDo(t, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
+	moving := next()
+	redisRunOnce(t, store) // in another slot, most of the time
+	redisMustClaim(t, store, moving, reprise.Claimed)
+	if n := redisDo(t, to, "CLUSTER", "COUNTKEYSINSLOT", slot); n != int64(1) {
+		t.Fatalf("%v keys are at the new node, want the one that was asked there", n)
+	}
+	redisMustClaim(t, store, moving, reprise.Claimed)
+	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: moving.ID, Owner: moving.Owner, Lease: moving.Lease}})
+	if err != nil || statuses[0] != reprise.Renewed {
+		t.Errorf("renew while the slot moves: %v, %v", statuses, err)
+	}
+	redisWant(t, "complete while the slot moves", redisComplete(t, store, moving, "moving"), nil)
+	redisMustClaim(t, store, moving, reprise.Completed)
+	redisMustClaim(t, store, old, reprise.Completed)
+
+	host, port, err := net.SplitHostPort(to.Addr())
+	redisWant(t, "address", err, nil)
+	redisDo(t, from, "MIGRATE", host, port, redisKey(prefix, old.ID), "0", "5000")
+	for _, node := range append([]*servers.RedisServer{to, from}, cluster.Nodes[:3]...) {
+		redisDo(t, node, "CLUSTER", "SETSLOT", slot, "NODE", toID)
+	}
+	redisMustClaim(t, store, old, reprise.Completed) // MOVED
+	moved := next()
+	redisMustClaim(t, store, moved, reprise.Claimed)
+	redisWant(t, "complete after the move", redisComplete(t, store, moved, "moved"), nil)
+	for _, r := range []reprise.ClaimRequest{old, moving, moved} {
+		r.Owner = reprise.NewOwner()
+		redisMustClaim(t, store, r, reprise.Completed)
+	}
+}
+
+// redisAnyID uses IDs whose bytes look like a hash tag; client and server have to agree where such a key lives.
+func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
+	t.Helper()
+	client := redisClusterClient(t, cluster)
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
+		for _, special := range []string{"{tag}", "{}", "}{", "{", "\r\n", "\x00", "*[?]\\", "{" + strings.Repeat("x", 31)} {
+			r := redisClaim()
+			copy(r.ID[:], special)
+			redisMustClaim(t, store, r, reprise.Claimed)
+			changed, stop, err := store.Watch(t.Context(), r.ID)
+			redisWant(t, "watch", err, nil)
+			redisWant(t, "complete", redisComplete(t, store, r, special), nil)
+			redisHears(t, "complete", changed)
+			stop()
+			if got := redisMustClaim(t, store, r, reprise.Completed); string(got.Payload) != special {
+				t.Errorf("%q: replayed %q", special, got.Payload)
+			}
+		}
+		if records, err := store.List(t.Context(), 100); err != nil || len(records) != 8 {
+			t.Errorf("list: %d records, %v; want 8 of three nodes", len(records), err)
+		}
+	}
+}
+
+// redisRightClient checks a cluster through a client that knows of it, and one that does not.
+func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
+	t.Helper()
+	store := labtest.RedisStore(t, redisClusterClient(t, cluster), repriseredis.Config{Durability: repriseredis.Acked(1)})
+	if findings, err := store.Check(t.Context()); err != nil || redisHas(findings, reprise.Unsafe) {
+		t.Errorf("a cluster in order has the findings %v, %v", findings, err)
+	}
+
+	single := labtest.RedisStore(t, labtest.RedisClient(t, cluster.Nodes[0].Addr()), repriseredis.Config{})
+	findings, err := single.Check(t.Context())
+	if err != nil || !redisHas(findings, reprise.Unsafe) {
+		t.Errorf("a client that knows of no cluster has the findings %v, %v", findings, err)
+	}
+	redisEventually(t, "a key of another node is refused", func() bool {
+		_, err := single.Claim(t.Context(), redisClaim())
+		if err != nil {
+			redisWant(t, "claim", err, reprise.ErrMisconfigured)
+		}
+		return err != nil
+	})
+}
+
+// A cluster that serves no slots refuses everything, and Check says why.
+func TestRedisClusterWithoutANodeIsFound(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()[1:3], ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisRunOnce(t, store)
+	redisDo(t, cluster.Nodes[1], "CLUSTER", "DELSLOTS", redisSlot("any"))
+	redisDo(t, cluster.Nodes[2], "CLUSTER", "DELSLOTS", redisSlot("any"))
+	redisDo(t, cluster.Nodes[0], "CLUSTER", "DELSLOTS", redisSlot("any"))
+	redisEventually(t, "the cluster is found to be down", func() bool {
+		findings, err := store.Check(t.Context())
+		return err == nil && redisHas(findings, reprise.Unsafe)
+	})
+}
+
+func redisHas(findings []reprise.Finding, severity reprise.Severity) bool {
+	for _, f := range findings {
+		if f.Severity == severity {
+			return true
+		}
+	}
+	return false
+}
+
+// redisDo sends a command to one node, numbers included, and fails the test when the node refuses it.
+func redisDo(tb testing.TB, node *servers.RedisServer, args ...string) any {
+	tb.Helper()
+	answer, err := node.Do(tb.Context(), args...)
+	redisWant(tb, strings.Join(args[:2], " "), err, nil)
+	return answer
+}
+
+func redisNodeID(tb testing.TB, node *servers.RedisServer) string {
+	tb.Helper()
+	id, _ := redisDo(tb, node, "CLUSTER", "MYID").(string)
+	return id
+}
+
+// redisSlot computes the slot of a key as the specification of Redis Cluster says: CRC-16/XMODEM of the hash tag or key.
+func redisSlot(key string) string {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			carry := crc >> 15
+			crc = crc<<1 ^ carry*0x1021
+		}
+	}
+	return strconv.Itoa(int(crc % 16384))
+}

@@ -1,0 +1,102 @@
+package redis
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// A new key costs two commands, a replay one that writes nothing.
+func TestRedisCommandsOfARequest(t *testing.T) {
+	t.Parallel()
+	const requests = 50
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	warm := redisClaim() // the first of each script is sent by its source
+	redisMustClaim(t, store, warm, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, warm, "answer"), nil)
+
+	start := redisCalls(t, client)
+	var claims []reprise.ClaimRequest
+	for range requests {
+		r := redisClaim()
+		redisMustClaim(t, store, r, reprise.Claimed)
+		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+		claims = append(claims, r)
+	}
+	fresh := redisCalls(t, client)
+	for _, r := range claims {
+		r.Owner = reprise.NewOwner()
+		redisMustClaim(t, store, r, reprise.Completed)
+	}
+	replayed := redisCalls(t, client)
+
+	redisExpectCalls(t, "new keys", start, fresh, map[string]int{"evalsha": 2 * requests, "get": 2 * requests, "set": 2 * requests, "time": 2 * requests, "spublish": requests})
+	redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"evalsha": requests, "get": requests, "time": requests})
+}
+
+// redisExpectCalls demands exactly these calls between two counts, besides the counting.
+func redisExpectCalls(t *testing.T, what string, before, after, want map[string]int) {
+	t.Helper()
+	for name := range after {
+		if name == "info" {
+			continue
+		}
+		if n := after[name] - before[name]; n != want[name] {
+			t.Errorf("%s: %d calls of %s, want %d", what, n, name, want[name])
+		}
+	}
+}
+
+// A completed key with a body of 256 bytes takes at most 550 bytes of the server's memory, with all that the server needs for it, and
+// the last as much as the first.
+func TestRedisMemoryOfACompletedKey(t *testing.T) {
+	t.Parallel()
+	const (
+		most    = 550
+		payload = 256 + 51 // the body, its content type and what the protocol adds
+		step    = 10_000   // half-empty hash tables: the most that a key takes
+	)
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisFill(t, store, 1, payload) // the scripts
+	empty := redisUsedMemory(t, client)
+	for keys := step; keys <= 2*step; keys += step {
+		redisFill(t, store, step, payload)
+		each := (redisUsedMemory(t, client) - empty) / keys
+		t.Logf("%d keys with a payload of %d bytes: %d bytes each", keys, payload, each)
+		if each > most {
+			t.Errorf("%d keys take %d bytes each, want at most %d", keys, each, most)
+		}
+	}
+}
+
+// redisFill completes a number of keys, from several goroutines.
+func redisFill(t *testing.T, store reprise.Store, keys, payload int) {
+	t.Helper()
+	body := strings.Repeat("p", payload)
+	var left atomic.Int64
+	left.Store(int64(keys))
+	var filling sync.WaitGroup
+	for range 16 {
+		filling.Go(func() {
+			for left.Add(-1) >= 0 && !t.Failed() {
+				r := redisClaim()
+				if _, err := store.Claim(t.Context(), r); err != nil {
+					t.Errorf("claim: %v", err)
+				}
+				if err := redisComplete(t, store, r, body); err != nil {
+					t.Errorf("complete: %v", err)
+				}
+			}
+		})
+	}
+	filling.Wait()
+}

@@ -1,0 +1,152 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisPromotions is how many failovers are tried for each level of durability; more in a soak.
+const redisPromotions = 10
+
+// A primary dies under load and its replica takes over. Every claim that was acknowledged by the replica is there; what of the
+// others is lost is counted, because nothing promises it.
+func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
+	t.Parallel()
+	for _, level := range []repriseredis.Durability{repriseredis.Acked(1), repriseredis.Async()} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			var granted, lost, rounds int
+			for until := time.Now().Add(labtest.Soak(t)); rounds < redisPromotions || time.Now().Before(until); rounds++ {
+				g, l := redisPromotion(t, level)
+				granted, lost = granted+g, lost+l
+			}
+			t.Logf("%v: %d promotions, %d claims granted, %d lost", level, rounds, granted, lost)
+			if granted == 0 {
+				t.Error("no claim was granted, so nothing was shown")
+			}
+			if level != repriseredis.Async() && lost > 0 {
+				t.Errorf("%d acknowledged claims are lost, and would run twice", lost)
+			}
+		})
+	}
+}
+
+// redisPromotion claims until the primary is dead, and returns how many claims were granted and how many of them its successor
+// does not know. Before it dies, the primary is cut off from the replica, so that it grants what the replica does not learn.
+func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost int) {
+	t.Helper()
+	pair := servers.Redis.StartReplicated(t, 1)
+	config := repriseredis.Config{Durability: level, AckTimeout: 20 * time.Millisecond}
+	before := labtest.RedisStore(t, labtest.RedisClient(t, pair.Primary.Addr()), config)
+	ctx, stop := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var claims []reprise.ClaimRequest
+	var claiming sync.WaitGroup
+	for range 4 {
+		claiming.Go(func() {
+			for ctx.Err() == nil {
+				r := redisClaim()
+				if _, err := before.Claim(ctx, r); err == nil {
+					mu.Lock()
+					claims = append(claims, r)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	redisEventually(t, "claims are granted", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(claims) >= 100
+	})
+	pair.Links[0].Set(t, servers.Refuse)
+	pair.Links[0].Cut()
+	pair.Promote(t, pair.Replicas[0])
+	pair.Primary.Kill(t)
+	stop()
+	claiming.Wait()
+
+	after := labtest.RedisStore(t, labtest.RedisClient(t, pair.Replicas[0].Addr()), repriseredis.Config{})
+	for _, r := range claims {
+		r.Owner = reprise.NewOwner()
+		got, err := after.Claim(t.Context(), r)
+		redisWant(t, "claim after the promotion", err, nil)
+		if got.Outcome != reprise.InProgress {
+			lost++
+		}
+	}
+	pair.Replicas[0].Kill(t) // so that a soak does not collect servers
+	return len(claims), lost
+}
+
+// Sentinel finds the successor, and the client finds it through Sentinel: an attempt begun before the failover ends after it.
+func TestRedisAnAttemptOutlivesASentinelFailover(t *testing.T) {
+	t.Parallel()
+	watched := servers.Redis.StartSentinel(t)
+	redisOutlive(t, redisSentinelClient(t, watched), repriseredis.Acked(2), func() { watched.Primary(t).Kill(t) })
+}
+
+// In a cluster the attempts of the other nodes do not wait for the successor of the dead one.
+func TestRedisAnAttemptOutlivesAClusterFailover(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	if meanwhile := redisOutlive(t, redisClusterClient(t, cluster), repriseredis.Acked(1), func() { cluster.Nodes[0].Kill(t) }); meanwhile == 0 {
+		t.Error("a node that is away kept the leases of the others from being renewed")
+	}
+}
+
+// redisOutlive begins attempts that are acknowledged, kills a primary, renews all attempts as soon as that succeeds, and ends them. It
+// returns how many could be renewed while others could not.
+func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis.Durability, kill func()) (meanwhile int) {
+	t.Helper()
+	const attempts = 60
+	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
+	store := labtest.RedisStore(t, client, config)
+	config.Durability = level
+	acked := labtest.RedisStore(t, client, config)
+	claims := make([]reprise.ClaimRequest, attempts)
+	batch := make([]reprise.RenewRequest, attempts)
+	for i := range claims {
+		claims[i] = redisClaim()
+		redisMustClaim(t, acked, claims[i], reprise.Claimed)
+		batch[i] = reprise.RenewRequest{ID: claims[i].ID, Owner: claims[i].Owner, Lease: time.Minute}
+	}
+	kill()
+	redisEventually(t, "all attempts are renewed", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		statuses, err := store.Renew(ctx, batch)
+		if err != nil && !errors.Is(err, reprise.ErrUnavailable) && !errors.Is(err, reprise.ErrUnknown) {
+			t.Fatalf("renew: %v", err)
+		}
+		renewed := 0
+		for _, s := range statuses {
+			if s == reprise.Renewed {
+				renewed++
+			} else if s != reprise.RenewBusy {
+				t.Fatalf("renew answered %v for an acknowledged claim", s)
+			}
+		}
+		if renewed < attempts {
+			meanwhile = max(meanwhile, renewed)
+		}
+		return renewed == attempts
+	})
+	t.Logf("%d attempts renewed, %d of them while others had to wait", attempts, meanwhile)
+	for _, r := range claims {
+		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+		r.Owner = reprise.NewOwner()
+		redisMustClaim(t, store, r, reprise.Completed)
+	}
+	return meanwhile
+}

@@ -1,0 +1,239 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisLosses are the ways to lose a request or its reply.
+var redisLosses = []struct {
+	name   string
+	action servers.Action
+}{
+	{"lost request", servers.LoseRequest},
+	{"lost reply", servers.LoseReply},
+	{"cut", servers.CutAfter},
+}
+
+// A request or reply is lost once, and the owner gets the answer that it would have got: it does not meet itself as a
+// rival, and what it completed is completed.
+func TestRedisOneLossChangesNoAnswer(t *testing.T) {
+	t.Parallel()
+	single := servers.Redis.Shared(t)
+	pair := servers.Redis.StartReplicated(t, 1)
+	for _, loss := range redisLosses {
+		t.Run(loss.name+"/"+repriseredis.Async().String(), func(t *testing.T) {
+			t.Parallel()
+			redisLose(t, single, repriseredis.Async(), loss.action)
+		})
+		t.Run(loss.name+"/"+repriseredis.Acked(1).String(), func(t *testing.T) {
+			t.Parallel()
+			redisLose(t, pair.Primary, repriseredis.Acked(1), loss.action)
+		})
+	}
+}
+
+func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Durability, action servers.Action) {
+	t.Helper()
+	proxy := servers.StartProxy(t, server.Addr())
+	config := repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level}
+	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
+	warm := redisClaim() // the scripts
+	redisMustClaim(t, store, warm, reprise.Claimed)
+	redisWant(t, "release", store.Release(t.Context(), warm.ID, warm.Owner), nil)
+
+	r := redisClaim()
+	lost := proxy.On("eval", action)
+	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
+		t.Errorf("claim is attempt %d, want 1", got.Attempt)
+	}
+	redisLost(t, "claim", lost)
+
+	lost = proxy.On("eval", action)
+	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	if err != nil || statuses[0] != reprise.Renewed {
+		t.Errorf("renew: %v, %v; want renewed", statuses, err)
+	}
+	redisLost(t, "renew", lost)
+
+	lost = proxy.On("eval", action)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisLost(t, "complete", lost)
+	if got := redisMustClaim(t, witness, r, reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("replayed %q, want the answer", got.Payload)
+	}
+
+	released := redisClaim()
+	redisMustClaim(t, store, released, reprise.Claimed)
+	lost = proxy.On("eval", action)
+	redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	redisLost(t, "release", lost)
+	released.Owner = reprise.NewOwner()
+	redisMustClaim(t, witness, released, reprise.Claimed)
+}
+
+// redisLost fails the test unless the loss happened.
+func redisLost(t *testing.T, what string, lost <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-lost:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("nothing was lost in %s", what)
+	}
+}
+
+// A link that loses something all the time costs time and answers, and never lets two owners run, an answer change, or a
+// caller believe that it failed to claim what it holds.
+func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
+	t.Parallel()
+	t.Run("a store each", func(t *testing.T) {
+		t.Parallel()
+		redisDisturb(t, 8, 50, false)
+	})
+	t.Run("one store that combines", func(t *testing.T) { // and so a fault concerns the commands of many
+		t.Parallel()
+		redisDisturb(t, 48, 12, true)
+	})
+}
+
+// redisDisturb lets workers run operations over a link with faults, over one store or each over its own.
+func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
+	t.Helper()
+	server := servers.Redis.Shared(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
+	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
+	client, pipelines := labtest.RedisClient(t, proxy.Addr()), new(redisPipelines)
+	client.AddHook(pipelines)
+	common := labtest.RedisStore(t, client, config)
+	var claimed, unknown, unavailable, faults atomic.Int64
+
+	done := make(chan struct{})
+	var running, disturbing sync.WaitGroup
+	disturbing.Go(func() {
+		for {
+			action := redisLosses[rand.N(len(redisLosses))].action
+			select {
+			case <-proxy.On("eval", servers.Pass, servers.Pass, action):
+				faults.Add(1)
+			case <-done:
+				return
+			}
+		}
+	})
+	for range workers {
+		running.Go(func() {
+			store := common
+			if !shared {
+				store = labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+			}
+			for range rounds {
+				r := redisClaim()
+				switch _, err := store.Claim(t.Context(), r); {
+				case errors.Is(err, reprise.ErrUnknown):
+					unknown.Add(1) // the engine releases it; here the witness proves that this owner still gets in
+				case errors.Is(err, reprise.ErrUnavailable):
+					unavailable.Add(1)
+					probe := r
+					probe.Owner = reprise.NewOwner()
+					if got, err := witness.Claim(t.Context(), probe); err != nil || got.Outcome != reprise.Claimed {
+						t.Errorf("a claim that was not executed left %v, %v", got.Outcome, err)
+					}
+					continue
+				case err != nil:
+					t.Errorf("claim: %v", err)
+					continue
+				}
+				claimed.Add(1)
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Claimed || got.Attempt != 1 {
+					t.Errorf("the owner claims again: %+v, %v", got, err)
+				}
+				for redisComplete(t, store, r, "answer") != nil && !t.Failed() {
+					unknown.Add(1)
+				}
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+					t.Errorf("replay: %+v, %v", got, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	close(done)
+	disturbing.Wait()
+	t.Logf("%d operations, %d faults, %d answers unknown, %d not executed", claimed.Load(), faults.Load(), unknown.Load(), unavailable.Load())
+	if faults.Load() == 0 {
+		t.Error("nothing went wrong, so nothing was shown")
+	}
+	if shared && pipelines.Load() == 0 {
+		t.Error("no two commands travelled together, so nothing was shown")
+	}
+}
+
+// redisPipelines is a hook of a client that counts the pipelines of more than one script. (The client greets a server by one, too.)
+type redisPipelines struct{ atomic.Int64 }
+
+func (*redisPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*redisPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p *redisPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if len(commands) > 1 && strings.HasPrefix(commands[0].Name(), "eval") {
+			p.Add(1)
+		}
+		return next(ctx, commands)
+	}
+}
+
+func TestRedisAServerThatIsGoneDidNotExecute(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+	server.Kill(t)
+	redisEventually(t, "the dead connections are noticed", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return errors.Is(err, reprise.ErrUnavailable)
+	})
+	server.Restart(t)
+	redisEventually(t, "the server is back", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return err == nil
+	})
+}
+
+func TestRedisAServerThatHangsIsUnknownInTime(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	server.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err := store.Release(ctx, r.ID, r.Owner)
+	redisWant(t, "release on a server that hangs", err, reprise.ErrUnknown)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v, with a context of 200 ms", took)
+	}
+	server.Resume(t)
+	redisEventually(t, "the release is repeated", func() bool {
+		return store.Release(t.Context(), r.ID, r.Owner) == nil
+	})
+	r.Owner = reprise.NewOwner()
+	redisMustClaim(t, store, r, reprise.Claimed)
+}

@@ -1,0 +1,116 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// redisClusterClient returns a client of a cluster, closed when the test ends.
+func redisClusterClient(tb testing.TB, cluster *servers.RedisCluster) *redis.ClusterClient {
+	tb.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisSentinelClient returns a client that asks sentinels for the primary, closed when the test ends.
+func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.Client {
+	tb.Helper()
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
+	})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisClaim returns the request of a new owner of a new operation, with times that no test outlives.
+func redisClaim() reprise.ClaimRequest {
+	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(r.Fingerprint[:])
+	return r
+}
+
+// redisKey returns the key of an ID: the layout that the store documents.
+func redisKey(prefix string, id reprise.ID) string { return prefix + string(id[:]) }
+
+// redisWant fails the test unless err is of the class want; nil wants success.
+func redisWant(tb testing.TB, what string, err, want error) {
+	tb.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		tb.Fatalf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// redisMustClaim claims and fails the test unless the outcome is want.
+func redisMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	got, err := store.Claim(ctx, r)
+	redisWant(tb, "claim", err, nil)
+	if got.Outcome != want {
+		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// redisComplete completes the claim r with a payload and the retention of the claim.
+func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	return store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+}
+
+// redisEventually polls until done reports true, and fails the test when it does not within ten seconds.
+func redisEventually(tb testing.TB, what string, done func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the one poll of these tests
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within ten seconds: %s", what)
+		}
+	}
+}
+
+// redisCalls returns how often the server ran each command, those inside of scripts too.
+func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "commandstats").Result()
+	redisWant(tb, "info", err, nil)
+	calls := make(map[string]int)
+	for line := range strings.Lines(text) {
+		name, counts, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
+		if !ok {
+			continue
+		}
+		digits, _, _ := strings.Cut(counts, ",")
+		calls[name], err = strconv.Atoi(digits)
+		redisWant(tb, "read a count", err, nil)
+	}
+	return calls
+}
+
+// redisUsedMemory returns the memory that the server allocated, except for its connections, in bytes.
+func redisUsedMemory(tb testing.TB, client *redis.Client) int {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "memory").Result()
+	redisWant(tb, "info", err, nil)
+	field := func(name string) int {
+		_, rest, _ := strings.Cut(text, "\r\n"+name+":")
+		digits, _, _ := strings.Cut(rest, "\r\n")
+		n, err := strconv.Atoi(digits)
+		redisWant(tb, "read "+name, err, nil)
+		return n
+	}
+	return field("used_memory") - field("mem_clients_normal")
+}

@@ -1,0 +1,242 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// The side effect has happened, so its answer is kept whatever the memory says; only new operations are refused.
+func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t, "maxmemory-policy=noeviction").Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	done, running, released := redisClaim(), redisClaim(), redisClaim()
+	for _, r := range []reprise.ClaimRequest{done, running, released} {
+		redisMustClaim(t, store, r, reprise.Claimed)
+	}
+	redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+	redisWant(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
+
+	_, err := store.Claim(t.Context(), redisClaim())
+	redisWant(t, "claim of a new key", err, reprise.ErrFull)
+	redisMustClaim(t, store, done, reprise.Completed)
+	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
+	if err != nil || statuses[0] != reprise.Renewed {
+		t.Errorf("renew: %v, %v; want renewed", statuses, err)
+	}
+	answer := strings.Repeat("a", 100_000)
+	redisWant(t, "complete", redisComplete(t, store, running, answer), nil)
+	if got := redisMustClaim(t, store, running, reprise.Completed); string(got.Payload) != answer {
+		t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
+	}
+	redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+}
+
+// A server that evicts is refused, and this is why: it forgets attempts that run.
+func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		policy string
+		want   string // findings
+	}{
+		{"noeviction", ""},
+		{"allkeys-lru", "eviction-policy unsafe"},
+		{"allkeys-random", "eviction-policy unsafe"},
+		{"volatile-ttl", "eviction-policy unsafe"},
+	} {
+		t.Run(c.policy, func(t *testing.T) {
+			t.Parallel()
+			server := servers.Redis.Start(t, "maxmemory-policy="+c.policy, "maxmemory=3mb", "appendonly=yes", "appendfsync=no")
+			client := labtest.RedisClient(t, server.Addr())
+			opened, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+			if refused := errors.Is(err, reprise.ErrMisconfigured); refused != (c.want != "") || refused == (opened != nil) {
+				t.Errorf("open: %v", err)
+			}
+			store := labtest.RedisStore(t, client, repriseredis.Config{})
+			findings, err := store.Check(t.Context())
+			redisWant(t, "check", err, nil)
+			var got []string
+			for _, f := range findings {
+				got = append(got, fmt.Sprintf("%s %v", f.Code, f.Severity))
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+
+			lost := redisForgotten(t, store)
+			t.Logf("%d of 200 live claims forgotten", lost)
+			if (lost > 0) != (c.want != "") {
+				t.Errorf("%d of 200 live claims forgotten, and the findings are %q", lost, got)
+			}
+		})
+	}
+}
+
+// redisForgotten makes 200 claims, fills the memory, and returns how many of the claims are not there any more.
+func redisForgotten(t *testing.T, store *repriseredis.Store) (lost int) {
+	t.Helper()
+	claims := make([]reprise.ClaimRequest, 200)
+	for i := range claims {
+		claims[i] = redisClaim()
+		redisMustClaim(t, store, claims[i], reprise.Claimed)
+	}
+	body := strings.Repeat("f", 20_000)
+	for range 400 {
+		r := redisClaim()
+		if _, err := store.Claim(t.Context(), r); errors.Is(err, reprise.ErrFull) {
+			break
+		}
+		_ = redisComplete(t, store, r, body) // its claim may be forgotten already
+	}
+	for _, r := range claims {
+		if _, err := store.Inspect(t.Context(), r.ID); errors.Is(err, reprise.ErrNotFound) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// The scripts are forgotten again and again, while operations go through them.
+func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	const operations = 200
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		if level != repriseredis.Async() {
+			client = labtest.RedisClient(t, servers.Redis.StartReplicated(t, 1).Primary.Addr())
+		}
+		store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
+		redisEventually(t, "the replica confirms", func() bool {
+			_, err := store.Claim(t.Context(), redisClaim())
+			return err == nil
+		})
+		var left, flushes atomic.Int64
+		left.Store(operations)
+		var running sync.WaitGroup
+		running.Go(func() {
+			for left.Load() > 0 && !t.Failed() {
+				if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+					t.Errorf("flush: %v", err)
+				}
+				flushes.Add(1)
+			}
+		})
+		for range 4 {
+			running.Go(func() {
+				for left.Add(-1) >= 0 && !t.Failed() {
+					redisRunOnce(t, store)
+				}
+			})
+		}
+		running.Wait()
+		t.Logf("%v: %d operations through %d flushes", level, operations, flushes.Load())
+	}
+}
+
+// redisRunOnce claims, renews together with an attempt that is none, completes and replays.
+func redisRunOnce(t *testing.T, store reprise.Store) {
+	t.Helper()
+	r := redisClaim()
+	if got, err := store.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Claimed {
+		t.Errorf("claim: %v, %v", got.Outcome, err)
+	}
+	batch := []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}, {ID: r.ID, Owner: reprise.NewOwner(), Lease: r.Lease}}
+	if got, err := store.Renew(t.Context(), batch); err != nil || got[0] != reprise.Renewed || got[1] != reprise.RenewLost {
+		t.Errorf("renew: %v, %v", got, err)
+	}
+	if err := redisComplete(t, store, r, "answer"); err != nil {
+		t.Errorf("complete: %v", err)
+	}
+	if got, err := store.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+		t.Errorf("replay: %+v, %v", got, err)
+	}
+}
+
+// A server that became a replica refuses to write, which is definite and over once the client finds its successor.
+func TestRedisADemotedServerDidNotExecute(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	client := labtest.RedisClient(t, pair.Primary.Addr())
+	r := redisClaim()
+	redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, reprise.Claimed)
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+
+	demote := func(args ...string) {
+		t.Helper()
+		if _, err := pair.Primary.Do(t.Context(), append([]string{"REPLICAOF"}, args...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair.Promote(t, pair.Replicas[0])
+	host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
+	demote(host, port)
+	_, err := store.Claim(t.Context(), redisClaim())
+	redisWant(t, "claim", err, reprise.ErrUnavailable)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), reprise.ErrUnavailable)
+	_, err = store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	redisWant(t, "renew", err, reprise.ErrUnavailable)
+	redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrUnavailable)
+	findings, err := store.Check(t.Context())
+	redisWant(t, "check", err, nil)
+	if len(findings) == 0 || findings[len(findings)-1].Code != "replica" {
+		t.Errorf("findings %v, want one about the replica", findings)
+	}
+
+	demote("NO", "ONE")
+	redisWant(t, "complete after all", redisComplete(t, store, r, "answer"), nil)
+}
+
+// What a person has to change is told apart from what time may mend.
+func TestRedisWithoutPermissionsIsMisconfigured(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	if _, err := server.Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+info"); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "pw", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	_, err := labtest.RedisStore(t, client, repriseredis.Config{}).Claim(t.Context(), redisClaim())
+	redisWant(t, "claim", err, reprise.ErrMisconfigured)
+
+	wrong := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "wrong", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = wrong.Close() })
+	_, err = labtest.RedisStore(t, wrong, repriseredis.Config{}).Claim(t.Context(), redisClaim())
+	redisWant(t, "claim with a wrong password", err, reprise.ErrMisconfigured)
+}
+
+// The channels of pub/sub have permissions of their own, off by default for new users. Without them there is no hint, and no harm.
+func TestRedisWithTheDocumentedPermissions(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	for _, user := range []struct{ name, channels string }{{"hinted", "&reprise:*"}, {"plain", "resetchannels"}} {
+		if _, err := server.Do(t.Context(), "ACL", "SETUSER", user.name, "on", ">pw", "~reprise:*", user.channels,
+			"+eval", "+evalsha", "+get", "+set", "+del", "+time", "+spublish", "+ssubscribe", "+sunsubscribe",
+			"+scan", "+info", "+@connection"); err != nil {
+			t.Fatal(err)
+		}
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user.name, Password: "pw", ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		redisRunOnce(t, store)
+		r := redisClaim()
+		redisMustClaim(t, store, r, reprise.Claimed)
+		redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+		if _, err := store.List(t.Context(), 10); err != nil {
+			t.Errorf("list: %v", err)
+		}
+		if _, err := store.Check(t.Context()); err != nil {
+			t.Errorf("check: %v", err)
+		}
+	}
+}

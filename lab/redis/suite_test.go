@@ -1,0 +1,107 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func TestRedisStoreOnASingleServer(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Shared(t)
+	storetest.Run(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
+		return labtest.RedisClient(tb, server.Addr())
+	}))
+}
+
+func TestRedisStoreOnValkey(t *testing.T) {
+	t.Parallel()
+	server := servers.Valkey.Shared(t)
+	storetest.Run(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
+		return labtest.RedisClient(tb, server.Addr())
+	}))
+}
+
+func TestRedisStoreOnACluster(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+		})
+	}
+	t.Run("watchers hear of the end", func(t *testing.T) {
+		t.Parallel()
+		redisWatchers(t, connect)
+	})
+	t.Run("any ID", func(t *testing.T) {
+		t.Parallel()
+		redisAnyID(t, cluster)
+	})
+	t.Run("the right client", func(t *testing.T) {
+		t.Parallel()
+		redisRightClient(t, cluster)
+	})
+}
+
+func TestRedisStoreOnSentinel(t *testing.T) {
+	t.Parallel()
+	watched := servers.Redis.StartSentinel(t)
+	connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
+	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(2)} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+		})
+	}
+}
+
+// redisFixture makes fixtures with a prefix each, over clients that connect returns.
+func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.UniversalClient) func(testing.TB) storetest.Fixture {
+	return func(testing.TB) storetest.Fixture {
+		c := c
+		c.Prefix = labtest.RedisPrefix()
+		return storetest.Fixture{
+			Open:    func(tb testing.TB) reprise.Store { return labtest.RedisStore(tb, connect(tb), c) },
+			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) }, //nolint:forbidigo // the server has its own clock
+			Corrupt: func(tb testing.TB, id reprise.ID, how storetest.Corruption) {
+				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
+			},
+		}
+	}
+}
+
+// redisCorrupt damages a record by the layout that docs/adr/0004-redis.md writes down: its first byte is sixteen times the
+// version and the state.
+func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how storetest.Corruption) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	record, err := client.Get(ctx, key).Bytes()
+	redisWant(tb, "read the record", err, nil)
+	switch how {
+	case storetest.UnknownVersion:
+		record[0] += 16
+	case storetest.UnknownState:
+		record[0] = 16 + 3
+	case storetest.Truncated:
+		record = record[:len(record)-1]
+	case storetest.WrongType:
+		redisWant(tb, "delete the record", client.Del(ctx, key).Err(), nil)
+		redisWant(tb, "put a list there", client.RPush(ctx, key, strings.Repeat("x", 100)).Err(), nil)
+		return
+	default:
+		tb.Skipf("no way to make a record %s", how)
+	}
+	redisWant(tb, "write the record", client.Set(ctx, key, record, time.Minute).Err(), nil)
+}

@@ -1,0 +1,142 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// tries is how often a frozen replica must not be taken to have confirmed a write.
+const tries = 40
+
+func TestRedisAFrozenReplicaConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	redisFrozen(t, labtest.RedisClient(t, pair.Primary.Addr()), pair.Replicas[0])
+}
+
+func TestRedisAFrozenReplicaConfirmsNothingInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	client := redisClusterClient(t, cluster)
+	// The replica stays frozen for longer than the cluster's node timeout, which changes nothing about its primary.
+	redisFrozen(t, client, cluster.Replica(t, cluster.Primary(t, "any")), func(key string) bool {
+		return cluster.Primary(t, key) == cluster.Primary(t, "any")
+	})
+}
+
+// redisFrozen freezes a replica and demands that every claim, and every claim repeated by its owner, of the keys that here
+// selects is refused.
+func redisFrozen(t *testing.T, client redis.UniversalClient, replica *servers.RedisServer, here ...func(key string) bool) {
+	t.Helper()
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: repriseredis.Acked(1), AckTimeout: 50 * time.Millisecond})
+	next := func() reprise.ClaimRequest {
+		for {
+			r := redisClaim()
+			if len(here) == 0 || here[0](redisKey(prefix, r.ID)) {
+				return r
+			}
+		}
+	}
+
+	before := next()
+	redisEventually(t, "the replica confirms", func() bool {
+		_, err := store.Claim(t.Context(), before)
+		return err == nil
+	})
+
+	replica.Pause(t)
+	var confirmed, repeated atomic.Int64
+	var trying sync.WaitGroup
+	for range tries {
+		r := next()
+		trying.Go(func() {
+			redisTry(t, store, r, &confirmed)
+			redisTry(t, store, r, &repeated)
+		})
+	}
+	trying.Wait()
+	t.Logf("%d claims: %d confirmed by a frozen replica; repeated by their owners: %d", tries, confirmed.Load(), repeated.Load())
+	if confirmed.Load()+repeated.Load() > 0 {
+		t.Error("a frozen replica confirmed a claim")
+	}
+
+	renewal := []reprise.RenewRequest{{ID: before.ID, Owner: before.Owner, Lease: before.Lease}}
+	_, err := store.Renew(t.Context(), renewal)
+	redisWant(t, "renew", err, reprise.ErrNotReplicated)
+	redisWant(t, "complete", redisComplete(t, store, before, "answer"), reprise.ErrNotReplicated)
+	redisWant(t, "complete again", redisComplete(t, store, before, "answer"), reprise.ErrNotReplicated)
+	redisMustClaim(t, store, before, reprise.Completed) // what was executed answers, and needs no confirmation
+
+	replica.Resume(t)
+	redisEventually(t, "the completion is confirmed", func() bool {
+		return redisComplete(t, store, before, "answer") == nil
+	})
+	after := next()
+	redisMustClaim(t, store, after, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, after, "answer"), nil)
+}
+
+// redisTry claims, demands one of the two answers that there may be, and counts the wrong one.
+func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirmed *atomic.Int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	switch _, err := store.Claim(ctx, r); {
+	case err == nil:
+		confirmed.Add(1)
+	case !errors.Is(err, reprise.ErrNotReplicated):
+		t.Errorf("claim: %v, want ErrNotReplicated", err)
+	}
+}
+
+// Servers from 7.2 on confirm only what the same connection wrote, so a repetition that writes nothing would be confirmed by
+// whatever that connection wrote before.
+func TestRedisARepetitionWritesAgain(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	r := redisClaim()
+	for _, repeated := range []struct {
+		name string
+		call func()
+	}{
+		{"claim", func() { redisMustClaim(t, store, r, reprise.Claimed) }},
+		{"complete", func() { redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil) }},
+	} {
+		repeated.call()
+		before := redisCalls(t, client)
+		repeated.call()
+		if wrote := redisCalls(t, client)["set"] - before["set"]; wrote != 1 {
+			t.Errorf("%s repeated by its owner writes %d times, want once", repeated.name, wrote)
+		}
+	}
+}
+
+func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t, "appendonly=yes", "appendfsync=always")
+	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
+	if !server.Version().AtLeast(7, 2) {
+		_, err := store.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrMisconfigured)
+		t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
+	}
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
+	_, err := store.Claim(t.Context(), redisClaim())
+	redisWant(t, "claim without a file", err, reprise.ErrMisconfigured)
+}

@@ -1,0 +1,189 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func TestRedisWatchersHearOfTheEnd(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Shared(t)
+	redisWatchers(t, func(tb testing.TB) redis.UniversalClient { return labtest.RedisClient(tb, server.Addr()) })
+}
+
+// redisWatchers watches keys in one process while another ends them in each way there is.
+func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient) {
+	t.Helper()
+	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
+	here, there := labtest.RedisStore(t, connect(t), config), labtest.RedisStore(t, connect(t), config)
+	ends := map[string]func(r reprise.ClaimRequest) error{
+		"complete": func(r reprise.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
+		"release":  func(r reprise.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },
+	}
+	watch := func(id reprise.ID) <-chan struct{} {
+		t.Helper()
+		changed, stop, err := here.Watch(t.Context(), id)
+		redisWant(t, "watch", err, nil)
+		t.Cleanup(stop)
+		return changed
+	}
+	for range 10 {
+		for name, end := range ends {
+			r := redisClaim()
+			redisMustClaim(t, there, r, reprise.Claimed)
+			heard := []<-chan struct{}{watch(r.ID), watch(r.ID), watch(r.ID)}
+			other := watch(redisClaim().ID)
+			redisWant(t, name, end(r), nil)
+			for _, changed := range heard {
+				redisHears(t, name, changed)
+			}
+			select {
+			case <-other:
+				t.Errorf("the watcher of another key heard of the %s", name)
+			default:
+			}
+		}
+	}
+
+	lapsed := redisClaim()
+	lapsed.Lease = time.Millisecond
+	fence := redisMustClaim(t, there, lapsed, reprise.Claimed).Fence
+	redisEventually(t, "the lease lapses", func() bool {
+		record, err := there.Inspect(t.Context(), lapsed.ID)
+		return err == nil && record.Lease <= 0
+	})
+	changed := watch(lapsed.ID)
+	redisWant(t, "resolve", there.Resolve(t.Context(), lapsed.ID, reprise.Resolution{Fence: fence, Forget: true}), nil)
+	redisHears(t, "resolve", changed)
+}
+
+func redisHears(t *testing.T, what string, changed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("the watcher did not hear of the %s", what)
+	}
+}
+
+// A watcher cannot know what was said while its connection was away, so it is told to look.
+func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Shared(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
+	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	changed, stop, err := store.Watch(t.Context(), r.ID)
+	redisWant(t, "watch", err, nil)
+	defer stop()
+	proxy.Cut()
+	redisHears(t, "lost connection", changed)
+	redisWant(t, "complete", redisComplete(t, witness, r, "answer"), nil)
+	redisHears(t, "complete", changed)
+}
+
+// Ending a watch ends its subscription, and is not undone by ending it twice.
+func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	subscriptions := func() int {
+		channels, err := client.PubSubShardChannels(t.Context(), "*").Result()
+		redisWant(t, "list channels", err, nil)
+		return len(channels)
+	}
+	id := redisClaim().ID
+	_, stop1, err := store.Watch(t.Context(), id)
+	redisWant(t, "watch", err, nil)
+	_, stop2, err := store.Watch(t.Context(), id)
+	redisWant(t, "watch", err, nil)
+	_, stop3, err := store.Watch(t.Context(), redisClaim().ID)
+	redisWant(t, "watch", err, nil)
+	if n := subscriptions(); n != 2 {
+		t.Errorf("%d channels are watched, want 2", n)
+	}
+	stop1()
+	stop1()
+	stop3()
+	redisEventually(t, "one channel is left", func() bool { return subscriptions() == 1 })
+	changed, stop4, err := store.Watch(t.Context(), id)
+	redisWant(t, "watch", err, nil)
+	stop2()
+	r := redisClaim()
+	r.ID = id
+	redisMustClaim(t, store, r, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisHears(t, "complete", changed)
+	stop4()
+	redisEventually(t, "no channel is left", func() bool { return subscriptions() == 0 })
+}
+
+// A key is watched, left and watched again at once, many times.
+func TestRedisWatchingAgainIsHeard(t *testing.T) {
+	t.Parallel()
+	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	r := redisClaim()
+	for range 200 {
+		_, stop, err := store.Watch(t.Context(), r.ID)
+		redisWant(t, "watch", err, nil)
+		stop()
+	}
+	changed, stop, err := store.Watch(t.Context(), r.ID)
+	redisWant(t, "watch", err, nil)
+	defer stop()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisHears(t, "complete", changed)
+}
+
+// What a watch starts, Close ends; watches that run are told at once. The test is not parallel: no other store has a listener
+// while it looks.
+func TestRedisCloseEndsEveryWatch(t *testing.T) {
+	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	changed, stop, err := store.Watch(t.Context(), redisClaim().ID)
+	redisWant(t, "watch", err, nil)
+	if !redisListens() {
+		t.Fatal("no goroutine of a listener is there, so the test shows nothing")
+	}
+	redisWant(t, "close", store.Close(), nil)
+	if redisListens() {
+		t.Error("a goroutine of the listener is left")
+	}
+	redisHears(t, "close", changed)
+	stop()
+	_, _, err = store.Watch(t.Context(), redisClaim().ID)
+	redisWant(t, "watch after close", err, reprise.ErrClosed)
+}
+
+// redisListens reports whether a goroutine of any listener runs.
+func redisListens() bool {
+	stacks := make([]byte, 1<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis.(*listener)")
+}
+
+func TestRedisAWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	server.Pause(t)
+	defer server.Resume(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, err := store.Watch(ctx, redisClaim().ID); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("watch: %v, want ErrUnavailable", err)
+	}
+}

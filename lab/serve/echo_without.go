@@ -1,0 +1,5 @@
+//go:build without_echo
+
+package serve
+
+func init() { leftOut["echo"] = "without_echo" }

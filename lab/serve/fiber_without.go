@@ -1,0 +1,5 @@
+//go:build without_fiber
+
+package serve
+
+func init() { leftOut["fiber"] = "without_fiber" }

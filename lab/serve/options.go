@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Options is what the flags of the command testserver say.
+type Options struct {
+	Adapter     string // one of Adapters
+	Store       string // one of Stores
+	Addr        string // to listen on
+	Backend     StoreOptions
+	Engine      reprise.Config
+	Guard       protocol.Config
+	PerEndpoint bool          // a guard per method and escaped path
+	Outer       bool          // a layer outside of the middleware
+	Purge       time.Duration // how often to purge; 0: never. Stores whose records expire by themselves ignore it
+}
+
+// ParseOptions reads flags, and refuses the first that it does not know or whose value cannot be. The flag -h answers
+// [flag.ErrHelp] after it wrote what there is to help.
+func ParseOptions(args []string, help io.Writer) (Options, error) {
+	o := Options{Adapter: "nethttp"}
+	var waiters int
+	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // the error says it once
+	f.Usage = func() {}
+
+	f.Func("adapter", "one of "+strings.Join(Adapters(), ", ")+"; default nethttp", func(name string) error {
+		o.Adapter = name
+		_, err := adapter(name)
+		return err
+	})
+	enum(f, &o.Store, "store", "memory", themselves(Stores()))
+	f.StringVar(&o.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
+
+	f.StringVar(&o.Backend.RedisURL, "redis-url", "", "`URL` of Redis, for -store redis")
+	f.StringVar(&o.Backend.PostgresURL, "postgres-url", "", "`URL` of PostgreSQL, for -store postgres and postgres-tx, and for effects with every store")
+	f.IntVar(&o.Backend.Pool, "pool", 0, "connections to the store's server; 0: the client's default")
+	f.IntVar(&o.Backend.MaxRecords, "max-records", 0, "records that -store memory holds; 0: its default")
+	f.DurationVar(&o.Backend.TxTimeout, "tx-timeout", 0, "longest transaction of -store postgres-tx; 0: its default")
+	f.DurationVar(&o.Purge, "purge", 0, "how often to purge records that are past their retention; 0: never")
+
+	f.DurationVar(&o.Engine.Lease, "lease", 0, "lease of an attempt; 0: the engine's default")
+	f.DurationVar(&o.Engine.Retention, "retention", 0, "how long responses are replayed; 0: the engine's default")
+	f.IntVar(&waiters, "max-waiters", 0, "duplicates that may wait, in all and for one key or scope; 0: the engine's defaults")
+
+	enum(f, &o.Guard.Preset, "preset", "recoverable", map[string]reprise.Preset{"recoverable": reprise.Recoverable, "at-most-once": reprise.AtMostOnce})
+	enum(f, &o.Guard.KeyMode, "key-mode", "compat", map[string]protocol.KeyMode{"compat": protocol.Compat, "strict": protocol.Strict})
+	enum(f, &o.Guard.Oversize, "oversize", "summary", map[string]protocol.Oversize{"summary": protocol.Summary, "unavailable": protocol.Unavailable})
+	f.BoolVar(&o.Guard.Required, "required", false, "refuse keyed methods without a key")
+	f.Func("methods", "keyed methods, a `list` with commas; default POST,PATCH", func(list string) error {
+		o.Guard.Methods = strings.Split(list, ",")
+		return nil
+	})
+	f.DurationVar(&o.Guard.Wait, "wait", 0, "how long a duplicate waits for the first request; 0: 409 at once")
+	f.IntVar(&o.Guard.MaxRequestBody, "max-request", 0, "`bytes` of a keyed request's body; 0: the default")
+	f.IntVar(&o.Guard.MaxResponseBody, "max-response", 0, "`bytes` of a response's body that are kept; 0: the default")
+	f.BoolVar(&o.Guard.FailOpen, "fail-open", false, "run unprotected when the store cannot be reached")
+	f.BoolVar(&o.PerEndpoint, "per-endpoint", false, "one key may be used at several endpoints: method and escaped path")
+	f.BoolVar(&o.Outer, "outer", false, "a layer outside of the middleware sets fields and a status")
+
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(help)
+		f.PrintDefaults()
+		return o, err
+	case err != nil:
+		return o, err
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	o.Engine.Waiting = reprise.WaitLimits{Total: waiters, PerKey: waiters, PerScope: waiters}
+	err = o.check()
+	return o, err
+}
+
+// check finds what the constructors would refuse, before anything is opened.
+func (o *Options) check() error {
+	for name, value := range map[string]int64{
+		"pool": int64(o.Backend.Pool), "max-records": int64(o.Backend.MaxRecords),
+		"tx-timeout": int64(o.Backend.TxTimeout), "purge": int64(o.Purge),
+	} {
+		if value < 0 {
+			return fmt.Errorf("flag -%s is negative", name)
+		}
+	}
+	engine, err := reprise.New(memstore.New(), o.Engine)
+	if err != nil {
+		return err
+	}
+	_, err = protocol.New(engine, o.Guard)
+	return err
+}
+
+// enum defines a flag whose value is one of a few names.
+func enum[T any](f *flag.FlagSet, value *T, name, otherwise string, names map[string]T) {
+	list := strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	*value = names[otherwise]
+	f.Func(name, "one of "+list+"; default "+otherwise, func(s string) error {
+		v, known := names[s]
+		if !known {
+			return fmt.Errorf("want one of %s", list)
+		}
+		*value = v
+		return nil
+	})
+}
+
+// themselves maps names to themselves.
+func themselves(names []string) map[string]string {
+	m := make(map[string]string, len(names))
+	for _, n := range names {
+		m[n] = n
+	}
+	return m
+}

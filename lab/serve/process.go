@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+const (
+	startTimeout = 30 * time.Second        // to reach the store and create what it needs
+	drainTimeout = 4500 * time.Millisecond // what is left of the five seconds is for the exit itself
+)
+
+// Run serves what o asks for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines to stderr. When ctx
+// ends it drains: it takes no new requests and waits up to five seconds for those that run. An error says that it could not
+// start, that the server failed, or what had not ended by then.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+	lines := newLines(stderr)
+	defer lines.close()
+	log := slog.New(slog.NewJSONHandler(lines, nil))
+	slog.SetDefault(log)
+	redis.SetLogger(redisLog{log})
+
+	build, err := adapter(o.Adapter)
+	if err != nil {
+		return err
+	}
+	backend, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	// Of transitions only what went wrong: benchmarks run on this server, and two lines a request would be most of it.
+	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	a, err := testapp.New(adaptertest.Options{
+		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,
+	}, log)
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
+	if err != nil {
+		return err
+	}
+	server := build(a)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	purging, stopPurge := context.WithCancel(context.WithoutCancel(ctx))
+	purged := make(chan struct{})
+	go func() {
+		defer close(purged)
+		backend.purge(purging, o.Purge, log)
+	}()
+	fmt.Fprintf(stdout, "listening on %s\n", ln.Addr())
+	log.Info("listening", slog.String("addr", ln.Addr().String()), slog.String("adapter", o.Adapter), slog.String("store", o.Store))
+
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		err = errors.Join(a.Drain(draining, server), <-ended)
+	}
+	stopPurge()
+	<-purged
+	if err != nil {
+		log.Error("ended", slog.Any("error", err))
+		return err // connections may be in use still, so nothing waits for them
+	}
+	backend.Close()
+	log.Info("drained")
+	return nil
+}
+
+func open(ctx context.Context, o Options) (*Backend, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return OpenStore(ctx, o.Store, o.Backend)
+}
+
+// purgeBatch is how many records are purged at once.
+const purgeBatch = 1000
+
+// purge purges every so often until ctx ends, if there is anything to purge with.
+func (b *Backend) purge(ctx context.Context, every time.Duration, log *slog.Logger) {
+	if b.purger == nil || every == 0 {
+		return
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for {
+			n, err := b.purger.Purge(ctx, purgeBatch)
+			if n > 0 {
+				log.Info("purged", slog.Int("records", n))
+			}
+			if err != nil {
+				log.Error("purge failed", slog.Any("error", err))
+			}
+			if err != nil || n < purgeBatch {
+				break
+			}
+		}
+	}
+}
+
+// redisLog sends what the client of Redis has to say to the log of the process.
+type redisLog struct{ log *slog.Logger }
+
+// Printf implements the logger of go-redis.
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.WarnContext(ctx, "redis: "+fmt.Sprintf(format, v...))
+}

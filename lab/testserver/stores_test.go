@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// database creates an empty database and returns its URL.
+func database(t *testing.T) string {
+	t.Helper()
+	server := servers.SharedPostgres(t).URL()
+	name := "testserver_" + strings.ToLower(rand.Text())
+	conn, err := pgx.Connect(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// query returns the rows of a query, each a struct of its columns.
+func query[T any](t *testing.T, database, sql string, args ...any) []T {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return list
+}
+
+// effect is a row of reprise_effects.
+type effect struct {
+	Attempt int
+	Owner   []byte
+}
+
+func effectsOf(t *testing.T, database, op string) []effect {
+	t.Helper()
+	return query[effect](t, database, "SELECT attempt, owner FROM reprise_effects WHERE op = $1 AND at <= now()", op)
+}
+
+func TestTwoProcessesShareAStore(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string]func(t *testing.T) []string{
+		"redis": func(t *testing.T) []string {
+			t.Helper()
+			return []string{"-store", "redis", "-redis-url", servers.Redis.Shared(t).URL()}
+		},
+		"redis cluster": func(t *testing.T) []string {
+			t.Helper()
+			nodes := servers.Redis.StartCluster(t).Nodes
+			return []string{"-store", "redis", "-redis-url", nodes[0].URL() + "?addr=" + nodes[1].Addr()}
+		},
+		"redis sentinels": func(t *testing.T) []string {
+			t.Helper()
+			set := servers.Redis.StartSentinel(t)
+			addrs := set.SentinelAddrs()
+			return []string{"-store", "redis", "-redis-url", "redis://" + addrs[0] + "?master_name=" + set.MasterName + "&addr=" + addrs[1]}
+		},
+		"postgres": func(t *testing.T) []string {
+			t.Helper()
+			return []string{"-store", "postgres", "-postgres-url", database(t)}
+		},
+		"postgres-tx": func(t *testing.T) []string {
+			t.Helper()
+			return []string{"-store", "postgres-tx", "-postgres-url", database(t)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := flags(t)
+			a, b := launch(t, args...), launch(t, args...) // both create what they need in the same empty database
+			a.listening(t)
+			b.listening(t)
+			m := message{target: "/t/shared", key: rand.Text()}
+			a.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
+			b.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
+			if executions, _ := b.counts(t, "shared"); executions != 0 {
+				t.Errorf("%d executions in the other process, want none", executions)
+			}
+			for _, p := range []*process{a, b} {
+				p.terminate(t)
+				if code := p.exit(t); code != 0 {
+					t.Errorf("exit code %d, want 0\n%s", code, p.stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestEffectIsThatOfTheRecordsOwner(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"postgres", "postgres-tx"} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			db := database(t)
+			server := start(t, "-store", store, "-postgres-url", db)
+			m := message{target: "/t/a/b", key: "k", program: &adaptertest.Program{Effect: true}}
+			for range 2 {
+				server.do(t, m).want(t, http.StatusOK).wantRun(t, "1")
+			}
+			effects := effectsOf(t, db, "a/b")
+			if len(effects) != 1 || effects[0].Attempt != 1 {
+				t.Fatalf("%+v, want one effect of the first attempt", effects)
+			}
+			type record struct{ Owner []byte }
+			records := query[record](t, db, "SELECT owner FROM reprise_records")
+			if len(records) != 1 || !bytes.Equal(records[0].Owner, effects[0].Owner) {
+				t.Errorf("records %x, effect %x, want one owner", records, effects[0].Owner)
+			}
+		})
+	}
+}
+
+func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
+	t.Parallel()
+	for store, effects := range map[string]int{"memory": 1, "redis": 1, "postgres": 1, "postgres-tx": 0} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			db := database(t)
+			server := start(t, "-store", store, "-postgres-url", db, "-redis-url", servers.Redis.Shared(t).URL())
+			failing := &adaptertest.Program{Effect: true, Status: 500}
+			server.do(t, message{target: "/t/x", key: rand.Text(), program: failing}).want(t, 500)
+			got := effectsOf(t, db, "x")
+			if len(got) != effects || effects > 0 && len(got[0].Owner) != 16 {
+				t.Errorf("%+v after a failure, want %d effects with an owner", got, effects)
+			}
+			server.do(t, message{target: "/t/unkeyed", program: failing}).want(t, 500)
+			if got := effectsOf(t, db, "unkeyed"); len(got) != 1 || got[0].Attempt != 0 || got[0].Owner != nil {
+				t.Errorf("%+v outside of an attempt, want one effect without attempt and owner", got)
+			}
+		})
+	}
+}
+
+func TestLeaseOfAKilledProcessLapsesAndIsTakenOver(t *testing.T) {
+	t.Parallel()
+	args := []string{"-store", "redis", "-redis-url", servers.Redis.Shared(t).URL(), "-lease", "1s"}
+	killed, other := start(t, args...), start(t, args...)
+	m := message{target: "/t/lapse", key: rand.Text(), program: &adaptertest.Program{Echo: true, DelayMS: 60_000}}
+	killed.send(t, m)
+	killed.running(t, "lapse")
+	m.program = &adaptertest.Program{Echo: true}
+	other.do(t, m).wantCode(t, http.StatusConflict, "in-progress")
+	killed.kill()
+	var last answer
+	eventually(t, "a takeover", func() bool {
+		last = other.do(t, m)
+		return last.status == http.StatusOK
+	})
+	if e := last.echo(t); e.Attempt != 2 {
+		t.Errorf("attempt %d, want the second", e.Attempt)
+	}
+}
+
+func TestFailOpenRunsWithoutAStore(t *testing.T) {
+	t.Parallel()
+	redis := servers.Redis.Start(t)
+	closed := start(t, "-store", "redis", "-redis-url", redis.URL())
+	open := start(t, "-store", "redis", "-redis-url", redis.URL(), "-fail-open")
+	redis.Kill(t)
+	m := message{target: "/t/x", key: "k"}
+	closed.do(t, m).wantCode(t, http.StatusServiceUnavailable, "store-unavailable")
+	if a := open.do(t, m).want(t, adaptertest.DefaultStatus); a.header.Get("Idempotency-Status") != "unprotected" {
+		t.Errorf("%v, want the mark", a.header)
+	}
+}
+
+func TestPoolBoundsTheAttemptsOfTheTransactionalStore(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	args := []string{"-store", "postgres-tx", "-postgres-url", db, "-pool"}
+	small := launch(t, append(args, "2")...)
+	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "a pool of 2 connections") {
+		t.Errorf("exit code %d, want 1 and the reason\n%s", code, small.stderr)
+	}
+	server := start(t, append(args, "3")...)
+	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 500}}
+	conn := server.send(t, slow)
+	server.running(t, "slow")
+	server.do(t, message{target: "/t/x", key: "l"}).wantCode(t, http.StatusServiceUnavailable, "store-unavailable")
+	receive(conn, http.MethodPost).want(t, http.StatusOK)
+	server.do(t, message{target: "/t/x", key: "l"}).want(t, adaptertest.DefaultStatus)
+}
+
+func TestTxTimeoutRollsAnAttemptBack(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	server := start(t, "-store", "postgres-tx", "-postgres-url", db, "-tx-timeout", "1s")
+	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{Effect: true, DelayMS: 1500, IgnoreCtx: true}}
+	if a := server.do(t, m); a.status != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 503\n%s", a.status, a.body)
+	}
+	if got := effectsOf(t, db, "slow"); len(got) != 0 {
+		t.Errorf("%+v, want the effect to be rolled back", got)
+	}
+}
