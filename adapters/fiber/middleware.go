@@ -1,6 +1,7 @@
 // Package reprisefiber serves the Idempotency-Key header in Fiber.
 //
-//	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+//	store, err := repriseredis.New(client, repriseredis.Config{})
+//	engine, err := reprise.New(store, reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
 //

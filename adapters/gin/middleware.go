@@ -1,6 +1,7 @@
 // Package reprisegin serves the Idempotency-Key header in Gin.
 //
-//	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+//	store, err := repriseredis.New(client, repriseredis.Config{})
+//	engine, err := reprise.New(store, reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	router.POST("/orders", reprisegin.Middleware(guard, tenantOf), createOrder)
 //

@@ -47,7 +47,11 @@ func serve() error {
 
 // newApp puts the API together. The engine is for the caller to close.
 func newApp(client redis.UniversalClient, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
-	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	store, err := repriseredis.New(client, repriseredis.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

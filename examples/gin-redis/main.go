@@ -42,7 +42,11 @@ func main() {
 
 // newRouter puts the API together. The engine is for the caller to close.
 func newRouter(client redis.UniversalClient) (*gin.Engine, *reprise.Engine, error) {
-	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	store, err := repriseredis.New(client, repriseredis.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

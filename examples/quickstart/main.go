@@ -63,7 +63,7 @@ func openStore(name, redisURL string) (reprise.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return repriseredis.New(redis.NewClient(options)), nil
+		return repriseredis.New(redis.NewClient(options), repriseredis.Config{})
 	default:
 		return nil, fmt.Errorf("no store %q: want memory or redis", name)
 	}

@@ -13,9 +13,6 @@ import (
 // Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a cluster. The codes it reports are listed in
 // docs/redis.md.
 func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
-	if err := s.admit(nil); err != nil {
-		return nil, err
-	}
 	var r report
 	if !s.options.ctxTimeouts {
 		r.add("context-timeouts", reprise.Warning, "the client ignores the deadlines of contexts: a server that hangs holds requests for the client's ReadTimeout; set ContextTimeoutEnabled")
@@ -42,8 +39,8 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 	return r.findings, nil
 }
 
-// refuse returns the unsafe findings as one error, and nil when there are none.
-func refuse(findings []reprise.Finding) error {
+// unsafeError returns the unsafe findings as one error, nil when there are none.
+func unsafeError(findings []reprise.Finding) error {
 	var unsafe []string
 	for _, f := range findings {
 		if f.Severity == reprise.Unsafe {

@@ -117,7 +117,11 @@ func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk(sound) })
 	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	findings, err := New(client).Check(t.Context())
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, err := s.Check(t.Context())
 	if err != nil || len(findings) != 1 || findings[0].Code != "context-timeouts" || findings[0].Severity != reprise.Warning {
 		t.Errorf("found %s, %v", fmt.Sprint(findings), err)
 	}

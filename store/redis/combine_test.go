@@ -272,7 +272,7 @@ func TestWhichStoresCombine(t *testing.T) {
 		{"switched off", single, Config{NoCombining: true}, false},
 		{"a cluster", cluster, Config{}, false},
 	} {
-		s, err := NewWithConfig(c.client, c.config)
+		s, err := New(c.client, c.config)
 		if err != nil {
 			t.Fatal(err)
 		}

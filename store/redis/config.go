@@ -20,18 +20,19 @@ const (
 	maxAckTimeout = 10 * time.Second
 )
 
-// Config adapts a [Store]. Its zero value is what [New] uses.
+// Config configures a [Store]. The zero value is valid: every field has a default.
 type Config struct {
-	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128 bytes, without braces, which
-	// would move all records of a cluster to one node. Up to 12 bytes cost no memory. Processes that share records need the same
-	// prefix.
+	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128 bytes,
+	// without braces, which would keep all records of a cluster on one node. Up to 12 bytes
+	// cost no memory. Processes that share records need the same prefix.
 	Prefix string
 
-	// Durability says what a write has to survive before it counts. The zero value is Async.
+	// Durability is what a write must survive before it counts. The zero value is [Async].
 	Durability Durability
 
-	// AckTimeout bounds how long a write waits for what Durability asks. Zero means [DefaultAckTimeout]; 10 ms to 10 s, and
-	// shorter than the client's ReadTimeout. A context with a nearer deadline shortens it.
+	// AckTimeout bounds how long a write waits for the confirmation that Durability asks for.
+	// Zero means [DefaultAckTimeout]; 10 ms to 10 s, and shorter than the client's
+	// ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
 	// NoCombining sends every command by itself. By default, while 2 × GOMAXPROCS sendings are on their way to a server, the commands of
@@ -40,8 +41,8 @@ type Config struct {
 	NoCombining bool
 }
 
-// Durability says what a claim, renewal or completion has to survive before it counts. Compare the guarantees in the
-// package comment.
+// Durability is what a claim, renewal or completion must survive before it counts. Compare the
+// guarantees in the package comment.
 type Durability struct {
 	level    level
 	replicas int
@@ -56,17 +57,18 @@ const (
 	fsynced
 )
 
-// Async counts a write once the primary has it in memory, which is the default of Redis: a failover or a crash may lose the
-// last writes. It is the zero value.
+// Async counts a write once the primary has it in memory, as Redis does by default: a failover
+// or a crash may lose the last writes. It is the zero value.
 func Async() Durability { return Durability{} }
 
-// Acked counts a write once the primary and at least n of its replicas (1 to 64) have it in memory. A write that fewer
-// confirm in time is [reprise.ErrNotReplicated]. It closes the common failover; a failover that promotes a replica which did
-// not confirm can still lose the write, so ask for all replicas that may be promoted.
+// Acked counts a write once the primary and at least n of its replicas (1 to 64) have it in
+// memory. A write that fewer replicas confirm in time is [reprise.ErrNotReplicated]. A failover
+// to a replica that confirmed the write keeps it; a failover to another replica can still lose
+// it, so ask for all replicas that may be promoted.
 func Acked(n int) Durability { return Durability{level: acked, replicas: n} }
 
-// Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have it on disk. It needs Redis 7.2 or
-// newer with appendonly, and is quick only with appendfsync always.
+// Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have it on
+// disk. It needs Redis 7.2 or newer with appendonly, and is fast only with appendfsync always.
 func Fsynced(n int) Durability { return Durability{level: fsynced, replicas: n} }
 
 // String returns the level as a person would write it.
@@ -81,8 +83,8 @@ func (d Durability) String() string {
 	}
 }
 
-// fits says that the server can be asked for d.
-func (d Durability) fits() bool {
+// inRange reports whether the number of replicas is valid for the level.
+func (d Durability) inRange() bool {
 	return d.replicas >= 0 && d.replicas <= maxReplicas && (d.replicas > 0 || d.level != acked)
 }
 
@@ -97,22 +99,22 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first thing that cannot work, as [reprise.ErrMisconfigured].
-func (c Config) validate(o options) error {
+// validate reports the first field that is out of its range, as [reprise.ErrInvalid].
+func (c Config) validate() error {
 	switch {
 	case len(c.Prefix) > maxPrefix:
-		return misconfigured("Prefix has %d bytes, at most %d", len(c.Prefix), maxPrefix)
+		return invalid("Config.Prefix has %d bytes, want at most %d", len(c.Prefix), maxPrefix)
 	case strings.ContainsAny(c.Prefix, "{}"):
-		return misconfigured("Prefix contains a brace, which would keep all records of a cluster on one node")
-	case !c.Durability.fits():
-		return misconfigured("Durability is %v, want at most %d replicas and at least 1 to be acked", c.Durability, maxReplicas)
+		return invalid("Config.Prefix contains a brace, which would keep all records of a cluster on one node")
+	case !c.Durability.inRange():
+		return invalid("Config.Durability is %v, want 1 to %d replicas for Acked and 0 to %[2]d for Fsynced", c.Durability, maxReplicas)
 	case c.AckTimeout < minAckTimeout || c.AckTimeout > maxAckTimeout:
-		return misconfigured("AckTimeout is %v, want %v to %v", c.AckTimeout, minAckTimeout, maxAckTimeout)
+		return invalid("Config.AckTimeout is %v, want %v to %v", c.AckTimeout, minAckTimeout, maxAckTimeout)
 	}
-	return o.validate(c)
+	return nil
 }
 
-// options are what the store needs to know of a client.
+// options are the options of a client that matter to the store.
 type options struct {
 	readTimeout   time.Duration // negative: none
 	ctxTimeouts   bool
@@ -120,9 +122,10 @@ type options struct {
 	clusterClient bool
 }
 
-// optionsOf returns the options of client, which has to be of one of the two types that the store can answer for.
+// optionsOf returns the options of client, or an error for a client of a type that the store
+// does not support.
 func optionsOf(client redis.UniversalClient) (options, error) {
-	missing := misconfigured("the client is nil")
+	missing := invalid("the client is nil")
 	switch client := client.(type) {
 	case nil:
 		return options{}, missing
@@ -142,22 +145,27 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 			replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
 		}, nil
 	case *redis.Ring:
-		return options{}, misconfigured("redis.Ring moves keys between servers when one of them is away; use a single server, Sentinel or Cluster")
+		return options{}, misconfigured("a redis.Ring moves keys to other servers while one is down; use a single server, Sentinel or Cluster")
 	default:
 		return options{}, misconfigured("the client is a %T; want *redis.Client (also from NewFailoverClient) or *redis.ClusterClient", client)
 	}
 }
 
+// validate reports the first option that breaks a guarantee, as [reprise.ErrMisconfigured].
 func (o options) validate(c Config) error {
 	switch {
 	case o.replicaReads:
-		return misconfigured("the client reads from replicas, which lag behind; switch off ReadOnly, RouteByLatency and RouteRandomly")
+		return misconfigured("the client reads from replicas, which lag behind the primary; switch off ReadOnly, RouteByLatency and RouteRandomly")
 	case o.readTimeout <= 0 && !o.ctxTimeouts:
-		return misconfigured("the client has no ReadTimeout and ignores contexts: a server that hangs would hold every request; set ReadTimeout or ContextTimeoutEnabled")
+		return misconfigured("the client has no ReadTimeout and ignores context deadlines, so a server that hangs would block every request; set ReadTimeout or ContextTimeoutEnabled")
 	case c.Durability.level != async && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
-		return misconfigured("AckTimeout %v is not shorter than the client's ReadTimeout %v", c.AckTimeout, o.readTimeout)
+		return misconfigured("Config.AckTimeout is %v and the client's ReadTimeout %v; make AckTimeout the shorter one", c.AckTimeout, o.readTimeout)
 	}
 	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: redis store: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 func misconfigured(format string, args ...any) error {

@@ -21,74 +21,54 @@ func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
 		o.Addrs = []string{"127.0.0.1:1"}
 		return redis.NewClusterClient(&o)
 	}
+	invalid, misconfigured := reprise.ErrInvalid, reprise.ErrMisconfigured
 	for _, c := range []struct {
 		name   string
 		client redis.UniversalClient
 		config Config
-		says   string // part of the refusal; empty accepts
+		want   error
+		says   string // part of the error
 	}{
-		{"the zero config", single(redis.Options{}), Config{}, ""},
-		{"everything set", single(redis.Options{}), Config{Prefix: "p:", Durability: Acked(2), AckTimeout: 4 * time.Second}, ""},
-		{"a cluster", cluster(redis.ClusterOptions{}), Config{Durability: Fsynced(0)}, ""},
-		{"Sentinel", redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}), Config{}, ""},
-		{"no read timeout but contexts", single(redis.Options{ReadTimeout: -1, ContextTimeoutEnabled: true}), Config{}, ""},
+		{"the zero config", single(redis.Options{}), Config{}, nil, ""},
+		{"everything set", single(redis.Options{ReadTimeout: 5 * time.Second}), Config{Prefix: "p:", Durability: Acked(2), AckTimeout: 4 * time.Second}, nil, ""},
+		{"a cluster", cluster(redis.ClusterOptions{}), Config{Durability: Fsynced(0)}, nil, ""},
+		{"Sentinel", redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}), Config{}, nil, ""},
+		{"no read timeout but contexts", single(redis.Options{ReadTimeout: -1, ContextTimeoutEnabled: true}), Config{}, nil, ""},
 
-		{"no client", nil, Config{}, "client is nil"},
-		{"a nil client", (*redis.Client)(nil), Config{}, "client is nil"},
-		{"a nil cluster client", (*redis.ClusterClient)(nil), Config{}, "client is nil"},
-		{"a ring", redis.NewRing(&redis.RingOptions{}), Config{}, "redis.Ring"},
-		{"another client", struct{ redis.UniversalClient }{}, Config{}, "want *redis.Client"},
-		{"reads from replicas", cluster(redis.ClusterOptions{ReadOnly: true}), Config{}, "ReadOnly"},
-		{"reads from the nearest", cluster(redis.ClusterOptions{RouteByLatency: true}), Config{}, "RouteByLatency"},
-		{"reads from anywhere", cluster(redis.ClusterOptions{RouteRandomly: true}), Config{}, "RouteRandomly"},
-		{"hangs for ever", single(redis.Options{ReadTimeout: -1}), Config{}, "ReadTimeout"},
-		{"hangs for ever in a cluster", cluster(redis.ClusterOptions{ReadTimeout: -1}), Config{}, "ReadTimeout"},
-		{"a wait longer than the read", single(redis.Options{ReadTimeout: time.Second}), Config{Durability: Acked(1)}, "AckTimeout"},
-		{"a wait that is too short", single(redis.Options{}), Config{AckTimeout: time.Millisecond}, "AckTimeout"},
-		{"a negative wait", single(redis.Options{}), Config{AckTimeout: -1}, "AckTimeout"},
-		{"a wait that is too long", single(redis.Options{}), Config{AckTimeout: time.Hour}, "AckTimeout"},
-		{"a negative number of replicas", single(redis.Options{}), Config{Durability: Acked(-1)}, "Durability"},
-		{"no replica to wait for", single(redis.Options{}), Config{Durability: Acked(0)}, "Durability"},
-		{"too many replicas", single(redis.Options{}), Config{Durability: Acked(65)}, "Durability"},
-		{"a prefix with a hash tag", single(redis.Options{}), Config{Prefix: "{a}"}, "Prefix"},
-		{"a long prefix", single(redis.Options{}), Config{Prefix: strings.Repeat("p", 129)}, "Prefix"},
+		{"no client", nil, Config{}, invalid, "client is nil"},
+		{"a nil client", (*redis.Client)(nil), Config{}, invalid, "client is nil"},
+		{"a nil cluster client", (*redis.ClusterClient)(nil), Config{}, invalid, "client is nil"},
+		{"a wait that is too short", single(redis.Options{}), Config{AckTimeout: time.Millisecond}, invalid, "AckTimeout"},
+		{"a negative wait", single(redis.Options{}), Config{AckTimeout: -1}, invalid, "AckTimeout"},
+		{"a wait that is too long", single(redis.Options{}), Config{AckTimeout: time.Hour}, invalid, "AckTimeout"},
+		{"a negative number of replicas", single(redis.Options{}), Config{Durability: Acked(-1)}, invalid, "Durability"},
+		{"no replica to wait for", single(redis.Options{}), Config{Durability: Acked(0)}, invalid, "Durability"},
+		{"too many replicas", single(redis.Options{}), Config{Durability: Acked(65)}, invalid, "Durability"},
+		{"a prefix with a hash tag", single(redis.Options{}), Config{Prefix: "{a}"}, invalid, "Prefix"},
+		{"a long prefix", single(redis.Options{}), Config{Prefix: strings.Repeat("p", 129)}, invalid, "Prefix"},
+
+		{"a ring", redis.NewRing(&redis.RingOptions{}), Config{}, misconfigured, "redis.Ring"},
+		{"another client", struct{ redis.UniversalClient }{}, Config{}, misconfigured, "want *redis.Client"},
+		{"reads from replicas", cluster(redis.ClusterOptions{ReadOnly: true}), Config{}, misconfigured, "ReadOnly"},
+		{"reads from the nearest", cluster(redis.ClusterOptions{RouteByLatency: true}), Config{}, misconfigured, "RouteByLatency"},
+		{"reads from anywhere", cluster(redis.ClusterOptions{RouteRandomly: true}), Config{}, misconfigured, "RouteRandomly"},
+		{"hangs for ever", single(redis.Options{ReadTimeout: -1}), Config{}, misconfigured, "ReadTimeout"},
+		{"hangs for ever in a cluster", cluster(redis.ClusterOptions{ReadTimeout: -1}), Config{}, misconfigured, "ReadTimeout"},
+		{"a wait longer than the read", single(redis.Options{ReadTimeout: time.Second}), Config{Durability: Acked(1)}, misconfigured, "AckTimeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := NewWithConfig(c.client, c.config)
-			switch {
-			case c.says == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case c.says != "" && (!errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), c.says) || s != nil):
-				t.Errorf("error %v, want ErrMisconfigured about %s", err, c.says)
+			s, err := New(c.client, c.config)
+			if !errors.Is(err, c.want) || (s == nil) != (c.want != nil) || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("store %v, error %v; want %v about %q", s != nil, err, c.want, c.says)
+			}
+			if c.want == nil {
+				return
+			}
+			if s, err := Open(t.Context(), c.client, c.config); !errors.Is(err, c.want) || s != nil {
+				t.Errorf("open: store %v, error %v; want %v", s != nil, err, c.want)
 			}
 		})
-	}
-}
-
-func TestNewTellsEveryCallWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	s := New(nil)
-	ctx := t.Context()
-	calls := map[string]func() error{
-		"claim":    func() error { _, err := s.Claim(ctx, reprise.ClaimRequest{}); return err },
-		"renew":    func() error { _, err := s.Renew(ctx, nil); return err },
-		"complete": func() error { return s.Complete(ctx, reprise.CompleteRequest{}) },
-		"release":  func() error { return s.Release(ctx, reprise.ID{}, reprise.Owner{}) },
-		"watch":    func() error { _, _, err := s.Watch(ctx, reprise.ID{}); return err },
-		"inspect":  func() error { _, err := s.Inspect(ctx, reprise.ID{}); return err },
-		"list":     func() error { _, err := s.List(ctx, 1); return err },
-		"resolve":  func() error { return s.Resolve(ctx, reprise.ID{}, reprise.Resolution{}) },
-		"check":    func() error { _, err := s.Check(ctx); return err },
-		"open":     func() error { _, err := Open(ctx, nil, Config{}); return err },
-	}
-	for name, call := range calls {
-		if err := call(); !errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), "nil") {
-			t.Errorf("%s: %v, want ErrMisconfigured about nil", name, err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
 	}
 }
 
@@ -137,7 +117,10 @@ func TestAClosedClientIsClosed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	client := newClient(t, f)
-	s := New(client)
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	_ = client.Close()
 	if _, err := s.Claim(context.WithoutCancel(t.Context()), reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}); !errors.Is(err, reprise.ErrClosed) {
 		t.Errorf("claim: %v, want ErrClosed", err)

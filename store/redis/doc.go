@@ -2,7 +2,8 @@
 // and Valkey.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
-//	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+//	store, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+//	engine, err := reprise.New(store, reprise.Config{})
 //
 // Every operation is one script that runs atomically on the server, by the server's clock, and costs one round trip: a new key
 // costs two commands (claim and complete), a replay one, and a replay writes nothing.

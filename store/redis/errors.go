@@ -59,13 +59,14 @@ var plainReplies = []struct {
 
 // judge places the error of one attempt. In doubt it may have been executed.
 func judge(err error) verdict {
-	if _, ok := errors.AsType[unsent](err); ok {
+	if errors.As(err, new(unsent)) {
 		return verdict{class: reprise.ErrUnavailable, again: true}
 	}
 	if v, ok := judgeReply(err); ok {
 		return v
 	}
-	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
 		return verdict{class: reprise.ErrUnavailable, again: true}
 	}
 	switch {
@@ -76,7 +77,8 @@ func judge(err error) verdict {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return verdict{class: reprise.ErrUnknown}
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
 		return verdict{class: reprise.ErrUnknown}
 	}
 	return verdict{class: reprise.ErrUnknown, again: true} // a connection that broke
@@ -84,8 +86,8 @@ func judge(err error) verdict {
 
 // judgeReply places an error that the server answered with, and says whether err is one.
 func judgeReply(err error) (verdict, bool) {
-	answer, ok := errors.AsType[redis.Error](err)
-	if !ok {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
 		return verdict{}, false
 	}
 	text := answer.Error()

@@ -16,7 +16,11 @@ func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
 
-	engine, err := reprise.New(repriseredis.New(client), reprise.Config{})
+	store, err := repriseredis.New(client, repriseredis.Config{})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		panic(err)
 	}
@@ -25,11 +29,11 @@ func ExampleNew() {
 	// Output: ready
 }
 
-func ExampleNewWithConfig() {
+func ExampleNew_cluster() {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:7000"}, ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
 
-	_, err := repriseredis.NewWithConfig(client, repriseredis.Config{
+	_, err := repriseredis.New(client, repriseredis.Config{
 		Prefix:     "shop:",
 		Durability: repriseredis.Acked(1),
 		AckTimeout: 200 * time.Millisecond,
@@ -38,7 +42,7 @@ func ExampleNewWithConfig() {
 	// Output: <nil>
 }
 
-// A server that is away, or that cannot hold the guarantees, is found when the service starts.
+// Open finds a server that is down, or that cannot hold the guarantees, when the service starts.
 func ExampleOpen() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:1", DialerRetries: 1, ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
@@ -50,11 +54,11 @@ func ExampleOpen() {
 	// Output: true
 }
 
-func ExampleNewWithConfig_refused() {
+func ExampleNew_refused() {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "localhost:6379"}})
 	defer func() { _ = ring.Close() }()
 
-	_, err := repriseredis.NewWithConfig(ring, repriseredis.Config{})
+	_, err := repriseredis.New(ring, repriseredis.Config{})
 	fmt.Println(errors.Is(err, reprise.ErrMisconfigured))
 	// Output: true
 }

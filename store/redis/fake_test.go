@@ -162,7 +162,7 @@ func newClient(tb testing.TB, f *fake) *redis.Client {
 // newStore returns a store over f.
 func newStore(tb testing.TB, f *fake, c Config) *Store {
 	tb.Helper()
-	s, err := NewWithConfig(newClient(tb, f), c)
+	s, err := New(newClient(tb, f), c)
 	if err != nil {
 		tb.Fatal(err)
 	}

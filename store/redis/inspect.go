@@ -16,9 +16,6 @@ const (
 
 // Inspect implements [reprise.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
-	if err := s.admit(nil); err != nil {
-		return reprise.Record{}, err
-	}
 	c := &command{script: inspectScript}
 	s.prepare(ctx, c, id, append(c.room[:0], "payload"...))
 	answer, err := s.runOne(ctx, c)
@@ -38,9 +35,6 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 // List implements [reprise.Inspector] by scanning every primary, which looks at all keys of the server, also at those of others.
 // Records that cannot be read are left out.
 func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if err := s.admit(nil); err != nil {
-		return nil, err
-	}
 	if limit < 1 || limit > maxList {
 		return nil, fmt.Errorf("%w: limit %d, want 1 to %d", reprise.ErrInvalid, limit, maxList)
 	}
@@ -121,7 +115,7 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 // Resolve implements [reprise.Inspector] in one command. The record that it completes has no owner: the last attempt, should it
 // still come back, learns that it lost.
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
-	if err := s.admit(r.Validate()); err != nil {
+	if err := r.Validate(); err != nil {
 		return err
 	}
 	c := &command{script: resolveScript, wait: true}

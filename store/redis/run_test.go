@@ -194,7 +194,11 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
 	t.Cleanup(func() { _ = client.Close() })
 	batch := []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}, Lease: time.Second}, {ID: reprise.ID{2}, Owner: reprise.Owner{1}, Lease: time.Second}}
-	if got, err := New(client).Renew(ctx, batch); !errors.Is(err, reprise.ErrUnavailable) {
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Renew(ctx, batch); !errors.Is(err, reprise.ErrUnavailable) {
 		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter], [reprise.Inspector] and [reprise.Checker]; Redis deletes
-// what is past its retention by itself. All methods are safe for concurrent use. The client stays the caller's: the store
-// never closes it.
+// Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter], [reprise.Inspector]
+// and [reprise.Checker]; Redis itself deletes records whose retention has ended. All methods
+// are safe for concurrent use. The caller owns the client: the store never closes it. [New]
+// and [Open] make stores; the zero value is not usable.
 type Store struct {
 	client     redis.UniversalClient
 	prefix     string
 	durability Durability
 	ackTimeout time.Duration
 	options    options
-	broken     error     // why nothing can work, nil when it can
-	combiner   *combiner // nil: every command goes by itself
+	combiner   *combiner // nil: every command is sent alone
 
 	watches watches
 }
@@ -30,24 +30,20 @@ var (
 	_ reprise.Checker   = (*Store)(nil)
 )
 
-// New returns a store with the zero [Config]. With a client that cannot work, such as nil or a redis.Ring, every call of the
-// store fails with [reprise.ErrMisconfigured] and says why; [NewWithConfig] says it at once. It does not talk to the server.
-func New(client redis.UniversalClient) *Store {
-	s, err := NewWithConfig(client, Config{})
-	if err != nil {
-		return &Store{broken: err}
-	}
-	return s
-}
-
-// NewWithConfig returns a store, or [reprise.ErrMisconfigured] when c or the client cannot work. It does not talk to the server.
-func NewWithConfig(client redis.UniversalClient, c Config) (*Store, error) {
+// New returns a store. It does not contact the server; [Open] does. The error is
+// [reprise.ErrInvalid] when the client is nil or a field of c is out of range, and
+// [reprise.ErrMisconfigured] when the guarantees cannot hold with a client of this type or
+// with these options.
+func New(client redis.UniversalClient, c Config) (*Store, error) {
 	c = c.withDefaults()
 	o, err := optionsOf(client)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.validate(o); err != nil {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if err := o.validate(c); err != nil {
 		return nil, err
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
@@ -57,10 +53,11 @@ func NewWithConfig(client redis.UniversalClient, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Open is NewWithConfig in strict mode: it also checks the server, and refuses with [reprise.ErrMisconfigured] one on which a
-// guarantee does not hold. Warnings do not keep it from starting; [Store.Check] returns them.
+// Open is [New] followed by a check of the server. The error is [reprise.ErrMisconfigured] for
+// a server on which a guarantee does not hold, and another one when the server does not
+// answer. Warnings are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
-	s, err := NewWithConfig(client, c)
+	s, err := New(client, c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	if err := refuse(findings); err != nil {
+	if err := unsafeError(findings); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -76,7 +73,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 
 // Claim implements [reprise.Store] in one command.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	if err := s.admit(r.Validate()); err != nil {
+	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
 	c := &command{script: claimScript, wait: true}
@@ -92,9 +89,9 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	return result, nil
 }
 
-// Complete implements [reprise.Store] in one command. It works while memory is full.
+// Complete implements [reprise.Store] in one command. It succeeds also while memory is full.
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	if err := s.admit(r.Validate()); err != nil {
+	if err := r.Validate(); err != nil {
 		return err
 	}
 	c := &command{script: completeScript, wait: true}
@@ -114,12 +111,9 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	}
 }
 
-// Release implements [reprise.Store] in one command. It does not wait for replicas: a release that a failover undoes is a
-// claim that lapses.
+// Release implements [reprise.Store] in one command. It does not wait for replicas: a release that a
+// failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	if err := s.admit(nil); err != nil {
-		return err
-	}
 	c := &command{script: releaseScript}
 	s.prepare(ctx, c, id, append(c.room[:0], owner[:]...))
 	answer, err := s.runOne(ctx, c)
@@ -127,12 +121,4 @@ func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner)
 		err = fail(reprise.ErrUnknown, errOdd)
 	}
 	return err
-}
-
-// admit refuses a call of a store that cannot work, or with a request that is invalid.
-func (s *Store) admit(invalid error) error {
-	if s.broken != nil {
-		return s.broken
-	}
-	return invalid
 }

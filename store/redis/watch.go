@@ -11,9 +11,6 @@ import (
 // Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection for each server that is
 // watched; it stays until [Store.Close].
 func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
-	if err := s.admit(nil); err != nil {
-		return nil, nil, err
-	}
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
 	if err != nil {

@@ -21,7 +21,7 @@ func RedisClient(tb testing.TB, addr string) *redis.Client {
 // RedisStore returns a store with a configuration that has to be good, closed when the test ends.
 func RedisStore(tb testing.TB, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
 	tb.Helper()
-	store, err := repriseredis.NewWithConfig(client, c)
+	store, err := repriseredis.New(client, c)
 	if err != nil {
 		tb.Fatal(err)
 	}

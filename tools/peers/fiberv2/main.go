@@ -88,7 +88,7 @@ func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
 		return newReprise(store)
 	case "reprise-redis", "alone-redis": // and without combining
 		client := redis.NewClient(&redis.Options{Addr: redisAddr})
-		store, err := repriseredis.NewWithConfig(client, repriseredis.Config{NoCombining: variant == "alone-redis"})
+		store, err := repriseredis.New(client, repriseredis.Config{NoCombining: variant == "alone-redis"})
 		if err != nil {
 			return nil, err
 		}
