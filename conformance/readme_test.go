@@ -18,8 +18,8 @@ func TestReadmeCountsTheCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		fmt.Sprintf("%d cases show them", len(adaptertest.Cases())),
-		fmt.Sprintf("%d more show the", len(storetest.Cases())),
+		fmt.Sprintf("%d cases show what clients observe", len(adaptertest.Cases())),
+		fmt.Sprintf("%d more show the store contract", len(storetest.Cases())),
 	} {
 		if !strings.Contains(string(readme), want) {
 			t.Errorf("README.md does not say %q", want)

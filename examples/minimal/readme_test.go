@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The README shows main.go, so what it shows compiles.
+func TestReadmeShowsThisProgram(t *testing.T) {
+	t.Parallel()
+	program, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(program), "\n") // without its package comment
+	if !strings.Contains(string(readme), "```go\n"+shown+"```\n") {
+		t.Error("README.md does not show examples/minimal/main.go as it is: copy the file, without its first line, into the README's program")
+	}
+}
