@@ -18,55 +18,6 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// A websocket begins with GET, which is not keyed: its connection is Echo's.
-func TestUpgradesPassUntouched(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Required: true})
-	b.GET("/socket", func(c echo.Context) error {
-		conn, rw, err := c.Response().Hijack()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		line, err := rw.ReadString('\n')
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n"+line)
-		return err
-	}, b.guarded)
-	got := b.talk("GET /socket HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: k\r\n\r\nping\n")
-	if got != "HTTP/1.1 101 Switching Protocols\r\n\r\nping\n" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestR34HijackedConnectionIsNotKept(t *testing.T) {
-	t.Parallel()
-	for preset, runs := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
-		b := setup(t, protocol.Config{Preset: preset})
-		b.POST("/taken", b.counted(func(c echo.Context) error {
-			conn, _, err := c.Response().Hijack()
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
-			return err
-		}), b.guarded)
-		const request = "POST /taken HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-		if got := b.talk(request); !strings.HasSuffix(got, "\r\n\r\nraw") {
-			t.Errorf("%v: got %q", preset, got)
-		}
-		var again string
-		eventually(t, func() bool { // the handler ends after its connection
-			again = b.talk(request)
-			return !strings.Contains(again, "in-progress")
-		})
-		if want := map[int64]string{2: "raw", 1: "result-unavailable"}[runs]; !strings.Contains(again, want) {
-			t.Errorf("%v: the retry got %q", preset, again)
-		}
-		b.ran(runs)
-	}
-}
-
 // R17: Echo's own response takes 103 as the final status, so handlers write it behind that; it goes out at once.
 func TestR17InformationalAnswers(t *testing.T) {
 	t.Parallel()
@@ -90,44 +41,6 @@ func TestR17InformationalAnswers(t *testing.T) {
 	if again := b.send("POST", "/hints", "Idempotency-Key", "k"); !again.replayed() || again.status != http.StatusCreated {
 		t.Errorf("replayed %+v", again)
 	}
-}
-
-// R23: the context of a handler does not end with its client.
-func TestR23RunOutlivesItsClient(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	started, gone := make(chan struct{}), make(chan struct{})
-	b.POST("/orders", b.counted(func(c echo.Context) error {
-		close(started)
-		<-gone
-		if err := c.Request().Context().Err(); err != nil {
-			t.Errorf("the context ended with the client: %v", err)
-		}
-		return created(c)
-	}), func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if b.runs.Load() == 0 {
-				context.AfterFunc(c.Request().Context(), func() { close(gone) })
-			}
-			return next(c)
-		}
-	}, b.guarded)
-	ctx, leave := context.WithCancel(t.Context())
-	go func() {
-		<-started
-		leave()
-	}()
-	if a, err := b.try(b.request("POST", "/orders", "body", "Idempotency-Key", "k").WithContext(ctx)); err == nil {
-		t.Fatalf("the client that left got %+v", a)
-	}
-	eventually(t, func() bool {
-		a := b.send("POST", "/orders", "Idempotency-Key", "k")
-		if !a.replayed() && a.status != http.StatusConflict {
-			t.Fatalf("the retry got %+v", a)
-		}
-		return a.replayed() && a.body == createdBody
-	})
-	b.ran(1)
 }
 
 func TestContextOfAHandler(t *testing.T) {

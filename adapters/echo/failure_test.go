@@ -9,7 +9,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -61,21 +60,6 @@ func TestR32ErrorHandlerOfTheService(t *testing.T) {
 	b.ran(1)
 }
 
-// R31: an error that is a 5xx is released or kept as the preset says.
-func TestR31ErrorsByPreset(t *testing.T) {
-	t.Parallel()
-	for preset, runs := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
-		b := setup(t, protocol.Config{Preset: preset})
-		b.POST("/orders", b.counted(func(echo.Context) error { return errors.New("database") }), b.guarded)
-		for range 2 {
-			if a := b.send("POST", "/orders", "Idempotency-Key", "k"); a.status != 500 || a.body != `{"message":"Internal Server Error"}`+"\n" {
-				t.Errorf("%v: %+v", preset, a)
-			}
-		}
-		b.ran(runs)
-	}
-}
-
 // recovery does what Echo's own does.
 func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -88,49 +72,35 @@ func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-func TestPanicsByPreset(t *testing.T) {
+// A recovery outside finds its own response, with the header as it was before the handler; one inside makes a response like
+// any other.
+func TestRecoveryOnBothSides(t *testing.T) {
 	t.Parallel()
-	handlers := map[string]echo.HandlerFunc{
+	b := setup(t, protocol.Config{})
+	for name, handler := range map[string]echo.HandlerFunc{
 		"before": func(c echo.Context) error {
 			c.Response().Header().Set("X-Half", "1")
 			panic("before a byte")
 		},
 		"after": func(c echo.Context) error {
+			c.Response().Header().Set("X-Half", "1")
 			_ = c.String(http.StatusCreated, "half")
 			panic("after a byte")
 		},
-	}
-	for _, c := range []struct {
-		preset reprise.Preset
-		name   string
-		again  int // status of the retry
-		runs   int64
-	}{
-		{reprise.Recoverable, "before", 500, 2},
-		{reprise.Recoverable, "after", 500, 2},
-		{reprise.AtMostOnce, "before", 500, 1},
-		{reprise.AtMostOnce, "after", 409, 1},
 	} {
-		b := setup(t, protocol.Config{Preset: c.preset})
-		b.POST("/outside", b.counted(handlers[c.name]), recovery, b.guarded)
-		b.POST("/bare", handlers[c.name], b.guarded)
-		b.POST("/inside", handlers[c.name], b.guarded, recovery)
-
-		first := b.send("POST", "/outside", "Idempotency-Key", "k")
+		b.POST("/outside/"+name, handler, recovery, b.guarded)
+		b.POST("/inside/"+name, handler, b.guarded, recovery)
+	}
+	for _, name := range []string{"before", "after"} {
+		first, _ := b.afresh("POST", "/outside/"+name)
 		if first.status != 500 || first.header.Get("X-Half") != "" || !strings.Contains(first.body, "Internal Server Error") {
-			t.Errorf("%+v: the recovery outside answered %+v", c, first)
+			t.Errorf("%s: the recovery outside answered %+v", name, first)
 		}
-		again := b.send("POST", "/outside", "Idempotency-Key", "k")
-		if again.status != c.again || again.replayed() != (c.again == 500 && c.runs == 1) {
-			t.Errorf("%+v: the retry got %+v", c, again)
-		}
-		b.ran(c.runs)
-		if got := b.talk("POST /bare HTTP/1.1\r\nHost: h\r\nIdempotency-Key: bare\r\nContent-Length: 0\r\n\r\n"); got != "" {
-			t.Errorf("%+v: without a recovery the client got %q, want a connection that is cut", c, got)
-		}
-		// A recovery inside makes a response of it, like any other.
-		if inside, want := b.send("POST", "/inside", "Idempotency-Key", "i"), map[string]int{"before": 500, "after": 201}[c.name]; inside.status != want {
-			t.Errorf("%+v: the recovery inside left %+v", c, inside)
-		}
+	}
+	if first, _ := b.twice("POST", "/inside/after"); first.status != http.StatusCreated || first.body != "half" {
+		t.Errorf("the recovery inside left %+v", first)
+	}
+	if first, _ := b.afresh("POST", "/inside/before"); first.status != http.StatusInternalServerError {
+		t.Errorf("the recovery inside left %+v", first)
 	}
 }

@@ -38,12 +38,7 @@ type bench struct {
 
 func setup(t *testing.T, policy protocol.Config) *bench {
 	t.Helper()
-	return setupOver(t, memstore.New(), policy)
-}
-
-func setupOver(t *testing.T, store reprise.Store, policy protocol.Config) *bench {
-	t.Helper()
-	engine, err := reprise.New(store, reprise.Config{})
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,20 +188,6 @@ func eventually(t *testing.T, done func() bool) {
 	}
 }
 
-// rollingBack is a store whose claims are Atomic, and whose transactions do not commit.
-type rollingBack struct{ reprise.Store }
-
-func (s rollingBack) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	got, err := s.Store.Claim(ctx, r)
-	got.Atomic = got.Outcome == reprise.Claimed
-	return got, err
-}
-
-func (s rollingBack) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	_ = s.Release(ctx, r.ID, r.Owner)
-	return reprise.ErrNotApplied
-}
-
 // created is a handler that most tests need.
 func created(c echo.Context) error { return c.JSON(http.StatusCreated, echo.Map{"id": 7}) }
 
@@ -215,23 +196,4 @@ const createdBody = `{"id":7}` + "\n"
 // pattern returns n bytes with every value in them.
 func pattern(n int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef\x00\xff\r\n"), n/20+1)[:n]
-}
-
-// talk writes to a connection of its own and returns the lines that come back until it is closed.
-func (b *bench) talk(text string) string {
-	b.t.Helper()
-	conn, err := new(net.Dialer).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.serve(), "http://"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(conn, text); err != nil {
-		b.t.Fatal(err)
-	}
-	got, err := io.ReadAll(conn)
-	if err != nil {
-		b.t.Fatalf("after %q: %v", got, err)
-	}
-	return string(got)
 }

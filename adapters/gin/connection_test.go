@@ -16,7 +16,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -39,61 +38,34 @@ func (b *bench) talk(text string) string {
 	return string(got)
 }
 
-// A websocket begins with GET, which is not keyed: its connection is Gin's.
-func TestUpgradesPassUntouched(t *testing.T) {
+// Gin lets a handler take the connection after it wrote, or even sent, the header.
+func TestHijackAfterTheHeaderIsNotKept(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{Required: true})
-	b.GET("/socket", b.guarded, func(c *gin.Context) {
-		c.Writer.WriteHeader(http.StatusSwitchingProtocols)
-		conn, rw, err := c.Writer.Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		line, _ := rw.ReadString('\n')
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n"+line)
-	})
-	got := b.talk("GET /socket HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: k\r\n\r\nping\n")
-	if got != "HTTP/1.1 101 Switching Protocols\r\n\r\nping\n" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestR34HijackedConnectionIsNotKept(t *testing.T) {
-	t.Parallel()
-	// A header that was written, and even sent, does not keep a handler from taking the connection.
+	b := setup(t, protocol.Config{})
 	for path, before := range map[string]func(gin.ResponseWriter){
-		"/at-once": func(gin.ResponseWriter) {},
 		"/written": func(w gin.ResponseWriter) { w.WriteHeaderNow() },
 		"/flushed": func(w gin.ResponseWriter) { w.Flush() },
 	} {
-		for preset, runs := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
-			b := setup(t, protocol.Config{Preset: preset})
-			b.POST(path, b.guarded, b.counted(func(c *gin.Context) {
-				before(c.Writer)
-				conn, _, err := c.Writer.Hijack()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer conn.Close()
-				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
-			}))
-			request := "POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-			if got := b.talk(request); !strings.HasSuffix(got, "\r\n\r\nraw") {
-				t.Errorf("%s, %v: got %q", path, preset, got)
+		b.POST(path, b.guarded, b.counted(func(c *gin.Context) {
+			before(c.Writer)
+			conn, _, err := c.Writer.Hijack()
+			if err != nil {
+				t.Error(err)
+				return
 			}
-			var again string
-			eventually(t, func() bool { // the handler ends after its connection
-				again = b.talk(request)
-				return !strings.Contains(again, "in-progress")
-			})
-			if want := map[int64]string{2: "raw", 1: "result-unavailable"}[runs]; !strings.Contains(again, want) {
-				t.Errorf("%s, %v: the retry got %q", path, preset, again)
-			}
-			b.ran(runs)
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
+		}))
+	}
+	for n, path := range []string{"/written", "/flushed"} {
+		request := "POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k" + path[1:] + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+		if got := b.talk(request); !strings.HasSuffix(got, "\r\n\r\nraw") {
+			t.Errorf("%s: got %q", path, got)
 		}
+		eventually(t, func() bool { // the handler ends after its connection
+			return strings.HasSuffix(b.talk(request), "\r\n\r\nraw")
+		})
+		b.ran(int64(2 * (n + 1)))
 	}
 }
 

@@ -8,24 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-func TestR32AbortWithErrorIsTheAnswerThatGinMakes(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.Use(b.guarded)
-	b.POST("/abort", b.counted(func(c *gin.Context) { _ = c.AbortWithError(http.StatusConflict, errors.New("taken")) }), b.counted(created))
-	b.POST("/json", b.counted(func(c *gin.Context) { c.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": "amount"}) }), b.counted(created))
-	if first, _ := b.twice("POST", "/abort"); first.status != http.StatusConflict || first.body != "" {
-		t.Errorf("%+v", first)
-	}
-	if first, _ := b.twice("POST", "/json"); first.body != `{"error":"amount"}` {
-		t.Errorf("%+v", first)
-	}
-	b.ran(2)
-}
 
 // Where a chain only reports errors, a layer makes the response of them. Behind the middleware it is recorded; outside of it, the
 // first answer is right and nothing is kept.
@@ -64,52 +48,36 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	b.ran(4)
 }
 
-func TestPanicsByPreset(t *testing.T) {
+// A recovery outside finds Gin's own writer, with the header as it was before the handler; one inside makes a response like
+// any other.
+func TestRecoveryOnBothSides(t *testing.T) {
 	t.Parallel()
+	b := setup(t, protocol.Config{})
 	recovery := gin.RecoveryWithWriter(io.Discard)
-	before := func(c *gin.Context) {
-		c.Header("X-Half", "1")
-		panic("before a byte")
-	}
-	after := func(c *gin.Context) {
-		c.String(http.StatusCreated, "half")
-		panic("after a byte")
-	}
-	type kind struct {
-		handler       gin.HandlerFunc
-		again         int  // status of the retry; 0: the connection is cut again
-		afresh, whole bool // the retry ran; the first answer is whole
-	}
-	for preset, kinds := range map[reprise.Preset]map[string]kind{
-		reprise.Recoverable: {"before": {before, 500, true, true}, "after": {after, 500, true, true}},
-		reprise.AtMostOnce:  {"before": {before, 500, false, true}, "after": {after, 409, false, true}},
+	for name, handler := range map[string]gin.HandlerFunc{
+		"before": func(c *gin.Context) {
+			c.Header("X-Half", "1")
+			panic("before a byte")
+		},
+		"after": func(c *gin.Context) {
+			c.Header("X-Half", "1")
+			c.String(http.StatusCreated, "half")
+			panic("after a byte")
+		},
 	} {
-		b := setup(t, protocol.Config{Preset: preset})
-		for name, k := range kinds {
-			b.POST("/"+name, recovery, b.guarded, b.counted(k.handler))
-			b.POST("/bare/"+name, b.guarded, b.counted(k.handler))
-			b.POST("/inside/"+name, b.guarded, recovery, b.counted(k.handler))
+		b.POST("/outside/"+name, recovery, b.guarded, handler)
+		b.POST("/inside/"+name, b.guarded, recovery, handler)
+	}
+	for _, name := range []string{"before", "after"} {
+		first, _ := b.afresh("POST", "/outside/"+name)
+		if first.status != http.StatusInternalServerError || first.header.Get("X-Half") != "" || first.body != "" {
+			t.Errorf("%s: the recovery outside answered %+v", name, first)
 		}
-		for name, k := range kinds {
-			runs := b.runs.Load()
-			first := b.send("POST", "/"+name, "Idempotency-Key", name)
-			if first.status != http.StatusInternalServerError || first.header.Get("X-Half") != "" || first.body != "" {
-				t.Errorf("%v, %s: the recovery outside answered %+v", preset, name, first)
-			}
-			if again := b.send("POST", "/"+name, "Idempotency-Key", name); again.status != k.again || again.replayed() == k.afresh && k.again != 409 {
-				t.Errorf("%v, %s: the retry got %+v", preset, name, again)
-			}
-			if got := b.runs.Load() - runs; (got == 2) != k.afresh {
-				t.Errorf("%v, %s: it ran %d times", preset, name, got)
-			}
-			if got := b.talk("POST /bare/" + name + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: bare-" + name + "\r\nContent-Length: 0\r\n\r\n"); got != "" {
-				t.Errorf("%v, %s: without a recovery the client got %q, want a connection that is cut", preset, name, got)
-			}
-		}
-		// A recovery inside makes a response of it, like any other.
-		inside := b.send("POST", "/inside/after", "Idempotency-Key", "inside")
-		if inside.status != http.StatusCreated || inside.body != "half" {
-			t.Errorf("%v: the recovery inside left %+v", preset, inside)
-		}
+	}
+	if first, _ := b.twice("POST", "/inside/after"); first.status != http.StatusCreated || first.body != "half" {
+		t.Errorf("the recovery inside left %+v", first)
+	}
+	if first, _ := b.afresh("POST", "/inside/before"); first.status != http.StatusInternalServerError {
+		t.Errorf("the recovery inside left %+v", first)
 	}
 }

@@ -44,12 +44,7 @@ type bench struct {
 
 func setup(t *testing.T, policy protocol.Config) *bench {
 	t.Helper()
-	return setupOver(t, memstore.New(), policy)
-}
-
-func setupOver(t *testing.T, store reprise.Store, policy protocol.Config) *bench {
-	t.Helper()
-	engine, err := reprise.New(store, reprise.Config{})
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,20 +201,6 @@ func eventually(t *testing.T, done func() bool) {
 			t.Fatalf("not within %v", patience)
 		}
 	}
-}
-
-// rollingBack is a store whose claims are Atomic, and whose transactions do not commit.
-type rollingBack struct{ reprise.Store }
-
-func (s rollingBack) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	got, err := s.Store.Claim(ctx, r)
-	got.Atomic = got.Outcome == reprise.Claimed
-	return got, err
-}
-
-func (s rollingBack) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	_ = s.Release(ctx, r.ID, r.Owner)
-	return reprise.ErrNotApplied
 }
 
 // created is a handler that most tests need.

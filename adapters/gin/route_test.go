@@ -1,8 +1,6 @@
 package reprisegin
 
 import (
-	"encoding/hex"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -51,34 +49,6 @@ func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
 	b.ran(5)
 }
 
-func TestR44ScopeOfEachRequest(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	guard, err := protocol.New(b.engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenant := func(c *gin.Context) (string, error) {
-		if c.GetString("tenant") == "nobody" {
-			return "", errors.New("nobody")
-		}
-		return c.GetString("tenant"), nil
-	}
-	b.POST("/orders", func(c *gin.Context) { c.Set("tenant", c.GetHeader("X-Tenant")) }, Middleware(guard, tenant), b.counted(created))
-
-	for _, name := range []string{"one", "two"} {
-		if a := b.send("POST", "/orders", "X-Tenant", name, "Idempotency-Key", "k"); a.replayed() || a.status != http.StatusCreated {
-			t.Errorf("%s: %+v", name, a)
-		}
-	}
-	for _, name := range []string{"", "nobody"} {
-		if a := b.send("POST", "/orders", "X-Tenant", name, "Idempotency-Key", "k"); a.status != http.StatusForbidden {
-			t.Errorf("tenant %q: %+v", name, a)
-		}
-	}
-	b.ran(2)
-}
-
 // A replay and a refusal end the chain, as the handler's own abort would.
 func TestReplayAbortsTheChain(t *testing.T) {
 	t.Parallel()
@@ -97,27 +67,6 @@ func TestReplayAbortsTheChain(t *testing.T) {
 		}
 	}
 	b.ran(2)
-}
-
-func TestMiddlewaresOnBothSides(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	mark := func(name string) gin.HandlerFunc {
-		return func(c *gin.Context) {
-			c.Header(name, "before")
-			c.Next()
-		}
-	}
-	b.POST("/orders", mark("X-Outer"), b.guarded, mark("X-Inner"), created)
-	b.POST("/reversed", mark("X-Inner"), b.guarded, mark("X-Outer"), created)
-
-	first, again := b.twice("POST", "/orders")
-	for _, a := range []answer{first, again} {
-		if len(a.header.Values("X-Outer")) != 1 || len(a.header.Values("X-Inner")) != 1 {
-			t.Errorf("fields of both sides: %v", a.header)
-		}
-	}
-	b.twice("POST", "/reversed")
 }
 
 // Gin writes its 404 and 405 after the middlewares, which is too late to be recorded.
@@ -189,40 +138,4 @@ func TestHandleContextIsNotRecorded(t *testing.T) {
 		t.Errorf("answered %+v", again)
 	}
 	b.ran(2)
-}
-
-func TestR9MethodsThatAreNotKeyed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Required: true})
-	b.Use(b.guarded)
-	b.Any("/orders", b.counted(func(c *gin.Context) {
-		if _, own := c.Writer.(*writer); own {
-			t.Errorf("%s is recorded", c.Request.Method)
-		}
-		created(c)
-	}))
-	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"} {
-		for range 2 {
-			a := b.send(method, "/orders", "Idempotency-Key", "k")
-			if want := map[bool]string{false: createdBody}[method == "HEAD"]; a.status != http.StatusCreated || a.body != want || a.replayed() {
-				t.Errorf("%s: %+v", method, a)
-			}
-		}
-	}
-	b.ran(10)
-}
-
-// R24: the path counts as it was sent, also where the target has the absolute form.
-func TestR24PathIsPartOfTheFingerprint(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.POST("/orders/*id", b.guarded, created)
-	for _, targets := range [][2]string{{"/orders/1", "/orders/2"}, {"/orders/a%2Fb", "/orders/a/b"}, {"http://h/orders/1", "http://h/orders/2"}, {"/orders/1?a", "/orders/1?b"}, {"http://h/orders/3?a", "http://h/orders/3?b"}} {
-		for i, target := range targets {
-			got := b.talk("POST " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\nIdempotency-Key: " + hex.EncodeToString([]byte(targets[0])) + "\r\n\r\n")
-			if want := [2]string{"HTTP/1.1 201 ", "HTTP/1.1 422 "}[i]; !strings.HasPrefix(got, want) {
-				t.Errorf("%s: %q, want %s", target, got, want)
-			}
-		}
-	}
 }
