@@ -7,136 +7,170 @@ import (
 	"time"
 )
 
-// Attempt is one owned execution of an operation. Its owner runs the operation with [Attempt.Context] and then ends it once: by
-// Complete or by Release, after which the other is refused. Nothing in it may be copied.
+// Attempt is one owned execution of an operation. Its owner runs the operation with
+// [Attempt.Context] and then ends it once: by Complete or by Release, after which the other is refused.
+// An attempt must not be copied.
 type Attempt struct {
-	bid
+	call
 
-	number int
-	fence  uint64
-	atomic bool
-	stray  bool        // an earlier try of the claim may still be on its way
-	ended  atomic.Bool // Complete or Release was called
-	told   atomic.Bool // the observer knows that the lease was lost, or that it no longer matters
+	number      int
+	fence       uint64
+	atomic      bool
+	unprotected bool  // no store granted it
+	claimErr    error // why it is unprotected
+	late        bool  // an earlier try of the claim may still arrive
 
-	run    runContext      // what the handler sees, before the store's Bind
-	bound  context.Context // and after it
-	tenure tenure          // the renewer's
-	next   *Attempt        // in the table of flights, guarded by its row
-	ending callContext     // of Complete or Release
+	state atomic.Uint32 // of attemptState
+	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
+
+	run        runContext      // what the handler sees, before the store's Bind
+	bound      context.Context // and after it
+	after      context.Context // of what goes on after the request: see call.detached
+	lease      leaseState      // the renewer's
+	next       *Attempt        // in its row of the table, which guards it
+	completion callContext     // of Complete or Release
 }
 
-func newAttempt(b *bid) *Attempt {
-	a := &Attempt{bid: *b}
+// The states of an attempt.
+const (
+	stateRunning = iota
+	stateCompleting
+	stateReleasing
+)
+
+func newAttempt(c *call) *Attempt {
+	a := &Attempt{call: *c, after: c.detached()}
 	a.run.attempt = a
-	a.tenure.index = -1
+	a.lease.index = -1
 	return a
 }
 
-// Context returns the context to run the operation with. It has the values of Begin's, and what the store binds to the
-// claim, such as a transaction; it is cancelled with the cause [ErrLeaseLost] when the lease can no longer be counted on, with
-// [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended.
+// Context returns the context to run the operation with. It has the values of Begin's, and what the
+// store binds to the claim, such as a transaction. It is cancelled with the cause [ErrLeaseLost] when
+// the lease can no longer be relied on, with [ErrRunTooLong] after Config.MaxRun, and when the attempt
+// has ended.
 func (a *Attempt) Context() context.Context { return a.bound }
 
 // View returns what a handler may know of the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
-// Atomic reports whether the effects commit together with the completion: then no part of the response may leave before
-// Complete returned.
+// Atomic reports whether the effects commit together with the completion: then no part of the response
+// may leave before Complete returned.
 func (a *Attempt) Atomic() bool { return a.atomic }
+
+// Unprotected reports whether the attempt runs without a claim, because [Operation.FailOpen] allows
+// it. Its answer is not recorded; end it by Release.
+func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.
 func (a *Attempt) ID() ID { return a.id }
 
-// grant is a claim that this attempt was given, and how long to believe in it.
+// grant is a claim that the store granted, and how long to rely on its lease.
 type grant struct {
 	ClaimResult
 	deadline, renewAt instant
 }
 
-// believe sets until when a lease that was asked for at sent is believed in, and when it is to be renewed.
-func (g *grant) believe(sent instant, lease time.Duration) {
-	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewAt(sent, lease)
+// count sets until when a lease that was asked for at sent is relied on, and when it is to be renewed.
+func (g *grant) count(sent instant, lease time.Duration) {
+	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewalDue(sent, lease)
 }
 
-// start runs the attempt of a bid that was granted. A claim that the store cannot bind is given up; mayHold says that an earlier try of it
-// may still be on its way.
-func (b *bid) start(g grant, mayHold bool) (Result, error) {
-	e, a := b.engine, newAttempt(b)
-	a.stray = mayHold
+// start makes the attempt of a call that was granted. A claim that the store cannot bind is released;
+// late says that an earlier try of it may still arrive.
+func (c *call) start(g grant, late bool) (Result, error) {
+	e, a := c.engine, newAttempt(c)
+	a.late = late
 	bound, err := e.store.bind(&a.run, a.id, a.owner)
 	if err != nil {
-		b.report(Event{Kind: EventStoreError, Err: err})
-		b.releaseLater()
+		c.observe(Event{Kind: EventStoreError, Err: err})
+		c.forgetLater(err)
 		return Result{}, err
 	}
 	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
-	runUntil := never
-	if e.cfg.MaxRun > 0 {
-		runUntil = now().add(e.cfg.MaxRun)
-	}
-	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, runUntil) { // Close gave up while the claim was on its way
+	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.runUntil()) { // Close gave up while the claim was on its way
 		a.giveBack()
 		return Result{}, ErrClosed
 	}
-	e.flights.enter(a)
-	kind := EventClaimed
-	if g.Attempt > 1 {
-		kind = EventTakeover
-	}
-	a.observe(kind, nil)
 	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
-// giveBack releases a claim that Begin was granted and that nobody will run.
+// runUntil returns until when a handler that starts now may run.
+func (e *Engine) runUntil() instant {
+	if e.cfg.MaxRun == 0 {
+		return never
+	}
+	return now().add(e.cfg.MaxRun)
+}
+
+// giveBack releases an attempt that Begin was granted and that nobody will run.
 func (a *Attempt) giveBack() {
-	a.engine.also() // the release ends the attempt, and Begin ends too
-	_ = a.Release() // it goes on in the background if it must
+	a.engine.work.retain() // the release ends the attempt, and Begin ends too
+	_ = a.Release()        // it goes on in the background if it must
 }
 
-// observe tells the observer of what happened to the attempt.
-func (a *Attempt) observe(kind EventKind, err error) {
-	a.report(Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err})
-}
-
-// conclude tells the observer how the attempt ended, and ends it.
-func (a *Attempt) conclude(kind EventKind, err error) {
-	a.told.Store(true)
-	a.observe(kind, err)
-	a.finish()
-}
-
-// observeLoss tells the observer, once, that the lease was lost.
-func (a *Attempt) observeLoss() {
-	if !a.told.Swap(true) {
-		a.observe(EventLeaseLost, nil)
-	}
-}
-
-// finish ends a running attempt: nothing keeps its lease, nothing in this process speaks for it, and its context ends.
-func (a *Attempt) finish() {
-	e := a.engine
-	e.renewer.remove(a)
-	e.flights.leave(a)
-	a.run.cancel(context.Canceled)
-	e.waitroom.wake(a.id)
-	e.leave()
-}
-
-// end returns the context in which the store is asked to end the attempt, from now on.
-func (a *Attempt) end() context.Context {
-	ctx := a.engine.completing.context(now())
-	if !a.hasValues() {
-		return ctx
-	}
-	a.ending = callContext{Context: ctx, values: a.values}
-	return &a.ending
-}
-
-// resolve makes sure that an attempt ends once.
-func (a *Attempt) resolve() error {
-	if a.ended.Swap(true) {
+// end makes sure that an attempt is ended once.
+func (a *Attempt) end(state uint32) error {
+	if !a.state.CompareAndSwap(stateRunning, state) {
 		return fmt.Errorf("%w: the attempt was ended before", ErrInvalid)
 	}
 	return nil
+}
+
+// close lets go of an attempt that has ended: nothing keeps its lease, nothing in this process speaks
+// for it, and its context ends. Whoever calls it then notifies the observer and calls openWork.done.
+func (a *Attempt) close() {
+	e := a.engine
+	e.renewer.remove(a)
+	e.table.remove(a)
+	a.run.cancel(context.Canceled)
+	e.waiters.wake(a.id)
+}
+
+// finish closes an attempt that ended without an event.
+func (a *Attempt) finish() {
+	a.close()
+	a.engine.work.done()
+}
+
+// loseLease stops an attempt whose lease can no longer be relied on, and returns the event to report,
+// or zero. One that is being released is not stopped: its claim may be gone because it was released.
+func (a *Attempt) loseLease() EventKind {
+	a.engine.table.remove(a)
+	a.engine.waiters.wake(a.id)
+	if a.state.Load() == stateReleasing {
+		return 0
+	}
+	a.run.cancel(ErrLeaseLost)
+	if a.lost.Swap(true) {
+		return 0
+	}
+	return EventLeaseLost
+}
+
+// runTooLong cancels a handler that exceeded Config.MaxRun, and returns the event to report, or zero.
+// MaxRun bounds the handler, not the completion that follows it.
+func (a *Attempt) runTooLong() EventKind {
+	if a.state.Load() != stateRunning {
+		return 0
+	}
+	a.run.cancel(ErrRunTooLong)
+	return EventRunTooLong
+}
+
+// observe notifies the observer, with the values of the request, of what happened to the attempt. It
+// is called by the request's own goroutine.
+func (a *Attempt) observe(kind EventKind, err error) {
+	a.call.observe(Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err})
+}
+
+// report queues an event for the observer. It is for everything that no request waits for.
+func (a *Attempt) report(kind EventKind, err error) {
+	o := &a.engine.observing
+	if kind == 0 || !o.wants(kind) {
+		return
+	}
+	event := Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err}
+	a.describe(&event)
+	o.queue(a.after, event)
 }

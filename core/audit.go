@@ -5,20 +5,23 @@ import (
 	"log/slog"
 )
 
-// auditLevels says how loudly each transition is logged; those that are not named are logged at Info.
+// auditLevels gives the level of each transition; those that are not listed are logged at Info.
 var auditLevels = map[EventKind]slog.Level{
-	EventRenewed:    slog.LevelDebug,
-	EventLapsed:     slog.LevelWarn,
-	EventTakeover:   slog.LevelWarn,
-	EventLeaseLost:  slog.LevelWarn,
-	EventRunTooLong: slog.LevelWarn,
-	EventUnrecorded: slog.LevelError,
-	EventStoreError: slog.LevelError,
+	EventRenewed:     slog.LevelDebug,
+	EventLapsed:      slog.LevelWarn,
+	EventTakeover:    slog.LevelWarn,
+	EventLeaseLost:   slog.LevelWarn,
+	EventRunTooLong:  slog.LevelWarn,
+	EventUnrecorded:  slog.LevelError,
+	EventStoreError:  slog.LevelError,
+	EventUnprotected: slog.LevelWarn,
+	EventDropped:     slog.LevelError,
 }
 
-// NewAuditLog returns an [Observer] that logs every transition as one structured record: the event as the message, and the
-// attributes id (12 digits), scope (hashed), attempt, fence, elapsed and error where they apply. It logs no key. Nil is the
-// default logger at the time of the call to NewAuditLog.
+// NewAuditLog returns an [Observer] that logs every transition as one structured record: the event as
+// the message, and the attributes label, reason, id (12 digits), scope (hashed), attempt, fence, elapsed
+// and error where they apply. It logs no key. A nil logger means the default logger at the time of the
+// call to NewAuditLog.
 func NewAuditLog(log *slog.Logger) Observer {
 	if log == nil {
 		log = slog.Default()
@@ -28,7 +31,16 @@ func NewAuditLog(log *slog.Logger) Observer {
 		if !log.Enabled(ctx, level) {
 			return
 		}
-		attrs := append(make([]slog.Attr, 0, 6), slog.String("id", e.ID.Short()), slog.String("scope", e.Scope))
+		attrs := make([]slog.Attr, 0, 8)
+		if e.Label != "" {
+			attrs = append(attrs, slog.String("label", e.Label))
+		}
+		if e.Reason != "" {
+			attrs = append(attrs, slog.String("reason", e.Reason))
+		}
+		if e.ID != (ID{}) {
+			attrs = append(attrs, slog.String("id", e.ID.Short()), slog.String("scope", e.Scope))
+		}
 		if e.Attempt > 0 {
 			attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Uint64("fence", e.Fence))
 		}

@@ -2,8 +2,8 @@ package reprise
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -13,82 +13,150 @@ const (
 	longestPause = time.Second           // between tries in the background
 )
 
-// begin finds the answer for the operation, and tells the observer when it is not to run it.
+// begin finds the answer for the operation, and notifies the observer when it is not to run it.
 func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	at := now()
-	b := newBid(ctx, e, op, at)
-	res, err := b.look(at) //nolint:contextcheck // bounded by the engine, not by its client
+	c := newCall(ctx, e, op, at)
+	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
-		res, err = b.wait(ctx, op.Scope, op.Wait)
+		res, err = c.wait(ctx, op.Scope, op.Wait)
 	}
 	if err == nil && res.Outcome != Claimed {
-		b.report(Event{Kind: outcomeEvents[res.Outcome]})
+		c.observe(Event{Kind: outcomeEvents[res.Outcome]})
 	}
 	return res, err
 }
 
-// look asks the table of this process, and then the store. It begins at the given instant.
-func (b *bid) look(at instant) (Result, error) {
-	if outcome := b.engine.flights.find(b.id, b.fingerprint); outcome != 0 {
-		return Result{Outcome: outcome}, nil
+// look asks the table of this process, then whoever in this process is asking the store already, and
+// then the store. It begins at the given instant.
+func (c *call) look(at instant) (Result, error) {
+	e := c.engine
+	budget := e.claiming.context(at)
+	for round := 1; round <= 2; round++ {
+		outcome, claim, leads := e.table.join(c)
+		switch {
+		case outcome != 0:
+			return Result{Outcome: outcome}, nil
+		case leads:
+			return c.lead(budget, claim, at)
+		}
+		if err := c.await(budget, claim); err != nil {
+			return Result{}, err
+		}
+		if res, ok := claim.answerTo(c, round); ok {
+			e.counts.sharedClaims.Add(1)
+			return res, nil
+		}
+		if claim.err != nil {
+			break // each is on its own
+		}
 	}
-	return b.claim(at)
+	res, err := c.claim(budget, now())
+	return c.begun(e.table.add(res)), err
 }
 
-// claim asks the store until it has a definite answer, the budget is used up, or asking again is of no use. A claim that
-// may be written without anybody running it is released in the background.
-func (b *bid) claim(sent instant) (Result, error) {
-	ctx := b.engine.claiming.context(sent)
-	if b.hasValues() {
-		ctx = &callContext{Context: ctx, values: b.values}
+// lead claims for this call and for those that join it meanwhile.
+func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (res Result, err error) {
+	defer func() { res = c.begun(res) }()
+	err = ErrUnknown // if the store ends the goroutine
+	defer func() { res = c.engine.table.publish(claim, res, err) }()
+	return c.claim(budget, at)
+}
+
+// await waits for the answer to a claim that another call leads, within the budget of this one.
+func (c *call) await(budget context.Context, claim *sharedClaim) error {
+	select {
+	case <-claim.done:
+		return nil
+	case <-budget.Done():
+		return fmt.Errorf("%w: no answer to the claim of a simultaneous duplicate within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
+	}
+}
+
+// begun notifies the observer of an attempt that started.
+func (c *call) begun(res Result) Result {
+	a := res.Attempt
+	if a == nil {
+		return res
+	}
+	kind := EventClaimed
+	switch {
+	case a.unprotected:
+		kind = EventUnprotected
+		c.engine.counts.unprotected.Add(1)
+	case a.number > 1:
+		kind = EventTakeover
+	}
+	a.observe(kind, a.claimErr)
+	return res
+}
+
+// claim asks the store, from sent on, until it has a definite answer, the budget is used up, or asking
+// again is of no use. A claim that may be written without anybody running it is released in the
+// background.
+func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
+	e := c.engine
+	if c.failOpen && e.outage.lasts(sent) {
+		return c.startUnprotected(nil)
+	}
+	if c.hasValues() {
+		ctx = &callContext{Context: ctx, values: c.values}
 	}
 	mayHold := false
 	for try := 1; ; try++ {
-		g, err := b.claimOnce(ctx, sent)
+		g, err := c.claimOnce(ctx, sent)
+		if err == nil && c.failOpen {
+			e.outage.end()
+		}
 		if err == nil && g.Outcome == Claimed {
-			return b.start(g, mayHold)
+			return c.start(g, mayHold)
 		}
 		again := false
 		if err != nil {
-			b.report(Event{Kind: EventStoreError, Err: err})
+			c.observe(Event{Kind: EventStoreError, Err: err})
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
-			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
+			again = f.repeatClaim && try < claimTries && !(c.failOpen && errors.Is(err, ErrUnavailable)) &&
+				pause(ctx, firstPause<<(2*(try-1)))
 			sent = now()
 		}
-		if !again {
-			if mayHold {
-				b.releaseLater()
-			}
-			return Result{Outcome: g.Outcome, Payload: g.Payload}, err
+		if again {
+			continue
 		}
+		if mayHold {
+			c.forgetLater(err)
+		}
+		if c.failOpen && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)) {
+			e.outage.begin(sent)
+			return c.startUnprotected(err)
+		}
+		return Result{Outcome: g.Outcome, Payload: g.Payload}, err
 	}
 }
 
-// claimOnce asks the store once, and renews a claim of its own that has too little left of its lease to run on. What it is
-// granted counts from sent, which is not after the call.
-func (b *bid) claimOnce(ctx context.Context, sent instant) (grant, error) {
-	e := b.engine
-	r, err := e.store.claim(ctx, b.claimRequest(b.preset == Recoverable))
+// claimOnce asks the store once, and renews a claim of its own that has too little left of its lease
+// to run on. The lease it is granted counts from sent, which is not after the call.
+func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
+	e := c.engine
+	r, err := e.store.claim(ctx, c.claimRequest(c.preset == Recoverable))
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as it is for an Atomic claim
-	var left time.Duration
-	if r.Outcome == Claimed && !r.Atomic {
-		g.believe(sent, min(r.Remaining, e.cfg.Lease))
-		left = now().until(g.deadline)
-	}
-	if decide(r, left) != renewFirst {
+	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as for an Atomic claim
+	if r.Outcome != Claimed || r.Atomic {
 		return g, nil
+	}
+	g.count(sent, min(r.Remaining, e.cfg.Lease))
+	if !now().reached(g.deadline) {
+		return g, nil // enough of the lease is left to run on
 	}
 
 	sent = now()
-	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: b.id, Owner: b.owner, Lease: e.cfg.Lease}})
+	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
 	if err != nil {
 		return grant{}, fmt.Errorf("%w: claimed, and not renewed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
-	g.believe(sent, e.cfg.Lease)
+	g.count(sent, e.cfg.Lease)
 	if statuses[0] != Renewed || now().reached(g.deadline) {
 		return grant{}, fmt.Errorf("%w: claimed, and lapsed before it was renewed", ErrUnknown)
 	}
@@ -105,9 +173,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// jitter returns d give or take a quarter.
-func jitter(d time.Duration) time.Duration {
-	return d - d/4 + rand.N(d/2+1) //nolint:gosec // nobody gains by guessing it
 }

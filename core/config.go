@@ -1,14 +1,16 @@
 package reprise
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
 
 // Config tunes an [Engine]. The zero value is the documented default in every field.
 type Config struct {
-	// Lease is how long an attempt may go without renewal before another may take it over; the engine renews at a third of it,
-	// so it bounds the wait after a crash, not the handler. Default 30 s, at least 1 s.
+	// Lease is how long an attempt may go without renewal before another may take it over. The engine
+	// renews at a third of it, so it bounds the wait after a crash, not the handler. Default 30 s, at
+	// least 1 s.
 	Lease time.Duration
 
 	// Retention is how long answers are replayed where the operation does not say. Default 24 h; 1 ms to 10 years.
@@ -17,19 +19,40 @@ type Config struct {
 	// ClaimTimeout bounds a claim, its repetitions included. Default 2 s; 10 ms to 1 min.
 	ClaimTimeout time.Duration
 
-	// CompleteTimeout bounds what a response waits for its completion or release, repetitions included. After it the
-	// work goes on in the background. Default 2 s; 10 ms to 1 min.
+	// CompleteTimeout bounds how long a response waits for its completion or release, repetitions
+	// included. After it the work goes on in the background. Default 2 s; 10 ms to 1 min.
 	CompleteTimeout time.Duration
 
-	// MaxRun cancels the context of a handler that runs longer, with the cause [ErrRunTooLong]. The lease is kept while the handler goes
-	// on. Zero is no bound.
+	// MaxRun cancels the context of a handler that runs longer, with the cause [ErrRunTooLong]. The lease
+	// is kept while the handler goes on. Zero is no bound: then nothing but the handler itself ends a
+	// run, since neither a client that leaves nor a deadline outside of Begin does.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see [Operation.Wait]).
 	Waiting WaitLimits
 
-	// Observer is told of every transition. Nil is none. See [NewAuditLog].
+	// Background bounds the completions and releases that the store did not take in time and that are
+	// repeated after the response left. Over a limit they are dropped, counted and reported, and their
+	// claims lapse. See [Stats].
+	Background BackgroundLimits
+
+	// Detach copies those values of a request's context that may be used after the request, such as its
+	// trace or tenant, into a context that does not refer to the request. The store and the observer see
+	// them in what goes on after the request. It is called once for each attempt, while the request
+	// lives. By default such work sees no values: frameworks reuse the contexts of their requests.
+	Detach func(context.Context) context.Context
+
+	// Observer is notified of every transition. See [NewAuditLog]. Without one, what an operator must
+	// know (a misconfigured store, unrecorded responses, refused lapsed records, dropped work, corrupt
+	// records) is logged to [slog.Default], each message at most every ten seconds; for silence set an
+	// observer that does nothing.
 	Observer Observer
+}
+
+// BackgroundLimits bounds what an engine does after the responses left.
+type BackgroundLimits struct {
+	Tasks int   // completions and releases, in all; default 1,000
+	Bytes int64 // of the answers to be kept; default 64 MiB
 }
 
 // WaitLimits bounds the callers that wait in one engine. Over a limit a duplicate is answered InProgress at once.
@@ -57,6 +80,8 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Waiting.Total, 1000)
 	orDefault(&c.Waiting.PerKey, 100)
 	orDefault(&c.Waiting.PerScope, 200)
+	orDefault(&c.Background.Tasks, 1000)
+	orDefault(&c.Background.Bytes, 64<<20)
 
 	for _, f := range []struct {
 		name              string
@@ -74,14 +99,16 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for _, f := range []struct {
 		name  string
-		value int
+		value int64
 	}{
-		{"Total", c.Waiting.Total},
-		{"PerKey", c.Waiting.PerKey},
-		{"PerScope", c.Waiting.PerScope},
+		{"Waiting.Total", int64(c.Waiting.Total)},
+		{"Waiting.PerKey", int64(c.Waiting.PerKey)},
+		{"Waiting.PerScope", int64(c.Waiting.PerScope)},
+		{"Background.Tasks", int64(c.Background.Tasks)},
+		{"Background.Bytes", c.Background.Bytes},
 	} {
 		if f.value < 1 {
-			return c, fmt.Errorf("%w: Config.Waiting.%s is %d, want 1 or more", ErrInvalid, f.name, f.value)
+			return c, fmt.Errorf("%w: Config.%s is %d, want 1 or more", ErrInvalid, f.name, f.value)
 		}
 	}
 	return c, nil

@@ -76,7 +76,8 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 		for field, change := range map[string]func(*reprise.Operation){
 			"Operation.Scope is empty":           func(op *reprise.Operation) { op.Scope = "" },
 			"Operation.Key is empty":             func(op *reprise.Operation) { op.Key = "" },
-			"Operation.Preset is none":           func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
+			"Operation.Preset 2 is not":          func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
+			"Operation.FailOpen cannot be":       func(op *reprise.Operation) { op.FailOpen, op.Preset = true, reprise.AtMostOnce },
 			"Operation.MaxAttempts -1":           func(op *reprise.Operation) { op.MaxAttempts = -1 },
 			"Operation.Wait -1ns":                func(op *reprise.Operation) { op.Wait = -1 },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },

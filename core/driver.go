@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// driver calls the store, and makes sure of what the engine relies on: every error is one of the sentinels, and a store that
-// panics has an unknown outcome instead of ending the process from a background goroutine.
+// driver calls the store and guarantees what the engine relies on: every error wraps a sentinel, and a
+// store that panics has an unknown outcome instead of ending the process from a background goroutine.
 type driver struct {
 	store  Store
 	binder ContextBinder // nil where the store has none
@@ -22,16 +22,16 @@ func newDriver(s Store) driver {
 }
 
 func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, err error) {
-	defer sort(&err)
+	defer classified(&err)
 	res, err = d.store.Claim(ctx, r)
 	if err == nil && (res.Outcome < Claimed || res.Outcome > Lapsed) {
-		return ClaimResult{}, fmt.Errorf("%w: the store answered %v", ErrUnknown, res.Outcome)
+		return ClaimResult{}, fmt.Errorf("%w: the store answered Claim with the outcome %v", ErrUnknown, res.Outcome)
 	}
 	return res, err
 }
 
 func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []RenewStatus, err error) {
-	defer sort(&err)
+	defer classified(&err)
 	statuses, err = d.store.Renew(ctx, rs)
 	if err == nil && len(statuses) != len(rs) {
 		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", ErrUnknown, len(statuses), len(rs))
@@ -40,12 +40,12 @@ func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []Renew
 }
 
 func (d *driver) complete(ctx context.Context, r CompleteRequest) (err error) {
-	defer sort(&err)
+	defer classified(&err)
 	return d.store.Complete(ctx, r)
 }
 
 func (d *driver) release(ctx context.Context, id ID, owner Owner) (err error) {
-	defer sort(&err)
+	defer classified(&err)
 	return d.store.Release(ctx, id, owner)
 }
 
@@ -54,10 +54,10 @@ func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Co
 	if d.binder == nil {
 		return ctx, nil
 	}
-	defer sort(&err)
+	defer classified(&err)
 	bound = d.binder.Bind(ctx, id, owner)
 	if bound == nil {
-		return nil, fmt.Errorf("%w: the store bound no context", ErrUnknown)
+		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", ErrUnknown)
 	}
 	return bound, nil
 }
@@ -80,8 +80,8 @@ func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, sto
 	return changed, stop
 }
 
-// sort makes an error that is no sentinel, and a panic, ErrUnknown. It is deferred.
-func sort(err *error) {
+// classified makes ErrUnknown of an error that wraps no sentinel, and of a panic. It is deferred.
+func classified(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: the store panicked: %v", ErrUnknown, p)
 		return

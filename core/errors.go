@@ -45,6 +45,9 @@ var (
 	// ErrRecordChanged says that a record is not the one that was looked at, so it was not resolved.
 	ErrRecordChanged = errors.New("reprise: record changed")
 
+	// ErrDropped says that the background gave a completion or release up; see [Config].Background.
+	ErrDropped = errors.New("reprise: background work dropped")
+
 	// ErrRunTooLong is the cause with which a handler's context is cancelled after Config.MaxRun.
 	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )

@@ -1,6 +1,7 @@
 package reprise
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -56,36 +57,34 @@ func TestNeverIsNotReached(t *testing.T) {
 // mute is a store that is asked for nothing.
 type mute struct{ Store }
 
-// renewing returns a renewer of leases of 30 s that collects whom it told, and the goroutine of which is not started.
-func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil instant) *Attempt, told func() []*Attempt) {
+// renewing returns a renewer of leases of 30 s, the goroutine of which is not started, and which of its
+// attempts it cancelled.
+func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil instant) *Attempt, cancelled func() []*Attempt) {
 	t.Helper()
 	e, err := New(mute{}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []*Attempt
-	e.renewer.tell = func(a *Attempt, cause error) {
-		if !errors.Is(cause, ErrLeaseLost) {
-			t.Errorf("told of %v", cause)
-		}
-		list = append(list, a)
-	}
 	e.renewer.started = true
 	add = func(deadline, renewAt, runUntil instant) *Attempt {
-		b := newBid(t.Context(), e, &Operation{Scope: "s", Key: "k"}, now())
-		a := newAttempt(&b)
+		c := newCall(t.Context(), e, &Operation{Scope: "s", Key: "k"}, now())
+		a := newAttempt(&c)
 		if !e.renewer.add(e.base, a, deadline, renewAt, runUntil) {
 			t.Fatal("not added")
 		}
+		list = append(list, a)
 		return a
 	}
-	return e.renewer, add, func() []*Attempt { return list }
+	return e.renewer, add, func() []*Attempt {
+		return slices.DeleteFunc(slices.Clone(list), func(a *Attempt) bool { return !errors.Is(context.Cause(&a.run), ErrLeaseLost) })
+	}
 }
 
 // The machine slept for a minute: the monotonic clock stood still, and the wall clock did not.
 func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 	t.Parallel()
-	r, add, told := renewing(t)
+	r, add, cancelled := renewing(t)
 	r.tick(false)
 	before := now()
 	const slept = time.Minute
@@ -102,9 +101,9 @@ func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 	renewal := add(before.add(80*time.Second), before.add(10*time.Second), never)
 
 	sleep, batch := r.tick(false)
-	got := told()
+	got := cancelled()
 	if len(got) != 2 || !slices.Contains(got, lost[0]) || !slices.Contains(got, lost[1]) {
-		t.Errorf("told %d attempts, want the 2 whose leases ran out meanwhile", len(got))
+		t.Errorf("cancelled %d attempts, want the 2 whose leases ran out meanwhile", len(got))
 	}
 	if len(batch) != 1 || batch[0] != renewal {
 		t.Errorf("renews %d leases, want the one that is due", len(batch))
@@ -112,7 +111,7 @@ func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 	if sleep <= 0 || sleep > time.Second {
 		t.Errorf("sleeps %v, want until the fresh one is due", sleep)
 	}
-	if fresh.tenure.index < 0 || len(r.due) != 2 {
+	if fresh.lease.index < 0 || len(r.due) != 2 {
 		t.Errorf("%d are left, want the fresh one and the one that is renewed", len(r.due))
 	}
 }
@@ -120,7 +119,7 @@ func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 // Setting the wall clock back extends no deadline, and setting it back and forth takes none away.
 func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 	t.Parallel()
-	r, add, told := renewing(t)
+	r, add, cancelled := renewing(t)
 	r.tick(false)
 	ahead := now()
 	ahead.wall += int64(time.Hour)
@@ -129,10 +128,10 @@ func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 	passed.mono -= 30 * time.Second
 	lost, kept := add(passed.add(27*time.Second), passed.add(10*time.Second), never), add(ahead.add(27*time.Second), ahead.add(10*time.Second), never)
 	r.tick(false)
-	if got := told(); len(got) != 1 || got[0] != lost {
-		t.Errorf("told %d attempts, want the one whose lease ran out", len(got))
+	if got := cancelled(); len(got) != 1 || got[0] != lost {
+		t.Errorf("cancelled %d attempts, want the one whose lease ran out", len(got))
 	}
-	if kept.tenure.index < 0 {
+	if kept.lease.index < 0 {
 		t.Error("the other is gone")
 	}
 }

@@ -109,32 +109,72 @@ func TestObserverThatPanicsIsHarmless(t *testing.T) {
 	})
 }
 
-func TestObserverGetsTheValuesOfTheRequest(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		var mu sync.Mutex
-		traced := 0
-		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+// recycled is the context of a request in a framework that uses it again for the next one. Looking at its
+// values after its request is a bug.
+type recycled struct {
+	context.Context
+	t    *testing.T
+	over atomic.Bool
+}
+
+func (r *recycled) Value(key any) any {
+	if r.over.Load() {
+		r.t.Errorf("%v was looked up after the request", key)
+	}
+	return r.Context.Value(key)
+}
+
+func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *testing.T) {
+	for name, detach := range map[string]func(context.Context) context.Context{
+		"nothing detached": nil,
+		"a trace": func(ctx context.Context) context.Context {
+			return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{}))
+		},
+		"a panic": func(context.Context) context.Context { panic("a bug in Detach") },
+		"nil":     func(context.Context) context.Context { return nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			var mu sync.Mutex
+			traces := make(map[reprise.EventKind]any)
+			b := setup(t, reprise.Config{Detach: detach, Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				traces[e.Kind] = ctx.Value(traceKey{})
+			})})
+			var later any
+			b.store.onRelease = func(ctx context.Context, _ reprise.ID, _ reprise.Owner) error {
+				later = ctx.Value(traceKey{})
+				return reprise.ErrUnavailable
+			}
+			ctx, leave := client(t)
+			request := &recycled{Context: ctx, t: t}
+			a := begun(t, request, b)
+			leave()
+			time.Sleep(lease / 2)
+			_ = a.Release()
+			request.over.Store(true)
+			time.Sleep(time.Minute)
+			b.store.heal()
+			time.Sleep(time.Minute)
 			mu.Lock()
 			defer mu.Unlock()
-			if ctx.Value(traceKey{}) != "trace" {
-				t.Errorf("%v has no trace", e.Kind)
+			var want any
+			if name == "a trace" {
+				want = "trace"
 			}
-			traced++
-		})})
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
-		ctx, leave := client(t)
-		a := begun(t, ctx, b)
-		leave()
-		time.Sleep(lease / 2)
-		_ = a.Release()
-		b.store.heal()
-		time.Sleep(time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
-		if traced < 4 {
-			t.Errorf("%d events", traced)
-		}
-	})
+			if traces[reprise.EventClaimed] != "trace" {
+				t.Error("the request's own event has no trace")
+			}
+			for _, kind := range []reprise.EventKind{reprise.EventRenewed, reprise.EventStoreError, reprise.EventReleased} {
+				if got, ok := traces[kind]; !ok || got != want {
+					t.Errorf("%v: observed %t, trace %v, want %v", kind, ok, got, want)
+				}
+			}
+			if later != want {
+				t.Errorf("the store sees the trace %v after the request, want %v", later, want)
+			}
+		})
+	}
 }
 
 // buffer is a log that may be written to by many.

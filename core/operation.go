@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Operation names what is to run once. Scope, Key and Endpoint make its [ID]. Nobody keeps these strings after Begin returned, so they
-// may be views into buffers that are used again.
+// Operation names what is to run once. Scope, Key and Endpoint make its [ID]. Nothing keeps these three
+// strings after Begin returned, so they may be views into buffers that are used again.
 type Operation struct {
 	// Scope is the authenticated principal that the key belongs to. Equal keys of different scopes are different operations. Never
 	// empty: sharing one key space is a choice to be spelled out.
@@ -31,6 +31,15 @@ type Operation struct {
 	// MaxAttempts refuses takeovers of a lapsed record whose attempt number reached it. Released attempts do not count. Zero
 	// is unlimited.
 	MaxAttempts int
+
+	// FailOpen runs the operation without a claim when the store cannot be reached (ErrUnavailable or
+	// ErrUnknown): see [Attempt.Unprotected]. Then nothing but this process excludes duplicates, and
+	// the operation may run twice. While the store is away, it is asked about once a second. It cannot
+	// be combined with AtMostOnce.
+	FailOpen bool
+
+	// Label names the policy in events. It is kept as it is, and must hold nothing of a client.
+	Label string
 
 	// Wait is how long Begin may wait for another attempt to end before it answers InProgress. Zero does not wait.
 	Wait time.Duration
@@ -64,9 +73,11 @@ func (op *Operation) validate() error {
 	case op.Key == "":
 		return fmt.Errorf("%w: Operation.Key is empty", ErrInvalid)
 	case op.Preset > AtMostOnce:
-		return fmt.Errorf("%w: Operation.Preset is none of the presets", ErrInvalid)
+		return fmt.Errorf("%w: Operation.Preset %d is not a preset", ErrInvalid, op.Preset)
 	case op.MaxAttempts < 0:
 		return fmt.Errorf("%w: Operation.MaxAttempts %d is negative", ErrInvalid, op.MaxAttempts)
+	case op.FailOpen && op.Preset == AtMostOnce:
+		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", ErrInvalid)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait %v is negative", ErrInvalid, op.Wait)
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// renewer keeps the leases of all attempts of an engine. It is a heap of due times served by one goroutine, which starts with
-// the first attempt and ends in Close; renewals go out as one batch per tick, never two at once. While a batch is out the goroutine goes on
-// watching deadlines, so a store that hangs cannot keep a handler from being told.
+// renewer keeps the leases of all attempts of an engine. It is a heap of due times served by one
+// goroutine, which starts with the first attempt and ends in Close; renewals go out as one batch per
+// tick, never two at once. While a batch is out the goroutine goes on watching deadlines, so a store
+// that hangs delays no handler's cancellation. Observers are notified from a queue, so neither do they.
 type renewer struct {
 	store *driver
 	lease time.Duration
-	tell  func(a *Attempt, cause error) // tells the attempt; called without mu
 
 	mu       sync.Mutex
 	due      dueHeap
@@ -26,30 +26,27 @@ type renewer struct {
 	done     chan struct{} // closed when the goroutine has ended
 }
 
-// longestSleep bounds how late a deadline is noticed after the machine was suspended, when timers stood still.
-const longestSleep = time.Second
-
-func newRenewer(store *driver, lease time.Duration, tell func(*Attempt, error)) *renewer {
+func newRenewer(store *driver, lease time.Duration) *renewer {
 	return &renewer{
-		store: store, lease: lease, tell: tell,
+		store: store, lease: lease,
 		skew: now().skew(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
-// add starts to keep a lease that was granted or renewed at sent. It reports false after abandon.
+// add starts to keep a lease that is relied on until deadline. It reports false after abandon.
 func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUntil instant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return false
 	}
-	a.tenure = tenure{renewAt: renewAt, deadline: deadline, runUntil: runUntil}
-	a.tenure.schedule()
+	a.lease = leaseState{renewAt: renewAt, deadline: deadline, runUntil: runUntil}
+	a.lease.schedule()
 	heap.Push(&r.due, a)
 	if !r.started {
 		r.started = true
 		go r.serve(ctx)
-	} else if a.tenure.next.mono < r.sleeping.mono {
+	} else if a.lease.next.mono < r.sleeping.mono {
 		r.poke()
 	}
 	return true
@@ -59,17 +56,31 @@ func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUnt
 func (r *renewer) remove(a *Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a.tenure.index >= 0 {
-		heap.Remove(&r.due, a.tenure.index)
+	if a.lease.index >= 0 {
+		heap.Remove(&r.due, a.lease.index)
 	}
 }
 
-// believed reports whether the lease of a can still be counted on.
-func (a *Attempt) believed() bool {
+// holdsLease reports whether the lease of a can be relied on.
+func (a *Attempt) holdsLease() bool {
 	r := a.engine.renewer
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return a.tenure.index >= 0 && !now().reached(a.tenure.deadline)
+	return a.lease.index >= 0 && !now().reached(a.lease.deadline)
+}
+
+// letExpire renews the lease of a no more, and reports whether it can still be relied on.
+func (r *renewer) letExpire(a *Attempt) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := &a.lease
+	if l.index < 0 {
+		return false
+	}
+	l.expiring, l.renewAt = true, never
+	l.schedule()
+	heap.Fix(&r.due, l.index)
+	return !now().reached(l.deadline)
 }
 
 func (r *renewer) poke() {
@@ -123,66 +134,78 @@ func (r *renewer) serve(ctx context.Context) {
 	}
 }
 
-// abandon tells every attempt that is left that its lease is not kept any more, and takes no others.
+// abandon cancels every attempt that is left, since its lease is not kept any more, and takes no
+// others.
 func (r *renewer) abandon() {
 	r.mu.Lock()
 	left := slices.Clone(r.due)
 	for _, a := range left {
-		a.tenure.index = -1
+		a.lease.index = -1
 	}
 	r.due, r.ended = nil, true
 	r.mu.Unlock()
-	for _, a := range left {
-		r.tell(a, ErrLeaseLost)
-	}
+	r.cancel(left, nil)
 }
 
-// tick tells every attempt that is past its time, and returns those to renew now, unless a batch is out, and how long to sleep.
+// tick cancels every attempt that is past its time, and returns those to renew now, unless a batch is
+// out, and how long to sleep.
 func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
-	type notice struct {
-		a     *Attempt
-		cause error
-	}
-	var notices []notice
+	var lost, tooLong []*Attempt
 	r.mu.Lock()
 	at := now()
 	r.align(at)
-	for len(r.due) > 0 && at.reached(r.due[0].tenure.next) {
+	for len(r.due) > 0 && at.reached(r.due[0].lease.next) {
 		a := r.due[0]
-		t := &a.tenure
+		l := &a.lease
 		switch {
-		case at.reached(t.deadline):
+		case at.reached(l.deadline):
 			heap.Pop(&r.due)
-			notices = append(notices, notice{a, ErrLeaseLost})
+			lost = append(lost, a)
 			continue
-		case at.reached(t.runUntil):
-			t.runUntil = never
-			notices = append(notices, notice{a, ErrRunTooLong})
+		case at.reached(l.runUntil):
+			l.runUntil = never
+			tooLong = append(tooLong, a)
 		case out:
-			t.renewAt = at.add(r.retry()) // one batch at a time
+			l.renewAt = at.add(renewalRetry(r.lease)) // one batch at a time
 		default:
-			t.renewAt = never
+			l.renewAt = never
 			batch = append(batch, a)
 		}
-		t.schedule()
+		l.schedule()
 		heap.Fix(&r.due, 0)
 	}
-	// No lease is due for renewal before a third of it, so looking every quarter means that a steady stream of short
-	// requests never has to wake the goroutine.
-	sleep = min(r.lease/4, longestSleep)
+	sleep = renewerSleep(r.lease)
 	if len(r.due) > 0 {
-		sleep = min(sleep, at.until(r.due[0].tenure.next))
+		sleep = min(sleep, at.until(r.due[0].lease.next))
 	}
 	r.sleeping = at.add(sleep)
 	r.mu.Unlock()
-	for _, n := range notices {
-		r.tell(n.a, n.cause)
-	}
+	r.cancel(lost, tooLong)
 	return sleep, batch
 }
 
-// align puts the heap in order again after the wall clock went ahead of the other: while the machine slept, or because
-// somebody set it. The order is by the other, which knows nothing of it.
+// cancel stops the attempts whose lease is lost and the handlers that ran too long, and then reports
+// them.
+func (r *renewer) cancel(lost, tooLong []*Attempt) {
+	kinds := make([]EventKind, 0, len(lost)+len(tooLong))
+	for _, a := range lost {
+		kinds = append(kinds, a.loseLease())
+	}
+	for _, a := range tooLong {
+		kinds = append(kinds, a.runTooLong())
+	}
+	for i, kind := range kinds {
+		if i < len(lost) {
+			lost[i].report(kind, nil)
+		} else {
+			tooLong[i-len(lost)].report(kind, nil)
+		}
+	}
+}
+
+// align puts the heap in order again after the wall clock went ahead of the monotonic one: while the
+// machine slept, or because somebody set it. The heap is ordered by the monotonic clock, which did not
+// notice.
 func (r *renewer) align(at instant) {
 	const drift = 10 * time.Millisecond // between two looks
 	ahead := at.skew() - r.skew
@@ -191,16 +214,16 @@ func (r *renewer) align(at instant) {
 		return
 	}
 	for _, a := range r.due {
-		t := &a.tenure
-		t.renewAt, t.deadline, t.runUntil = at.align(t.renewAt), at.align(t.deadline), at.align(t.runUntil)
-		t.schedule()
+		l := &a.lease
+		l.renewAt, l.deadline, l.runUntil = at.align(l.renewAt), at.align(l.deadline), at.align(l.runUntil)
+		l.schedule()
 	}
 	heap.Init(&r.due)
 }
 
-// renew sends one batch and takes in its answers.
+// renew sends one batch and applies its answers.
 func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
-	ctx, cancel := context.WithTimeout(ctx, r.lease/6)
+	ctx, cancel := context.WithTimeout(ctx, renewalTimeout(r.lease))
 	defer cancel()
 	requests := make([]RenewRequest, len(batch))
 	for i, a := range batch {
@@ -208,53 +231,53 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	}
 	sent := now()
 	statuses, err := r.store.renew(ctx, requests)
+	var lost []*Attempt
 	for i, a := range batch {
 		status := RenewBusy // not renewed, and not known to be lost: ask again until the deadline
 		if err == nil {
 			status = statuses[i]
 		}
-		r.settle(a, status, sent)
+		if r.apply(a, status, sent) {
+			lost = append(lost, a)
+		}
+	}
+	r.cancel(lost, nil)
+	for i, a := range batch {
 		switch {
 		case err != nil:
-			a.observe(EventStoreError, err)
-		case status == Renewed:
-			a.observe(EventRenewed, nil)
+			a.report(EventStoreError, err)
+		case statuses[i] == Renewed:
+			a.report(EventRenewed, nil)
 		}
 	}
 }
 
-// settle takes in the answer to one renewal that was sent at the given instant.
-func (r *renewer) settle(a *Attempt, status RenewStatus, sent instant) {
-	if r.update(a, status, sent) {
-		r.tell(a, ErrLeaseLost)
-	}
-}
-
-// update changes what is to be done for a, and reports whether its lease is lost.
-func (r *renewer) update(a *Attempt, status RenewStatus, sent instant) (lost bool) {
+// apply applies the answer to one renewal that was sent at the given instant, and reports whether the
+// lease is lost.
+func (r *renewer) apply(a *Attempt, status RenewStatus, sent instant) (lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := &a.tenure
-	if t.index < 0 { // resolved, or given up, while the renewal was out
+	l := &a.lease
+	if l.index < 0 { // ended, or lost, while the renewal was out
 		return false
 	}
 	switch status {
 	case RenewLost, RenewCompleted: // nothing is left to keep, and from now on the store answers
-		heap.Remove(&r.due, t.index)
+		heap.Remove(&r.due, l.index)
 		return status == RenewLost
 	case Renewed:
-		t.deadline = sent.add(localDeadline(r.lease))
-		t.renewAt = renewAt(sent, r.lease)
+		l.deadline = sent.add(localDeadline(r.lease))
+		l.renewAt = renewalDue(sent, r.lease)
 	default:
-		t.renewAt = now().add(r.retry())
+		l.renewAt = now().add(renewalRetry(r.lease))
 	}
-	t.schedule()
-	heap.Fix(&r.due, t.index)
-	if t.next.mono < r.sleeping.mono {
+	if l.expiring {
+		l.renewAt = never
+	}
+	l.schedule()
+	heap.Fix(&r.due, l.index)
+	if l.next.mono < r.sleeping.mono {
 		r.poke()
 	}
 	return false
 }
-
-// retry is the pause after a renewal that was not answered.
-func (r *renewer) retry() time.Duration { return r.lease / 20 }

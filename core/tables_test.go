@@ -30,18 +30,18 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := func() (flights, leases, waiting int) {
+		size := func() (running, leases, waiting int) {
 			synctest.Wait() // nobody runs now
-			e.waitroom.mu.Lock()
-			defer e.waitroom.mu.Unlock()
+			e.waiters.mu.Lock()
+			defer e.waiters.mu.Unlock()
 			e.renewer.mu.Lock()
 			defer e.renewer.mu.Unlock()
-			for i := range e.flights {
-				for a := e.flights[i].first; a != nil; a = a.next {
-					flights++
+			for i := range e.table {
+				for a := e.table[i].attempts; a != nil; a = a.next {
+					running++
 				}
 			}
-			return flights, len(e.renewer.due), len(e.waitroom.queues) + len(e.waitroom.scopes) + int(e.waitroom.total.Load())
+			return running, len(e.renewer.due), len(e.waiters.queues) + len(e.waiters.scopes) + int(e.waiters.total.Load())
 		}
 		begin := func(key string) *Attempt {
 			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: key})
@@ -50,7 +50,7 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 			}
 			return res.Attempt
 		}
-		const n = 3000 // more than the table of flights has rows
+		const n = 3000 // more than the table has rows
 		attempts := make([]*Attempt, n)
 		for i := range attempts {
 			attempts[i] = begin(strconv.Itoa(i))
@@ -58,8 +58,8 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		for range 10 { // who wait for the first
 			go func() { _, _ = e.Begin(t.Context(), Operation{Scope: "s", Key: "0", Wait: time.Second}) }()
 		}
-		if flights, leases, waiting := size(); flights != n || leases != n || waiting != 12 {
-			t.Errorf("%d flights, %d leases, %d for waiters while they run", flights, leases, waiting)
+		if running, leases, waiting := size(); running != n || leases != n || waiting != 12 {
+			t.Errorf("%d running, %d leases, %d for waiters while they run", running, leases, waiting)
 		}
 		for key := range n {
 			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: strconv.Itoa(key)})
@@ -75,12 +75,12 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 				_ = a.Release()
 			}
 		}
-		if flights, leases, waiting := size(); flights != n/2 || leases != n/2 || waiting != 0 {
-			t.Errorf("%d flights, %d leases, %d for waiters when half have ended", flights, leases, waiting)
+		if running, leases, waiting := size(); running != n/2 || leases != n/2 || waiting != 0 {
+			t.Errorf("%d running, %d leases, %d for waiters when half have ended", running, leases, waiting)
 		}
 		time.Sleep(defaultLease)
-		if flights, leases, _ := size(); flights != 0 || leases != 0 {
-			t.Errorf("%d flights, %d leases when the others have lost theirs", flights, leases)
+		if running, leases, _ := size(); running != 0 || leases != 0 {
+			t.Errorf("%d running, %d leases when the others have lost theirs", running, leases)
 		}
 		for _, a := range attempts[n/2:] {
 			_ = a.Release()
@@ -118,8 +118,8 @@ func TestNoStringOfAnOperationIsKept(t *testing.T) {
 		go waits(time.Second)
 		synctest.Wait()
 		waits(2 * time.Second)
-		if len(e.waitroom.scopes) != 0 {
-			t.Errorf("nobody waits, and %v are counted", e.waitroom.scopes)
+		if len(e.waiters.scopes) != 0 {
+			t.Errorf("nobody waits, and %v are counted", e.waiters.scopes)
 		}
 		if err := res.Attempt.Release(); err != nil {
 			t.Error(err)

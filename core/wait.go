@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// waitroom holds the callers of this process that wait for attempts of others. Those that wait for the same operation form a
-// queue, and only its head asks the store: an answer serves them all, a claim that is granted is the head's, and
-// then the next one asks.
-type waitroom struct {
+// waiters are the callers of this process that wait for attempts of others. Those that wait for the
+// same operation form a queue, and only its head asks the store: an answer serves the whole queue, a
+// claim that is granted is the head's, and then the next one asks.
+type waiters struct {
 	limits WaitLimits
 
 	mu     sync.Mutex
-	queues map[ID][]*queue // of waiters; seldom more than one of an ID
+	queues map[ID][]*queue // seldom more than one of an ID
 	scopes map[string]int
 	total  atomic.Int64 // of waiters; written with mu
 }
@@ -32,7 +32,7 @@ type queueKey struct {
 type queue struct {
 	key      queueKey
 	waiters  []*waiter     // the first is the head
-	wake     chan struct{} // tells the head to look now; capacity 1
+	wake     chan struct{} // asks the head to look now; capacity 1
 	answered bool
 	done     chan struct{} // closed when there is an answer for all
 	result   Result        // valid when done is closed
@@ -49,49 +49,49 @@ const (
 )
 
 // wait waits for another attempt to end. It answers InProgress when the time is up, the limits are reached, or ctx ended.
-func (b *bid) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
-	room := &b.engine.waitroom
-	key := queueKey{b.id, b.fingerprint, b.preset, b.maxAttempts}
+func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
+	list := &c.engine.waiters
+	key := queueKey{c.id, c.fingerprint, c.preset, c.maxAttempts}
 	scope = strings.Clone(scope) // others of the scope may still be counted under it after this one
 	w := &waiter{head: make(chan struct{})}
-	q, ok := room.join(key, scope, w)
+	q, ok := list.join(key, scope, w)
 	if !ok {
 		return Result{Outcome: InProgress}, nil
 	}
-	defer room.quit(scope, q, w)
+	defer list.leave(scope, q, w)
 
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case <-w.head:
-		return b.poll(ctx, patient, q)
+		return c.poll(ctx, patient, q)
 	case <-q.done:
 		return q.result, q.err
 	case <-patient.Done():
 		return Result{Outcome: InProgress}, nil
-	case <-b.engine.closing:
+	case <-c.engine.work.closing:
 		return Result{}, ErrClosed
 	}
 }
 
 // poll asks as the head of a queue until the answer is another than InProgress, or its client's patience ends.
-func (b *bid) poll(client, patient context.Context, q *queue) (Result, error) {
-	e := b.engine
+func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
+	e := c.engine
 	// Watching comes before the first look, so that no change falls between the two.
-	changed, stop := e.store.watch(patient, b.id)
+	changed, stop := e.store.watch(patient, c.id)
 	defer stop()
 	for every := firstPoll; ; every = min(2*every, longestPoll) {
 		switch {
-		case e.isClosing():
+		case e.work.isClosing():
 			return Result{}, ErrClosed
 		case patient.Err() != nil:
 			return Result{Outcome: InProgress}, nil
 		}
-		res, err := b.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
+		res, err := c.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
 		case err == nil && res.Outcome == InProgress:
 		case res.Outcome != Claimed:
-			e.waitroom.answer(q, res, err)
+			e.waiters.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // nobody is left to run it for
 			res.Attempt.giveBack() //nolint:contextcheck // bounded by the engine, not by its client
@@ -108,14 +108,14 @@ func (b *bid) poll(client, patient context.Context, q *queue) (Result, error) {
 				changed = nil
 			}
 		case <-patient.Done():
-		case <-e.closing:
+		case <-e.work.closing:
 		}
 		next.Stop()
 	}
 }
 
 // join adds w to the queue for key, unless a limit is reached.
-func (r *waitroom) join(key queueKey, scope string, w *waiter) (*queue, bool) {
+func (r *waiters) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queues == nil {
@@ -138,7 +138,7 @@ func (r *waitroom) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 }
 
 // queue returns the queue for key, a new one if need be.
-func (r *waitroom) queue(key queueKey) *queue {
+func (r *waiters) queue(key queueKey) *queue {
 	for _, q := range r.queues[key.id] {
 		if q.key == key {
 			return q
@@ -149,8 +149,8 @@ func (r *waitroom) queue(key queueKey) *queue {
 	return q
 }
 
-// quit takes w out of its queue and makes the next one the head.
-func (r *waitroom) quit(scope string, q *queue, w *waiter) {
+// leave takes w out of its queue and makes the next one the head.
+func (r *waiters) leave(scope string, q *queue, w *waiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total.Add(-1)
@@ -160,7 +160,7 @@ func (r *waitroom) quit(scope string, q *queue, w *waiter) {
 	place := slices.Index(q.waiters, w)
 	q.waiters = slices.Delete(q.waiters, place, place+1)
 	switch {
-	case q.answered: // everybody has been told
+	case q.answered: // everybody has the answer
 	case len(q.waiters) == 0:
 		r.drop(q)
 	case place == 0:
@@ -169,7 +169,7 @@ func (r *waitroom) quit(scope string, q *queue, w *waiter) {
 }
 
 // answer gives everybody in the queue the head's answer; whoever comes later forms a new one.
-func (r *waitroom) answer(q *queue, res Result, err error) {
+func (r *waiters) answer(q *queue, res Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(q)
@@ -178,7 +178,7 @@ func (r *waitroom) answer(q *queue, res Result, err error) {
 }
 
 // drop forgets a queue.
-func (r *waitroom) drop(q *queue) {
+func (r *waiters) drop(q *queue) {
 	id := q.key.id
 	left := slices.DeleteFunc(r.queues[id], func(other *queue) bool { return other == q })
 	if len(left) == 0 {
@@ -188,9 +188,9 @@ func (r *waitroom) drop(q *queue) {
 	}
 }
 
-// wake makes the heads that wait for id look now. Most of the time nobody waits for anything; one that joins only now looks at the store
-// after that, and so after what it would be woken for.
-func (r *waitroom) wake(id ID) {
+// wake makes the heads that wait for id look now. Most of the time nobody waits for anything; a head
+// that joins only now looks at the store later than the change it would be woken for.
+func (r *waiters) wake(id ID) {
 	if r.total.Load() == 0 {
 		return
 	}

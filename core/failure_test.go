@@ -7,38 +7,9 @@ import (
 	"time"
 )
 
-func TestDecide(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		outcome Outcome
-		atomic  bool
-		left    time.Duration
-		want    move
-	}{
-		{Claimed, true, time.Second, run},
-		{Claimed, true, 0, run},
-		{Claimed, true, -time.Second, run},
-		{Claimed, false, time.Second, run},
-		{Claimed, false, 1, run},
-		{Claimed, false, 0, renewFirst},
-		{Claimed, false, -1, renewFirst},
-		{InProgress, false, time.Second, tell},
-		{InProgress, false, -time.Second, tell},
-		{InProgress, true, time.Second, tell},
-		{Completed, false, 0, tell},
-		{Completed, true, 0, tell},
-		{Mismatch, false, 0, tell},
-		{Lapsed, false, 0, tell},
-	} {
-		if got := decide(ClaimResult{Outcome: c.outcome, Atomic: c.atomic}, c.left); got != c.want {
-			t.Errorf("%v, atomic %v, %v left: move %d, want %d", c.outcome, c.atomic, c.left, got, c.want)
-		}
-	}
-}
-
 func TestClassify(t *testing.T) {
 	t.Parallel()
-	const again, holds, end = 1, 2, 4 // repeatClaim, mayHold, repeatEnd
+	const again, holds, end, refused = 1, 2, 4, 8 // repeatClaim, mayHold, repeatEnd, refused
 	for _, c := range []struct {
 		err  error
 		want int
@@ -46,11 +17,11 @@ func TestClassify(t *testing.T) {
 		{ErrUnavailable, again | end},
 		{ErrUnknown, again | holds | end},
 		{ErrNotReplicated, again | holds | end},
-		{ErrFull, end},
+		{ErrFull, end | refused},
+		{ErrMisconfigured, end | refused},
 		{ErrLeaseLost, 0},
 		{ErrNotApplied, 0},
 		{ErrCorrupt, 0},
-		{ErrMisconfigured, 0},
 		{ErrInvalid, 0},
 		{ErrClosed, 0},
 		// Two at once break the contract, and the careful reading is the one that releases.
@@ -59,16 +30,16 @@ func TestClassify(t *testing.T) {
 	} {
 		f, known := classify(fmt.Errorf("wrapped: %w", c.err))
 		got := 0
-		for bit, set := range map[int]bool{again: f.repeatClaim, holds: f.mayHold, end: f.repeatEnd} {
+		for bit, set := range map[int]bool{again: f.repeatClaim, holds: f.mayHold, end: f.repeatEnd, refused: f.refused} {
 			if set {
 				got |= bit
 			}
 		}
 		if !known || got != c.want {
-			t.Errorf("%v: known %v, %03b, want %03b", c.err, known, got, c.want)
+			t.Errorf("%v: known %v, %04b, want %04b", c.err, known, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, errors.New("another"), ErrNotFound, ErrRecordChanged, ErrRunTooLong} {
+	for _, err := range []error{nil, errors.New("another"), ErrNotFound, ErrRecordChanged, ErrRunTooLong, ErrDropped} {
 		if _, known := classify(err); known {
 			t.Errorf("%v is known", err)
 		}
@@ -121,7 +92,7 @@ func TestLeaseIsRenewedAtAThirdGiveOrTakeATenth(t *testing.T) {
 	least, most, instants := third, third, map[time.Duration]bool{}
 	for i := range 100_000 {
 		sent := instant{mono: time.Duration(i%10) * 100 * time.Millisecond, wall: 12345}
-		at := renewAt(sent, lease)
+		at := renewalDue(sent, lease)
 		d := at.mono - sent.mono
 		if at.wall-sent.wall != int64(d) {
 			t.Fatal("the clocks differ")
@@ -139,7 +110,7 @@ func TestLeaseIsRenewedAtAThirdGiveOrTakeATenth(t *testing.T) {
 	}
 	sent := instant{mono: time.Hour}
 	for _, lease := range []time.Duration{-time.Hour, -1, 0, 1, 59, time.Millisecond} {
-		if d := renewAt(sent, lease).mono - sent.mono; d > max(lease, 0) {
+		if d := renewalDue(sent, lease).mono - sent.mono; d > max(lease, 0) {
 			t.Errorf("lease %v is renewed after %v", lease, d)
 		}
 	}

@@ -1,0 +1,340 @@
+package reprise
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// backgroundWorkers is how many calls to the store the background makes at once.
+const backgroundWorkers = 4
+
+// background ends what a request could not: completions and releases that the store did not take in
+// time, and claims that may have been granted without an answer. It is a heap of tasks, served by a
+// few goroutines that start with the first task and end with the last.
+//
+// The tasks share one backoff: after a failure one worker at a time tries, so a store that is in
+// trouble is not called more often because more requests failed.
+type background struct {
+	engine *Engine
+	limits BackgroundLimits
+
+	mu       sync.Mutex
+	tasks    taskHeap
+	held     int   // tasks, those included that run
+	forgets  int   // those of them of kind taskForget
+	bytes    int64 // of their payloads
+	workers  int
+	sleeping bool          // one worker waits for the next task to be due
+	probing  bool          // one worker tries whether the store is back
+	pause    time.Duration // between tries after a failure; 0 while the store is well
+	resume   instant       // when the pause ends
+	wake     chan struct{} // asks the sleeping worker to look again
+	dropped  atomic.Uint64
+}
+
+// task is one thing to do in the background: at most one for each attempt.
+type task struct {
+	kind    taskKind
+	attempt *Attempt
+	request CompleteRequest // of taskComplete
+	err     error           // of the last try
+
+	twice  bool // of taskForget: forget once more when the last try of the claim has arrived
+	silent bool // of taskForget: there is no event for it
+
+	due   instant       // not before
+	pause time.Duration // of this task after its last failure
+	probe bool          // it shows whether the store is back
+}
+
+type taskKind uint8
+
+const (
+	taskComplete taskKind = iota
+	taskRelease
+	taskForget
+)
+
+// add takes over the end of an attempt. Over the limits it drops the task: then the lease is not
+// renewed any more, and the claim lapses.
+func (b *background) add(t *task) {
+	size := int64(len(t.request.Payload))
+	b.mu.Lock()
+	fits := b.held < b.limits.Tasks && b.bytes+size <= b.limits.Bytes
+	if fits {
+		t.request.Payload = bytes.Clone(t.request.Payload)
+		b.push(t, size)
+	}
+	b.mu.Unlock()
+	if !fits {
+		b.dropped.Add(1)
+		t.attempt.conclude(EventDropped, t.dropError("the background is full"))
+	}
+}
+
+// addForget takes over a claim that nobody runs. Such tasks may fill half of the background, since a
+// completion is worth more: dropping one blocks its key for the lease at most.
+func (b *background) addForget(t *task) {
+	b.mu.Lock()
+	fits := b.forgets < max(1, b.limits.Tasks/2) && b.held < b.limits.Tasks
+	if fits {
+		b.engine.work.retain()
+		b.forgets++
+		b.push(t, 0)
+	}
+	b.mu.Unlock()
+	if !fits {
+		b.dropped.Add(1)
+		t.attempt.observe(EventDropped, t.dropError("the background is full"))
+	}
+}
+
+func (t *task) dropError(why string) error {
+	if t.err == nil {
+		return fmt.Errorf("%w: %s", ErrDropped, why)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrDropped, why, t.err)
+}
+
+func (b *background) push(t *task, size int64) {
+	b.held++
+	b.bytes += size
+	if t.due == (instant{}) {
+		t.due = now()
+	}
+	b.schedule(t)
+}
+
+// schedule puts a task in the heap and sees that a worker looks at it.
+func (b *background) schedule(t *task) {
+	heap.Push(&b.tasks, t)
+	switch {
+	case b.sleeping:
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
+	default:
+		b.hire()
+	}
+}
+
+// hire starts one more worker, if there may be one.
+func (b *background) hire() {
+	if b.workers < backgroundWorkers {
+		b.workers++
+		go b.serve(b.engine.base)
+	}
+}
+
+// serve is a worker. It ends when there is nothing for it to do.
+func (b *background) serve(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer func() { b.workers-- }()
+	for {
+		t, wait := b.take(ctx, now())
+		switch {
+		case t != nil:
+			if len(b.tasks) > 0 {
+				b.hire()
+			}
+			b.mu.Unlock()
+			err := b.run(ctx, t)
+			again := b.conclude(ctx, t, err)
+			b.mu.Lock()
+			b.settle(t, err, again)
+		case wait > 0:
+			b.sleeping = true
+			b.mu.Unlock()
+			b.sleep(ctx, wait)
+			b.mu.Lock()
+			b.sleeping = false
+		default:
+			return
+		}
+	}
+}
+
+// take returns the next task, or how long to sleep until it is due; zero: others see to it.
+func (b *background) take(ctx context.Context, at instant) (t *task, wait time.Duration) {
+	if len(b.tasks) == 0 {
+		return nil, 0
+	}
+	if ctx.Err() != nil { // nothing is waited for any more
+		return heap.Pop(&b.tasks).(*task), 0
+	}
+	if b.pause > 0 {
+		if b.probing {
+			return nil, 0
+		}
+		wait = at.until(b.resume)
+	}
+	if !b.engine.work.isClosing() { // then nothing is on its way any more, and tasks wait for the store alone
+		wait = max(wait, at.until(b.tasks[0].due))
+	}
+	switch {
+	case wait <= 0:
+		t = heap.Pop(&b.tasks).(*task)
+		if b.pause > 0 {
+			t.probe, b.probing = true, true
+		}
+		return t, 0
+	case b.sleeping:
+		return nil, 0
+	default:
+		return nil, wait
+	}
+}
+
+// sleep returns after d, when there is a new task, and when the engine closes.
+func (b *background) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	closing := b.engine.work.closing
+	if b.engine.work.isClosing() {
+		closing = nil
+	}
+	select {
+	case <-timer.C:
+	case <-b.wake:
+	case <-closing:
+	case <-ctx.Done():
+	}
+}
+
+// run makes one try.
+func (b *background) run(ctx context.Context, t *task) error {
+	if err := ctx.Err(); err != nil {
+		return ErrClosed
+	}
+	a, store := t.attempt, &b.engine.store
+	ctx, cancel := context.WithTimeout(ctx, b.engine.cfg.CompleteTimeout)
+	defer cancel()
+	if a.after != context.Background() {
+		ctx = &callContext{Context: ctx, values: a.after}
+	}
+	var err error
+	if t.kind == taskComplete {
+		err = store.complete(ctx, t.request)
+	} else {
+		err = store.release(ctx, a.id, a.owner)
+	}
+	if err != nil && !errors.Is(err, ErrLeaseLost) {
+		a.report(EventStoreError, err)
+	}
+	return err
+}
+
+// conclude carries out what the answer to a try means, and reports whether the task is to be done
+// again.
+func (b *background) conclude(ctx context.Context, t *task, err error) (again bool) {
+	a := t.attempt
+	f, _ := classify(err)
+	if err != nil && f.repeatEnd && ctx.Err() == nil {
+		t.err = err
+		if !f.refused || !t.pastLease() {
+			return true
+		}
+		b.dropped.Add(1)
+		a.report(EventDropped, t.dropError("the store refused it for as long as the lease lasted"))
+	}
+	if t.kind == taskForget {
+		return b.forgotten(ctx, t, err)
+	}
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		a.report(a.loseLease(), nil)
+	case err == nil && t.kind == taskComplete:
+		defer a.report(EventCompleted, nil)
+	case err == nil:
+		a.forgetLateTry()
+		defer a.report(EventReleased, nil)
+	}
+	a.lost.Store(true)
+	a.close()
+	defer a.engine.work.done()
+	return false
+}
+
+// forgotten ends a task of kind taskForget, or asks for its second release.
+func (b *background) forgotten(ctx context.Context, t *task, err error) (again bool) {
+	a := t.attempt
+	if err == nil && t.twice && ctx.Err() == nil {
+		t.twice, t.due = false, b.engine.arrival()
+		return true
+	}
+	b.engine.waiters.wake(a.id)
+	if err == nil && !t.silent {
+		a.report(EventReleased, nil)
+	}
+	b.engine.work.done()
+	return false
+}
+
+// pastLease reports whether the claim of a task that the store refuses has lapsed by now. Its lease is
+// not renewed from the first refusal on.
+func (t *task) pastLease() bool {
+	a := t.attempt
+	if t.kind == taskForget {
+		return now().mono-a.began > a.engine.cfg.Lease+a.engine.cfg.ClaimTimeout
+	}
+	return !a.engine.renewer.letExpire(a)
+}
+
+// settle moves the backoff by the answer to a try, and puts the task back if it is to be done again.
+// b.mu is held.
+func (b *background) settle(t *task, err error, again bool) {
+	probe := t.probe
+	if probe {
+		t.probe, b.probing = false, false
+	}
+	at := now()
+	switch {
+	case again && err != nil:
+		if probe || b.pause == 0 { // a try from before the pause says nothing new about the store
+			b.pause = nextPause(b.pause)
+			b.resume = at.add(jitter(b.pause))
+		}
+		t.pause = nextPause(t.pause)
+		t.due = at.add(jitter(t.pause))
+	default:
+		b.pause, t.pause = 0, 0
+	}
+	if again {
+		b.schedule(t)
+		return
+	}
+	b.held--
+	b.bytes -= int64(len(t.request.Payload))
+	if t.kind == taskForget {
+		b.forgets--
+	}
+}
+
+func nextPause(d time.Duration) time.Duration { return min(max(4*d, firstPause), longestPause) }
+
+// taskHeap orders tasks by when they are due.
+type taskHeap []*task
+
+func (h taskHeap) Len() int           { return len(h) }
+func (h taskHeap) Less(i, j int) bool { return h[i].due.mono < h[j].due.mono }
+func (h taskHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements [heap.Interface].
+func (h *taskHeap) Push(x any) { *h = append(*h, x.(*task)) }
+
+// Pop implements [heap.Interface].
+func (h *taskHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return t
+}

@@ -1,0 +1,88 @@
+package reprise
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/maphash"
+	"time"
+)
+
+// call is one call to Begin: an operation, and the owner that would run it. Most calls end in an
+// answer and not in a claim, so a call stays on the stack; an [Attempt] is made of one that was
+// granted.
+type call struct {
+	engine      *Engine
+	id          ID
+	owner       Owner
+	fingerprint Fingerprint
+	retention   time.Duration
+	maxAttempts int
+	preset      Preset
+	failOpen    bool
+	label       string
+	scope       uint64          // see ClaimRequest.Scope
+	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
+	began       time.Duration   // by the monotonic clock
+	values      context.Context // of the request, for its values only: its end is not the attempt's
+}
+
+// scopeSeed makes the scopes of [ClaimRequest] unpredictable outside of this process.
+var scopeSeed = maphash.MakeSeed()
+
+func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
+	c := call{
+		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
+		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label,
+		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
+	}
+	if e.cfg.Observer != nil {
+		sum := sha256.Sum256([]byte(op.Scope))
+		copy(c.scopeSum[:], sum[:])
+	}
+	return c
+}
+
+func (c *call) claimRequest(takeover bool) ClaimRequest {
+	return ClaimRequest{
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope,
+		Lease: c.engine.cfg.Lease, Retention: c.retention,
+		Takeover: takeover, MaxAttempts: c.maxAttempts,
+	}
+}
+
+// hasValues reports whether a store may find anything in the context of the request. Frameworks
+// whose requests have no values pass the background.
+func (c *call) hasValues() bool { return c.values != context.Background() }
+
+// detached returns the context of what goes on after the request: the values that Config.Detach
+// copies, and no others. It is called while the request lives.
+func (c *call) detached() (ctx context.Context) {
+	background := context.Background()
+	if c.engine.cfg.Detach == nil {
+		return background
+	}
+	defer func() {
+		if recover() != nil || ctx == nil {
+			ctx = background
+		}
+	}()
+	return context.WithoutCancel(c.engine.cfg.Detach(c.values))
+}
+
+// observe notifies the observer, with the values of the request, of what happened to the call. It
+// is called by the request's own goroutine.
+func (c *call) observe(e Event) {
+	if o := &c.engine.observing; o.wants(e.Kind) {
+		c.describe(&e)
+		o.notify(c.values, e)
+	}
+}
+
+// describe fills in whom an event concerns.
+func (c *call) describe(e *Event) {
+	e.ID, e.Label, e.Elapsed = c.id, c.label, now().mono-c.began
+	if c.engine.cfg.Observer != nil {
+		e.Scope = hex.EncodeToString(c.scopeSum[:])
+	}
+}

@@ -1,0 +1,165 @@
+package reprise
+
+import (
+	"context"
+	"errors"
+)
+
+// Completion is the answer to keep.
+type Completion struct {
+	Payload []byte // kept as it is; the caller may reuse it after Complete
+
+	// DiscardEffects keeps the answer of an Atomic attempt and undoes its effects.
+	DiscardEffects bool
+}
+
+// CompleteResult says what became of a completion, and so which response the client gets.
+type CompleteResult struct {
+	Status  CompleteStatus
+	Payload []byte // of Superseded: the answer that was kept instead; nobody may modify it
+	Err     error  // why it is not Recorded; nil where the store answered
+}
+
+// CompleteStatus says how an attempt ended, and so which response its client gets.
+type CompleteStatus uint8
+
+// The answers to a completion. The zero value is none of them.
+const (
+	Recorded   CompleteStatus = iota + 1 // the answer is kept: send it
+	Unrecorded                           // send the answer, marked: the effect is done and the record may not be
+	Superseded                           // another attempt completed first: send its answer, CompleteResult.Payload
+	Contested                            // another attempt runs, or may have run: 409
+	RolledBack                           // Atomic: nothing was applied, a retry runs again: 503
+	Undecided                            // Atomic: whether it was committed is unknown: 503
+)
+
+// lostStatus says what the claim that follows a lost lease means for the answer in hand. Claimed is not
+// in it: the record itself was lost, so the completion is tried once more.
+var lostStatus = [...]CompleteStatus{
+	InProgress: Contested,
+	Completed:  Superseded,
+	Mismatch:   Unrecorded,
+	Lapsed:     Contested,
+}
+
+// atomicStatus says what a failed completion of an Atomic attempt means.
+func atomicStatus(err error) CompleteStatus {
+	if errors.Is(err, ErrNotApplied) {
+		return RolledBack
+	}
+	return Undecided
+}
+
+// Complete ends the attempt and keeps its answer. Call it before the response leaves: the result says
+// which response may. It is bounded by Config.CompleteTimeout. A completion that the store could not
+// take by then is repeated in the background, while the lease is kept, until the store has a definite
+// answer, or refuses it and the lease has passed, or the engine closes (see [Config.Background]). The
+// error is [ErrInvalid], for an attempt that was ended before.
+func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
+	if err := a.end(stateCompleting); err != nil {
+		return CompleteResult{}, err
+	}
+	if a.unprotected {
+		a.finish()
+		return CompleteResult{Status: Unrecorded, Err: a.claimErr}, nil
+	}
+	ctx := a.completionContext()
+	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention, DiscardEffects: c.DiscardEffects}
+	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
+	switch {
+	case err == nil:
+		a.conclude(EventCompleted, nil)
+		return CompleteResult{Status: Recorded}, nil
+	case a.atomic:
+		a.conclude(EventUnrecorded, err)
+		return CompleteResult{Status: atomicStatus(err), Err: err}, nil
+	case errors.Is(err, ErrLeaseLost):
+		return a.completeLost(ctx, r), nil
+	default:
+		return a.completeLater(r, err), nil
+	}
+}
+
+// conclude ends an attempt and notifies the observer of how.
+func (a *Attempt) conclude(kind EventKind, err error) {
+	a.lost.Store(true)
+	a.close()
+	a.observe(kind, err)
+	a.engine.work.done()
+}
+
+// completeLost finds out what became of the operation after the store called the lease lost: the claim
+// of the same owner, without takeover, says who has it now.
+func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteResult {
+	if !a.lost.Swap(true) {
+		a.observe(EventLeaseLost, nil)
+	}
+	var holder ClaimResult
+	err := a.repeat(ctx, func(ctx context.Context) (err error) {
+		holder, err = a.engine.store.claim(ctx, a.claimRequest(false))
+		return err
+	})
+	if err == nil && holder.Outcome == Claimed { // the record itself was lost, and is this attempt's anew
+		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
+		if err == nil {
+			a.conclude(EventCompleted, nil)
+			return CompleteResult{Status: Recorded}
+		}
+	}
+	if err != nil {
+		return a.completeLater(r, err)
+	}
+	status := lostStatus[holder.Outcome]
+	if status == Unrecorded {
+		a.conclude(EventUnrecorded, ErrLeaseLost)
+	} else {
+		a.finish()
+	}
+	return CompleteResult{Status: status, Payload: holder.Payload, Err: ErrLeaseLost}
+}
+
+// completeLater lets the response leave, unrecorded, and goes on completing where that is of use.
+func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
+	if f, _ := classify(err); f.repeatEnd {
+		a.observe(EventUnrecorded, err)
+		a.engine.background.add(&task{kind: taskComplete, attempt: a, request: r, err: err})
+	} else {
+		a.conclude(EventUnrecorded, err)
+	}
+	return CompleteResult{Status: Unrecorded, Err: err}
+}
+
+// completionContext returns the context in which the store is asked to end the attempt, from now on.
+func (a *Attempt) completionContext() context.Context {
+	ctx := a.engine.completing.context(now())
+	if !a.hasValues() {
+		return ctx
+	}
+	a.completion = callContext{Context: ctx, values: a.values}
+	return &a.completion
+}
+
+// repeat repeats a completion or release until it succeeds, ctx ends, or repeating at once is of no
+// use. Where a store did not decide about an Atomic attempt, repeating does not decide either.
+func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) error) error {
+	for wait := firstPause; ; wait = min(4*wait, longestPause) {
+		err := operation(ctx)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrLeaseLost) { // which is an answer
+			a.observe(EventStoreError, err)
+		}
+		if f, _ := classify(err); !f.repeatEnd || f.refused || a.atomic || !pause(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// String returns the status as it appears in logs.
+func (s CompleteStatus) String() string { return name(completeNames[:], int(s)) }
+
+var completeNames = [...]string{
+	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", Contested: "contested",
+	RolledBack: "rolled-back", Undecided: "undecided",
+}

@@ -1,0 +1,56 @@
+package reprise
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// outagePause is about how long operations that fail open do not ask a store that could not be
+// reached.
+const outagePause = time.Second
+
+// outage remembers that the store could not be reached, so that operations that fail open do not wait
+// for it one by one.
+type outage struct {
+	until atomic.Int64 // by the monotonic clock; 0: there is none
+}
+
+// lasts reports whether to fail open without asking the store. When the pause is over, one caller is
+// let through to find out.
+func (o *outage) lasts(at instant) bool {
+	until := o.until.Load()
+	if until == 0 {
+		return false
+	}
+	return int64(at.mono) < until || !o.until.CompareAndSwap(until, o.next(at))
+}
+
+// begin starts the outage, or makes it last.
+func (o *outage) begin(at instant) { o.until.Store(o.next(at)) }
+
+// end is called when the store answered.
+func (o *outage) end() {
+	if o.until.Load() != 0 {
+		o.until.Store(0)
+	}
+}
+
+func (o *outage) next(at instant) int64 { return max(1, int64(at.mono+jitter(outagePause))) }
+
+// startUnprotected starts an attempt without a claim: the store could not be reached, with err or a
+// moment ago. Only the table of this process excludes others.
+func (c *call) startUnprotected(err error) (Result, error) {
+	a := newAttempt(c)
+	a.unprotected, a.claimErr, a.bound = true, err, &a.run
+	if !c.engine.renewer.add(c.engine.base, a, never, never, c.engine.runUntil()) {
+		return Result{}, ErrClosed
+	}
+	return Result{Outcome: Claimed, Attempt: a}, nil
+}
+
+// discard ends an attempt that the table turned away. The call to Begin goes on without it.
+func (a *Attempt) discard() {
+	if a != nil {
+		a.engine.renewer.remove(a)
+	}
+}

@@ -1,0 +1,38 @@
+package reprise
+
+import "errors"
+
+// failure says what a failed store operation means for what comes next.
+type failure struct {
+	err error
+
+	repeatClaim bool // ask again, with the same owner, within the budget
+	mayHold     bool // the claim may have been written, or may still be: it has to be released
+	repeatEnd   bool // a completion or release is repeated, at last in the background
+	refused     bool // the store works and refuses: repeat in the background only, while the lease lasts
+}
+
+// failures is searched in order, the careful readings first: an error that wraps two may have been
+// executed. An error that wraps none is ErrUnknown before it gets here (see driver).
+var failures = []failure{
+	{err: ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: ErrUnavailable, repeatClaim: true, repeatEnd: true},
+	{err: ErrFull, repeatEnd: true, refused: true},
+	{err: ErrMisconfigured, repeatEnd: true, refused: true},
+	{err: ErrLeaseLost},
+	{err: ErrNotApplied},
+	{err: ErrCorrupt},
+	{err: ErrInvalid},
+	{err: ErrClosed},
+}
+
+// classify finds the row of an error, and reports false for one that no row names.
+func classify(err error) (failure, bool) {
+	for _, f := range failures {
+		if errors.Is(err, f.err) {
+			return f, true
+		}
+	}
+	return failure{}, false
+}

@@ -1,0 +1,108 @@
+package reprise
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxQueuedEvents = 4096
+	slowObservation = 100 * time.Millisecond
+)
+
+// observing calls the observer of an engine. An event of a request's own way is passed on at once, by
+// the goroutine of the request. One that no request waits for, such as a renewal, goes through a bounded
+// queue with a goroutine of its own, so that an observer that blocks delays nothing but other events.
+type observing struct {
+	observer Observer
+	kinds    uint64 // those that the observer wants, as bits
+
+	slow    atomic.Uint64
+	dropped atomic.Uint64
+
+	mu     sync.Mutex
+	events []queuedEvent
+	idle   chan struct{} // not nil while the goroutine runs; closed when it ends
+}
+
+type queuedEvent struct {
+	ctx   context.Context
+	event Event
+}
+
+// init takes the configured observer, or the warnings that an engine without one logs.
+func (o *observing) init(configured Observer) {
+	o.observer, o.kinds = configured, ^uint64(0)
+	if configured == nil {
+		warnings := &operatorLog{}
+		o.observer, o.kinds = warnings, warnings.kinds()
+	}
+}
+
+// wants reports whether the observer wants events of a kind.
+func (o *observing) wants(kind EventKind) bool { return o.kinds&(1<<kind) != 0 }
+
+// notify calls the observer and counts the call if it was slow.
+func (o *observing) notify(ctx context.Context, e Event) {
+	start := now().mono
+	notify(ctx, o.observer, e)
+	if now().mono-start > slowObservation {
+		o.slow.Add(1)
+	}
+}
+
+// queue passes an event on from a goroutine of its own, or drops it when too many wait already.
+func (o *observing) queue(ctx context.Context, e Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.events) >= maxQueuedEvents {
+		o.dropped.Add(1)
+		return
+	}
+	o.events = append(o.events, queuedEvent{ctx, e})
+	if o.idle == nil {
+		o.idle = make(chan struct{})
+		go o.serve(o.idle)
+	}
+}
+
+// serve passes on queued events until there are none.
+func (o *observing) serve(idle chan struct{}) {
+	defer close(idle)
+	for {
+		o.mu.Lock()
+		if len(o.events) == 0 {
+			o.events, o.idle = nil, nil
+			o.mu.Unlock()
+			return
+		}
+		next := o.events[0]
+		o.events[0] = queuedEvent{}
+		o.events = o.events[1:]
+		o.mu.Unlock()
+		o.notify(next.ctx, next.event)
+	}
+}
+
+// wait returns when the events of the queue have been passed on, or when ctx ends.
+func (o *observing) wait(ctx context.Context) {
+	o.mu.Lock()
+	idle := o.idle
+	o.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+func (o *observing) stats(s *Stats) {
+	o.mu.Lock()
+	s.EventsQueued = len(o.events)
+	o.mu.Unlock()
+	s.EventsDropped, s.EventsSlow = o.dropped.Load(), o.slow.Load()
+}

@@ -1,0 +1,175 @@
+package reprise
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// table knows what this process does about an ID, so that a duplicate that arrives here needs no round
+// trip: the attempts that run, and the claims that are on their way to the store. An attempt enters
+// when its claim answered Claimed, and leaves when it has ended or its lease cannot be relied on any
+// more; from then on the store answers.
+type table [1024]tableRow
+
+type tableRow struct {
+	mu       sync.Mutex
+	attempts *Attempt     // linked by Attempt.next, newest first
+	claims   *sharedClaim // linked by sharedClaim.next
+	spare    *sharedClaim // that nobody joined, for the next claim
+}
+
+// row returns where an ID is. IDs are digests, so any part of one spreads well.
+func (t *table) row(id ID) *tableRow {
+	return &t[int(binary.LittleEndian.Uint16(id[:]))%len(t)]
+}
+
+// sharedClaim is a claim that is on its way to the store. The call that leads it asks; those that
+// join it wait for the answer.
+type sharedClaim struct {
+	id          ID
+	fingerprint Fingerprint
+	preset      Preset
+	maxAttempts int
+	next        *sharedClaim
+	done        chan struct{} // closed when there is an answer; nil until somebody joins
+
+	outcome Outcome // what follows is valid when done is closed
+	payload []byte
+	err     error
+}
+
+// join returns what the table knows about the operation of c. Otherwise it returns the claim that is
+// on its way, to wait for, or a new one that c leads.
+func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
+	row := t.row(c.id)
+	row.mu.Lock()
+	defer row.mu.Unlock()
+	if known = row.find(c); known != 0 {
+		return known, nil, false
+	}
+	for claim = row.claims; claim != nil; claim = claim.next {
+		if claim.id == c.id {
+			if claim.done == nil {
+				claim.done = make(chan struct{})
+			}
+			return 0, claim, false
+		}
+	}
+	if claim, row.spare = row.spare, nil; claim == nil {
+		claim = new(sharedClaim)
+	}
+	claim.id, claim.fingerprint, claim.preset, claim.maxAttempts = c.id, c.fingerprint, c.preset, c.maxAttempts
+	claim.next, row.claims = row.claims, claim
+	return 0, claim, true
+}
+
+// publish ends a claim with its answer, for those that joined it. An attempt enters the table in the
+// same step.
+func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
+	row := t.row(claim.id)
+	row.mu.Lock()
+	for at := &row.claims; *at != nil; at = &(*at).next {
+		if *at == claim {
+			*at = claim.next
+			break
+		}
+	}
+	res, turnedAway := row.enter(res)
+	if claim.done == nil {
+		*claim = sharedClaim{}
+		row.spare = claim
+	} else {
+		claim.outcome, claim.payload, claim.err = res.Outcome, res.Payload, err
+		close(claim.done)
+	}
+	row.mu.Unlock()
+	turnedAway.discard()
+	return res
+}
+
+// add enters the attempt of an answer that was not shared.
+func (t *table) add(res Result) Result {
+	if res.Attempt == nil {
+		return res
+	}
+	row := t.row(res.Attempt.id)
+	row.mu.Lock()
+	res, turnedAway := row.enter(res)
+	row.mu.Unlock()
+	turnedAway.discard()
+	return res
+}
+
+// remove takes a out, if it is in.
+func (t *table) remove(a *Attempt) {
+	row := t.row(a.id)
+	row.mu.Lock()
+	defer row.mu.Unlock()
+	for at := &row.attempts; *at != nil; at = &(*at).next {
+		if *at == a {
+			*at, a.next = a.next, nil
+			return
+		}
+	}
+}
+
+// find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask the store.
+func (row *tableRow) find(c *call) Outcome {
+	a := row.attempts
+	for a != nil && a.id != c.id {
+		a = a.next
+	}
+	switch {
+	case a == nil || !a.holdsLease():
+		return 0
+	case a.fingerprint != c.fingerprint:
+		return Mismatch
+	default:
+		return InProgress
+	}
+}
+
+// enter adds the attempt of an answer, if it has one. Without a claim that the store granted nothing
+// but this table excludes others, so an unprotected attempt that is not alone is turned away.
+func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
+	a := res.Attempt
+	if a == nil {
+		return res, nil
+	}
+	if a.unprotected {
+		if known := row.find(&a.call); known != 0 {
+			return Result{Outcome: known}, a
+		}
+	}
+	a.next, row.attempts = row.attempts, a
+	return res, nil
+}
+
+// answerTo returns what the answer to a shared claim means for a call that joined it. It is not ok
+// when the call has to ask again.
+//
+// A record that is completed stays so, and an attempt of this process was just begun; any other
+// answer may be older than the call. That of a second claim is not: it was sent after the first one,
+// which the call joined, had its answer.
+func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
+	if s.err != nil {
+		return Result{}, false
+	}
+	same, fresh := s.fingerprint == c.fingerprint, round > 1
+	switch s.outcome {
+	case Claimed:
+		res.Outcome, ok = InProgress, true
+	case Completed:
+		res.Outcome, res.Payload, ok = Completed, s.payload, true
+	case InProgress:
+		res.Outcome, ok = InProgress, fresh
+	case Lapsed:
+		res.Outcome, ok = Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
+	default: // Mismatch: of the leading call, and so of those that ask for the same
+		return Result{Outcome: Mismatch}, fresh && same
+	}
+	if !same { // the key belongs to the request of the leading call
+		return Result{Outcome: Mismatch}, ok
+	}
+	return res, ok
+}

@@ -1,0 +1,52 @@
+package reprise
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// openWork counts what Close waits for: calls to Begin, attempts, and tasks in the background.
+type openWork struct {
+	count   atomic.Int64
+	closed  atomic.Bool
+	closing chan struct{} // closed by close
+	idle    chan struct{} // closed when the count is 0 after that
+	once    struct{ closing, idle sync.Once }
+}
+
+// begin counts one more piece of work, unless close was called.
+func (w *openWork) begin() bool {
+	w.count.Add(1) // first: what close does not see counted, sees it closed
+	if w.closed.Load() {
+		w.done()
+		return false
+	}
+	return true
+}
+
+// retain adds a reference for work that is counted already, so it is allowed after close.
+func (w *openWork) retain() { w.count.Add(1) }
+
+// done takes back one begin or retain.
+func (w *openWork) done() {
+	if w.count.Add(-1) == 0 && w.closed.Load() {
+		w.once.idle.Do(func() { close(w.idle) })
+	}
+}
+
+// close refuses new work from now on. It may be called more than once.
+func (w *openWork) close() {
+	w.retain() // nothing is idle before it has closed
+	w.closed.Store(true)
+	w.once.closing.Do(func() { close(w.closing) })
+	w.done()
+}
+
+func (w *openWork) isClosing() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
+	}
+}
