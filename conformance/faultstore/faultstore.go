@@ -56,9 +56,9 @@ type Faults struct {
 	idle   *sync.Cond    // late became zero
 }
 
-// New returns a store that forwards to inner, and the script that it follows, which is empty. The store has the optional
-// abilities of inner ([reprise.Waiter], [reprise.ContextBinder], [reprise.Inspector], [reprise.Purger] and
-// [reprise.Checker]), exactly those; they are forwarded as they are and never fail on command.
+// New returns a store that forwards to inner, and the script that it follows, which is empty. The store is a
+// decorator with Unwrap: [reprise.As] finds the abilities of inner in it, exactly those. They never fail on
+// command.
 func New(inner reprise.Store) (reprise.Store, *Faults) {
 	f := &Faults{
 		inner:  inner,
@@ -67,7 +67,7 @@ func New(inner reprise.Store) (reprise.Store, *Faults) {
 		closed: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
-	return withAbilities(&scripted{f}, inner), f
+	return &scripted{f}, f
 }
 
 // Next appends faults to the queue of op: each call of op takes one. [Pass] lets a call through.
@@ -169,8 +169,11 @@ func (f *Faults) isClosed() bool {
 	}
 }
 
-// scripted is the store that New returns, without the abilities.
+// scripted is the store that New returns.
 type scripted struct{ f *Faults }
+
+// Unwrap returns the store inside, whose abilities are those of this one.
+func (s *scripted) Unwrap() reprise.Store { return s.f.inner }
 
 func (s *scripted) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	c := Call{Op: Claim, ID: r.ID, Owner: r.Owner, Claim: r}

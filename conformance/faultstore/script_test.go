@@ -108,11 +108,11 @@ type (
 )
 
 func abilities(s reprise.Store) [5]bool {
-	_, b := s.(reprise.ContextBinder)
-	_, w := s.(reprise.Waiter)
-	_, p := s.(reprise.Purger)
-	_, c := s.(reprise.Checker)
-	_, i := s.(reprise.Inspector)
+	_, b := reprise.As[reprise.ContextBinder](s)
+	_, w := reprise.As[reprise.Waiter](s)
+	_, p := reprise.As[reprise.Purger](s)
+	_, c := reprise.As[reprise.Checker](s)
+	_, i := reprise.As[reprise.Inspector](s)
 	return [5]bool{b, w, p, c, i}
 }
 
@@ -169,7 +169,11 @@ func TestAbilitiesAreForwarded(t *testing.T) {
 		*counter
 		fakePurger
 	}{&counter{}, fakePurger{}})
-	if n, err := store.(reprise.Purger).Purge(t.Context(), 1); n != 42 || err != nil { // the test above shows that it is one
+	purger, ok := reprise.As[reprise.Purger](store)
+	if !ok {
+		t.Fatal("no purger")
+	}
+	if n, err := purger.Purge(t.Context(), 1); n != 42 || err != nil {
 		t.Errorf("purged %d, %v", n, err)
 	}
 }

@@ -68,7 +68,7 @@ var abilityCases = []testCase{
 			first.anew()
 			ctx, cancel := context.WithCancel(context.WithValue(r.Context(), key{}, "value"))
 			defer cancel()
-			bound := first.store.(reprise.ContextBinder).Bind(ctx, first.id, first.owner)
+			bound := ability[reprise.ContextBinder](first.store).Bind(ctx, first.id, first.owner)
 			if bound.Value(key{}) != "value" {
 				r.Error("a value of the context is lost")
 			}
@@ -93,7 +93,7 @@ var abilityCases = []testCase{
 		func(r *rig) {
 			ctx, cancel := r.call()
 			defer cancel()
-			findings, err := r.one.(reprise.Checker).Check(ctx)
+			findings, err := ability[reprise.Checker](r.one).Check(ctx)
 			r.checkError("check", err)
 			if err != nil {
 				r.Fatalf("check: %v, want success", err)
@@ -110,7 +110,7 @@ var abilityCases = []testCase{
 // watch watches the ID of p in the other process.
 func (p party) watch() (changed <-chan struct{}, stop func()) {
 	p.rig.Helper()
-	changed, stop, err := p.rig.two.(reprise.Waiter).Watch(p.rig.Context(), p.id)
+	changed, stop, err := ability[reprise.Waiter](p.rig.two).Watch(p.rig.Context(), p.id)
 	p.checkError("watch", err)
 	if err != nil {
 		p.rig.Fatalf("watch: %v, want success", err)

@@ -111,7 +111,7 @@ var inspectCases = []testCase{
 			ctx, cancel := r.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 10_001} {
-				_, err := r.one.(reprise.Inspector).List(ctx, limit)
+				_, err := ability[reprise.Inspector](r.one).List(ctx, limit)
 				r.wantInvalid("list", err)
 			}
 		},
@@ -228,7 +228,7 @@ func (p party) tryInspect() (reprise.Record, error) {
 	p.rig.Helper()
 	ctx, cancel := p.rig.call()
 	defer cancel()
-	got, err := p.rig.two.(reprise.Inspector).Inspect(ctx, p.id)
+	got, err := ability[reprise.Inspector](p.rig.two).Inspect(ctx, p.id)
 	p.checkError("inspect", err)
 	return got, err
 }
@@ -237,7 +237,7 @@ func (r *rig) list(limit int) []reprise.Record {
 	r.Helper()
 	ctx, cancel := r.call()
 	defer cancel()
-	got, err := r.two.(reprise.Inspector).List(ctx, limit)
+	got, err := ability[reprise.Inspector](r.two).List(ctx, limit)
 	r.checkError("list", err)
 	if err != nil {
 		r.Fatalf("list: %v, want success", err)
@@ -252,7 +252,7 @@ func (p party) resolve(resolution reprise.Resolution) error {
 	p.rig.Helper()
 	ctx, cancel := p.rig.call()
 	defer cancel()
-	err := p.rig.two.(reprise.Inspector).Resolve(ctx, p.id, resolution)
+	err := ability[reprise.Inspector](p.rig.two).Resolve(ctx, p.id, resolution)
 	p.checkError("resolve", err, string(resolution.Payload))
 	return err
 }

@@ -256,10 +256,10 @@ var retentionCases = []testCase{
 			ctx, cancel := r.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 100_001} {
-				_, err := r.one.(reprise.Purger).Purge(ctx, limit)
+				_, err := ability[reprise.Purger](r.one).Purge(ctx, limit)
 				r.wantInvalid("purge", err)
 			}
-			if _, err := r.one.(reprise.Purger).Purge(ctx, 100_000); err != nil {
+			if _, err := ability[reprise.Purger](r.one).Purge(ctx, 100_000); err != nil {
 				r.Errorf("purge: %v, want success", err)
 			}
 		},
@@ -273,7 +273,7 @@ func (r *rig) purge() int {
 	total := 0
 	for {
 		ctx, cancel := r.call()
-		deleted, err := r.two.(reprise.Purger).Purge(ctx, limit)
+		deleted, err := ability[reprise.Purger](r.two).Purge(ctx, limit)
 		cancel()
 		r.checkError("purge", err)
 		if err != nil {

@@ -82,21 +82,30 @@ func (r *rig) lacks(needs []conformance.Need) (why string, lacking bool) {
 		case conformance.CorruptHook:
 			has = r.fixture.Corrupt != nil
 		case conformance.Waiter:
-			_, has = r.one.(reprise.Waiter)
+			_, has = reprise.As[reprise.Waiter](r.one)
 		case conformance.Inspector:
-			_, has = r.one.(reprise.Inspector)
+			_, has = reprise.As[reprise.Inspector](r.one)
 		case conformance.Purger:
-			_, has = r.one.(reprise.Purger)
+			_, has = reprise.As[reprise.Purger](r.one)
 		case conformance.Checker:
-			_, has = r.one.(reprise.Checker)
+			_, has = reprise.As[reprise.Checker](r.one)
 		case conformance.Binder:
-			_, has = r.one.(reprise.ContextBinder)
+			_, has = reprise.As[reprise.ContextBinder](r.one)
 		}
 		if !has {
 			return fmt.Sprintf("%s, which this fixture does not have", n), true
 		}
 	}
 	return "", false
+}
+
+// ability returns the ability T of a store that is known to have it, because the case needs it.
+func ability[T any](store reprise.Store) T {
+	found, ok := reprise.As[T](store)
+	if !ok {
+		panic("storetest: a case uses an ability that it does not name as a need")
+	}
+	return found
 }
 
 // short is a lease or a retention that ends with advance(short).

@@ -141,7 +141,7 @@ func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 }
 
 func (s atomicStore) isCompleted(ctx context.Context, id reprise.ID) bool {
-	rec, err := s.Store.(reprise.Inspector).Inspect(ctx, id)
+	rec, err := ability[reprise.Inspector](s.Store).Inspect(ctx, id)
 	return err == nil && rec.Completed
 }
 

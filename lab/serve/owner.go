@@ -14,11 +14,12 @@ type ownerStore struct {
 	binder reprise.ContextBinder // the store's own; nil: it has none
 }
 
-// withOwner returns s as an ownerStore with the abilities that an engine looks for.
+// withOwner returns s as an ownerStore with the abilities that an engine looks for. It adds one, so it is not a decorator with
+// Unwrap.
 func withOwner(s reprise.Store) reprise.Store {
 	o := &ownerStore{Store: s}
-	o.binder, _ = s.(reprise.ContextBinder)
-	if waiter, ok := s.(reprise.Waiter); ok {
+	o.binder, _ = reprise.As[reprise.ContextBinder](s)
+	if waiter, ok := reprise.As[reprise.Waiter](s); ok {
 		return struct {
 			*ownerStore
 			reprise.Waiter

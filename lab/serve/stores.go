@@ -73,7 +73,7 @@ func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend
 	if err := store(ctx, b, o); err != nil {
 		return err
 	}
-	b.purger, _ = b.Store.(reprise.Purger)
+	b.purger, _ = reprise.As[reprise.Purger](b.Store)
 	if o.PostgresURL == "" {
 		return nil
 	}
