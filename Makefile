@@ -64,7 +64,7 @@ figures: ## Run the gates on exact figures, without the race detector
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures boundaries isolated tidy fmt/check lint check/test ## What check runs besides build and test
+checks: figures boundaries docs isolated tidy fmt/check lint check/test ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package
@@ -79,6 +79,11 @@ lint: $(BIN)/golangci-lint ## Lint every module
 boundaries: ## Prove who imports what, and what a go.mod may require
 	@cd tools
 	GOWORK=off go run ./boundaries -root ..
+
+.PHONY: docs
+docs: ## Prove that the names, links, paths and targets in the documentation are there
+	@cd tools
+	GOWORK=off go run ./docs -root ..
 
 .PHONY: isolated
 isolated: ## Build, vet and compile the tests of each module without the workspace

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	_ = engine // for a guard of the package protocol, or reprise.Do
+	_ = engine // for a guard of the package protocol
 }
 
 // A handler writes through the transaction of its attempt. What it wrote is there exactly when its response is.

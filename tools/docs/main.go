@@ -1,0 +1,75 @@
+// Command docs checks that what the documentation names is there. It resolves, in every Markdown file of the project:
+// relative links and their anchors, file paths, modules, make targets, environment variables, tests, and the Go names in
+// code spans and code blocks; and in Go comments: doc links, the Go names of code blocks, and names with their package.
+//
+// It needs the standard library alone and builds nothing. It prints one line for each name that it cannot resolve and
+// exits with 1 if there is one, with 2 if it could not look. Names of other projects are listed in foreign.go.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+func main() {
+	dir := flag.String("root", ".", "the folder of go.work")
+	flag.Parse()
+	os.Exit(run(*dir))
+}
+
+func run(dir string) int {
+	bad, names, err := check(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		return 2
+	}
+	for _, line := range bad {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	fmt.Fprintf(os.Stderr, "docs: %d names, %d unresolved\n", names, len(bad))
+	if len(bad) > 0 {
+		return 1
+	}
+	return 0
+}
+
+// check returns a line for each name that cannot be resolved, and how many names it looked up.
+func check(dir string) (unresolved []string, names int, err error) {
+	p, err := load(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &report{project: p}
+	for _, page := range p.pages {
+		r.page(page)
+	}
+	for _, pkg := range p.packages {
+		for _, c := range pkg.docs {
+			r.doc(pkg, c)
+		}
+	}
+	for _, c := range p.comments {
+		r.comment(c)
+	}
+	slices.Sort(r.lines)
+	return slices.Compact(r.lines), r.names, nil
+}
+
+// report collects what cannot be resolved.
+type report struct {
+	*project
+
+	lines []string
+	names int
+}
+
+// want counts a name, and reports it at a place if it is not resolved.
+func (r *report) want(resolved bool, file string, line int, format string, args ...any) {
+	r.names++
+	if !resolved {
+		r.lines = append(r.lines, fmt.Sprintf("%s:%d: %s", filepath.ToSlash(file), line, fmt.Sprintf(format, args...)))
+	}
+}

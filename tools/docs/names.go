@@ -1,0 +1,310 @@
+package main
+
+import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	makeCall  = regexp.MustCompile(`(?:^|[;&|] *)make((?: +[^\s;&|#]+)*)`)
+	goName    = regexp.MustCompile(`^\*?(?:([a-z][a-z0-9]*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:[({].*)?$`)
+	version   = regexp.MustCompile(`/v\d+\.\d+\.\d+$`)
+	module    = regexp.MustCompile(`^[a-z]+(?:\.[a-z]+)*\.(?:com|org|dev|net)/\S+$`)
+	localPath = regexp.MustCompile(`^(?:\./)?(\.?[\w-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:md|go|mod|work|sql))$`)
+	testRef   = regexp.MustCompile(`^((?:Test|Benchmark|Fuzz|Example)[A-Z]\w*)(…?)$`)
+	allUpper  = regexp.MustCompile(`^[A-Z0-9_]+$`)
+)
+
+// page resolves what a Markdown file names.
+func (r *report) page(p *page) {
+	for _, l := range p.links {
+		r.link(p, l)
+	}
+	for _, s := range p.code {
+		r.span(p, s)
+	}
+	for _, b := range p.blocks {
+		switch b.language {
+		case "go":
+			r.goCode(p.file, b.line, b.text, true)
+		case "", "sh":
+			for i, line := range strings.Split(b.text, "\n") {
+				line, _, _ = strings.Cut(line, "  ") // what follows is a comment
+				r.makeCall(p.file, b.line+i, line)
+			}
+		}
+	}
+}
+
+// link resolves the target of a link.
+func (r *report) link(p *page, l span) {
+	if strings.Contains(l.text, "://") || strings.HasPrefix(l.text, "mailto:") {
+		return
+	}
+	file, anchor, _ := strings.Cut(l.text, "#")
+	target := p
+	if file != "" {
+		full := path.Join(path.Dir(p.file), file)
+		r.want(r.exists(full), p.file, l.line, "the link %s leads nowhere", l.text)
+		i := slices.IndexFunc(r.pages, func(q *page) bool { return q.file == full })
+		if i < 0 {
+			return
+		}
+		target = r.pages[i]
+	}
+	if anchor != "" {
+		r.want(target.anchors[anchor], p.file, l.line, "no heading of %s has the anchor #%s", target.file, anchor)
+	}
+}
+
+func (r *report) exists(file string) bool {
+	_, err := os.Stat(filepath.Join(r.dir, filepath.FromSlash(file)))
+	return err == nil
+}
+
+// span resolves a code span: a make target, a setting, a test, a Go name, or a path. What has none of these forms is not a name.
+func (r *report) span(p *page, s span) {
+	if makeCall.MatchString(s.text) {
+		r.makeCall(p.file, s.line, s.text)
+		return
+	}
+	if m := setting.FindString(s.text); m != "" {
+		r.want(r.settings[m], p.file, s.line, "nothing reads %s", m)
+		return
+	}
+	if m := testRef.FindStringSubmatch(s.text); m != nil {
+		r.want(r.hasTest(m[1], m[2] != ""), p.file, s.line, "there is no test %s", s.text)
+		return
+	}
+	if m := goName.FindStringSubmatch(s.text); m != nil {
+		r.goName(p.file, s.line, m[1], m[2], m[3])
+		return
+	}
+	if module.MatchString(s.text) {
+		r.want(r.isRequired(s.text), p.file, s.line, "no go.mod requires %s", s.text)
+		return
+	}
+	if m := localPath.FindStringSubmatch(s.text); m != nil {
+		r.path(p, s.line, m[1])
+	}
+}
+
+func (r *report) hasTest(name string, prefix bool) bool {
+	if !prefix {
+		return r.tests[name]
+	}
+	for t := range r.tests {
+		if strings.HasPrefix(t, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRequired reports whether a go.mod names the module that an import path belongs to.
+func (r *report) isRequired(importPath string) bool {
+	for m := range r.modules {
+		if m == importPath || strings.HasPrefix(importPath, m+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// makeCall resolves the targets of a call of make.
+func (r *report) makeCall(file string, line int, text string) {
+	for _, m := range makeCall.FindAllStringSubmatch(text, -1) {
+		for word := range strings.FieldsSeq(m[1]) {
+			word = strings.Trim(word, `"'`)
+			if strings.ContainsAny(word, "=<…") || !isTarget.MatchString(word) {
+				break // a variable, and what belongs to its value; or prose
+			}
+			r.want(r.targets[word], file, line, "make has no target %s", word)
+		}
+	}
+}
+
+var isTarget = regexp.MustCompile(`^[a-z][a-z/_-]*$`)
+
+// path resolves the path of a file, a folder or a package, from the root or from the page.
+func (r *report) path(p *page, line int, name string) {
+	first, _, nested := strings.Cut(name, "/")
+	switch {
+	case foreignPaths[first] || version.MatchString(name):
+		return
+	case nested && !r.exists(first) && isStandard(name):
+		return
+	}
+	there := r.exists(name) || r.exists(path.Join(path.Dir(p.file), name))
+	if !nested {
+		there = there || r.hasFile(name)
+	}
+	r.want(there, p.file, line, "there is no %s", name)
+}
+
+// hasFile reports whether a Go file of that name is in some package; a page may name it alone after its folder.
+func (r *report) hasFile(name string) bool {
+	for folder := range r.packages {
+		if r.exists(path.Join(folder, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isStandard(pkg string) bool {
+	info, err := os.Stat(filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(pkg)))
+	return err == nil && info.IsDir()
+}
+
+// goName resolves pkg.Name, pkg.Type.Member, Type.Member or Name.
+func (r *report) goName(file string, line int, pkg, name, member string) {
+	switch {
+	case pkg == "" && member == "" && (allUpper.MatchString(name) || foreignNames[name]):
+		return
+	case pkg == "" && member == "":
+		r.want(r.exported[name], file, line, "no package has the name %s", name)
+	case pkg == "":
+		if foreignNames[name] {
+			return
+		}
+		r.want(r.hasMember(name, member), file, line, "no type %s has the member %s", name, member)
+	default:
+		full := pkg + "." + name
+		if member != "" {
+			full += "." + member
+		}
+		known, resolved := r.resolve(pkg, name, member)
+		if foreignPackages[pkg] && !known {
+			return
+		}
+		r.want(resolved, file, line, "there is no %s", full)
+	}
+}
+
+func (r *report) hasMember(typ, member string) bool {
+	for _, p := range r.packages {
+		if p.members[typ][member] {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve looks a name up in the packages of the project that are called pkg, and then in those of the standard library.
+// known says whether the project has such a package.
+func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
+	for _, p := range r.packages {
+		if p.name != pkg {
+			continue
+		}
+		known = true
+		if p.names[name] && (member == "" || p.members[name][member]) {
+			return true, true
+		}
+	}
+	if known {
+		return true, false
+	}
+	return false, r.standard(pkg, name)
+}
+
+// standardFolders are the packages of the standard library that documents name.
+var standardFolders = map[string]string{
+	"context": "context", "errors": "errors", "flag": "flag", "fmt": "fmt", "heap": "container/heap", "http": "net/http", "httptest": "net/http/httptest", "io": "io",
+	"log": "log", "slog": "log/slog", "net": "net", "os": "os", "synctest": "testing/synctest", "testing": "testing",
+	"time": "time", "atomic": "sync/atomic", "rand": "crypto/rand", "json": "encoding/json", "sync": "sync", "runtime": "runtime",
+}
+
+// standard reports whether the standard library has the name.
+func (*report) standard(pkg, name string) bool {
+	folder, ok := standardFolders[pkg]
+	if !ok {
+		return false
+	}
+	set := token.NewFileSet()
+	files, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(folder), "*.go"))
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		parsed, err := parser.ParseFile(set, f, nil, 0)
+		if err == nil && parsed.Scope.Lookup(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// goCode resolves the names of the project's packages in a piece of Go that begins on a line: a file, declarations, or statements.
+func (r *report) goCode(file string, line int, text string, mustParse bool) {
+	tree, lineOf := parsePiece(text)
+	if tree == nil {
+		r.want(!mustParse, file, line, "the code block is not Go")
+		return
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if pkg, ok := n.X.(*ast.Ident); ok && n.Sel.IsExported() && r.isPackage(pkg.Name) {
+				_, resolved := r.resolve(pkg.Name, n.Sel.Name, "")
+				r.want(resolved, file, line+lineOf(n.Pos()), "there is no %s.%s", pkg.Name, n.Sel.Name)
+			}
+		case *ast.CompositeLit:
+			r.literal(file, line+lineOf(n.Pos()), n)
+		}
+		return true
+	})
+}
+
+// literal resolves the fields that a literal of a struct names.
+func (r *report) literal(file string, line int, lit *ast.CompositeLit) {
+	typ, ok := lit.Type.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	pkg, ok := typ.X.(*ast.Ident)
+	if !ok || !r.isPackage(pkg.Name) {
+		return
+	}
+	for _, e := range lit.Elts {
+		pair, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		if field, ok := pair.Key.(*ast.Ident); ok {
+			_, resolved := r.resolve(pkg.Name, typ.Sel.Name, field.Name)
+			r.want(resolved, file, line, "%s.%s has no field %s", pkg.Name, typ.Sel.Name, field.Name)
+		}
+	}
+}
+
+func (r *report) isPackage(name string) bool {
+	for _, p := range r.packages {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// parsePiece parses a file, declarations, or statements, in which … stands for what is left out; nil is none of them.
+// lineOf counts from 0, the first line of the text.
+func parsePiece(text string) (tree *ast.File, lineOf func(token.Pos) int) {
+	text = strings.ReplaceAll(text, "…", "")
+	for above, form := range []string{text, "package p\n" + text, "package p\nfunc _() {\n" + text + "\n}"} {
+		set := token.NewFileSet()
+		if f, err := parser.ParseFile(set, "", form, parser.SkipObjectResolution); err == nil {
+			return f, func(p token.Pos) int { return set.Position(p).Line - 1 - above }
+		}
+	}
+	return nil, nil
+}
