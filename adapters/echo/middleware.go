@@ -32,14 +32,14 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			verdict := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
+			admission := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
 			switch {
-			case verdict.Pass:
+			case admission.Pass:
 				return next(c)
-			case verdict.Exchange != nil:
-				run(c, verdict.Exchange, next)
+			case admission.Exchange != nil:
+				run(c, admission.Exchange, next)
 			default:
-				protocol.WriteResponse(c.Response().Header(), c.Response(), verdict.Response)
+				protocol.WriteResponse(c.Response().Header(), c.Response(), admission.Response)
 			}
 			return nil
 		}
@@ -49,11 +49,11 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 // run runs the handler in an exchange, with a response of its own: the hooks of outer layers belong to theirs, and run when it is
 // sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
-	defer x.Close()
 	outer, request := c.Response(), c.Request()
-	w := &writer{x.Record(outer.Header(), wire{outer}, http.DetectContentType), outer.Writer}
+	w := &writer{behind: outer.Writer}
+	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
 	defer func() { // also where the handler panics: a recovery outside finds its own response
-		w.Abandon()
+		w.Close()
 		request.MultipartForm = c.Request().MultipartForm // the server removes its files
 		c.SetResponse(outer)
 		c.SetRequest(request)

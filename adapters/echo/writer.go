@@ -13,7 +13,7 @@ import (
 // writer is what the [echo.Response] of a handler writes to while it is recorded. What it does not have itself,
 // [http.ResponseController] finds behind it.
 type writer struct {
-	*protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
+	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
 	behind http.ResponseWriter
 }

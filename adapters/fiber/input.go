@@ -17,7 +17,6 @@ import (
 type input struct {
 	c     *fiber.Ctx
 	lines []string // of all calls of Values
-	form  []byte   // what is left of a form that was parsed in advance
 	n     int      // how many bytes of a stream were read
 	body  source
 	err   error // how reading the body ended
@@ -62,10 +61,13 @@ func (in *input) request() protocol.Request {
 		Path: utils.UnsafeString(r.URI().PathOriginal()), RawQuery: utils.UnsafeString(r.URI().QueryString()),
 		Header: in,
 	}
-	if in.body == inMemory {
-		req.Bytes = r.Body() // as it was sent: c.Body would decompress it
-	} else {
+	switch in.body {
+	case inForm:
+		req.Form = r.MultipartForm
+	case inStream:
 		req.Body, req.Length = in, int64(r.Header.ContentLength())
+	default:
+		req.Bytes = r.Body() // as it was sent: c.Body would decompress it
 	}
 	return req
 }
@@ -108,36 +110,30 @@ func countRaw(raw []byte, name string) (lines int, coded bool) {
 }
 
 // Read implements [io.Reader] for a body that is not in memory.
-func (in *input) Read(p []byte) (n int, err error) {
-	switch {
-	case in.err != nil:
+func (in *input) Read(p []byte) (int, error) {
+	if in.err != nil {
 		return 0, in.err
-	case in.body == inForm:
-		n, err = in.readForm(p)
-	default:
-		r := in.c.Request()
-		n, err = r.BodyStream().Read(p)
-		if in.n += n; err != nil && in.n < r.Header.ContentLength() {
-			err = io.ErrUnexpectedEOF // fasthttp takes the end of the connection for that of the body
-		}
+	}
+	r := in.c.Request()
+	n, err := r.BodyStream().Read(p)
+	if in.n += n; err != nil && in.n < r.Header.ContentLength() {
+		err = io.ErrUnexpectedEOF // fasthttp takes the end of the connection for that of the body
 	}
 	in.err = err
 	return n, err
 }
 
-// mostDiscarded is how much of a body that nobody wanted is read, so that its connection can be used again.
-const mostDiscarded = 256 << 10
-
-// discard reads the rest of a body stream, or makes the connection close (R47): fasthttp would take it for the next request. It
-// waits for no body that says to be longer than what is read.
+// discard reads the rest of a body stream, or makes the connection close: fasthttp would take it for the next request.
 func (in *input) discard() {
-	if in.body != inStream || in.err == io.EOF { //nolint:errorlint // a reader's end is this very value
-		return
-	}
-	if in.c.Request().Header.ContentLength() <= mostDiscarded {
-		_, _ = io.CopyN(io.Discard, in, mostDiscarded)
-	}
-	if in.err != io.EOF { //nolint:errorlint // likewise
+	if in.body == inStream && !protocol.Drain(in, int64(in.c.Request().Header.ContentLength())) {
 		in.c.Context().SetConnectionClose()
 	}
+}
+
+// isParsed reports whether fasthttp parsed the body as a multipart form while it read it, under the conditions of its own.
+// Its bytes are gone then, and what Body makes of the form has another order each time.
+func isParsed(c *fiber.Ctx) bool {
+	h := &c.Request().Header
+	return len(h.MultipartFormBoundary()) > 0 && h.ContentLength() > 0 && len(h.ContentEncoding()) == 0 &&
+		!c.App().Server().DisablePreParseMultipartForm
 }

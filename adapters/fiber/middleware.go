@@ -37,18 +37,18 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	}
 	return func(c *fiber.Ctx) error {
 		in := read(c)
-		verdict := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return scope(c) })
-		if !verdict.Pass && verdict.Exchange == nil {
+		admission := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return scope(c) })
+		if !admission.Pass && admission.Exchange == nil {
 			in.discard()
 		}
 		in.release()
 		switch {
-		case verdict.Pass:
+		case admission.Pass:
 			return c.Next()
-		case verdict.Exchange != nil:
-			return run(c, verdict.Exchange)
+		case admission.Exchange != nil:
+			return run(c, admission.Exchange)
 		default:
-			write(c.Response(), verdict.Response)
+			write(c.Response(), admission.Response)
 			return nil
 		}
 	}

@@ -67,7 +67,7 @@ func (r *recording) finish(ctx *fasthttp.RequestCtx) {
 	}
 	r.ended = true
 	r.x.After(fields(&r.resp.Header, len(captured.Body) > 0))
-	reply := r.x.Settle(captured)
+	reply := r.x.Finish(captured)
 	if reply.Replace {
 		r.spare.Header.CopyTo(&r.resp.Header)
 		write(r.resp, reply.Response)
@@ -84,7 +84,7 @@ func (r *recording) abandon() {
 	}
 	r.ended = true
 	started := r.resp.IsBodyStream() || len(r.resp.Body()) > 0
-	r.x.Settle(protocol.Captured{Status: r.resp.StatusCode(), Panicked: !started, Cut: started})
+	r.x.Finish(protocol.Captured{Status: r.resp.StatusCode(), Panicked: !started, Cut: started})
 	r.spare.Header.CopyTo(&r.resp.Header)
 	r.resp.ResetBody()
 }

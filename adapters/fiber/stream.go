@@ -118,7 +118,7 @@ func (s *stream) end(cut bool) {
 	}
 	s.ended = true
 	s.x.After(fields(&s.from.Header, true))
-	s.x.Settle(protocol.Captured{
+	s.x.Finish(protocol.Captured{
 		Status: s.from.StatusCode(), Body: s.kept.Body(), Oversize: s.n > s.x.MaxResponseBody(), Sent: true, Cut: cut,
 	})
 }

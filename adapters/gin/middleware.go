@@ -32,14 +32,14 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		panic("reprisegin: Middleware needs a guard and a scope")
 	}
 	return func(c *gin.Context) {
-		verdict := guard.Admit(c.Request.Context(), request(c.Request), func() (string, error) { return scope(c) })
+		admission := guard.Admit(c.Request.Context(), request(c.Request), func() (string, error) { return scope(c) })
 		switch {
-		case verdict.Pass:
+		case admission.Pass:
 			c.Next()
-		case verdict.Exchange != nil:
-			run(c, verdict.Exchange)
+		case admission.Exchange != nil:
+			run(c, admission.Exchange)
 		default:
-			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer}, verdict.Response)
+			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer}, admission.Response)
 			c.Abort()
 		}
 	}
@@ -47,13 +47,12 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 
 // run runs the rest of the chain in an exchange.
 func run(c *gin.Context, x *protocol.Exchange) {
-	defer x.Close()
 	behind, request, status, errors := c.Writer, c.Request, c.Writer.Status(), len(c.Errors)
 	w := &writer{ResponseWriter: behind, ctx: x.Context(), status: status, size: notWritten}
 	w.wire.ResponseWriter = behind
-	w.rec = x.Record(behind.Header(), &w.wire, http.DetectContentType)
+	w.rec.Start(x, behind.Header(), &w.wire, http.DetectContentType)
 	defer func() { // also where the chain panics: a recovery before this finds Gin's own writer
-		w.rec.Abandon()
+		w.rec.Close()
 		request.MultipartForm = c.Request.MultipartForm // the server removes its files
 		c.Writer, c.Request = behind, request
 	}()

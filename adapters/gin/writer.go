@@ -17,7 +17,7 @@ import (
 type writer struct {
 	gin.ResponseWriter // Header and Pusher
 
-	rec    *protocol.Recorder
+	rec    protocol.Recorder
 	wire   wire
 	ctx    context.Context // of the exchange
 	status int

@@ -30,14 +30,14 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			verdict := guard.Admit(r.Context(), request(r), func() (string, error) { return scope(r) })
+			admission := guard.Admit(r.Context(), request(r), func() (string, error) { return scope(r) })
 			switch {
-			case verdict.Pass:
+			case admission.Pass:
 				next.ServeHTTP(w, r)
-			case verdict.Exchange != nil:
-				run(w, r, verdict.Exchange, next)
+			case admission.Exchange != nil:
+				run(w, r, admission.Exchange, next)
 			default:
-				protocol.WriteResponse(w.Header(), w, verdict.Response)
+				protocol.WriteResponse(w.Header(), w, admission.Response)
 			}
 		})
 	}
@@ -45,13 +45,13 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 
 // run runs the handler in an exchange.
 func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
-	defer x.Close()
-	rec := x.Record(w.Header(), w, http.DetectContentType)
-	defer rec.Abandon() // where next does not return
+	rec := &writer{behind: w}
+	rec.Start(x, w.Header(), w, http.DetectContentType)
+	defer rec.Close()
 	inner := r.WithContext(x.Context())
 	inner.Body = x.Body()
 	defer func() { r.MultipartForm = inner.MultipartForm }() // the server removes its files
-	next.ServeHTTP(&writer{rec, w}, inner)
+	next.ServeHTTP(rec, inner)
 	rec.Finish()
 }
 

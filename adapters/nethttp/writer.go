@@ -11,7 +11,7 @@ import (
 // writer is the http.ResponseWriter of a handler that is recorded. What it does not have itself, [http.ResponseController]
 // finds behind it.
 type writer struct {
-	*protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
+	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
 	behind http.ResponseWriter
 }

@@ -90,14 +90,14 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31f", Rule: "A function of the policy decides by the status, over the preset.", Source: "profile"},
 		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Outcome: func(status int) protocol.Disposition {
+			at := s.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
 				switch status {
 				case 404:
 					return protocol.ReleaseKey
 				case 500:
-					return protocol.KeepOutcome
+					return protocol.KeepResponse
 				default:
-					return protocol.Default
+					return protocol.ByPreset
 				}
 			}}})
 			released := s.post(Program{Status: 404}).freshKey()

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// errBodyClosed is what reading the request body answers once the exchange is over.
+// errBodyClosed is what reading the request body returns once the exchange is over.
 var errBodyClosed = errors.New("reprise: request body read after the request was answered")
 
-// Body is the body of a keyed request, read in full and given to the handler as it was sent. It is safe for concurrent use, and
-// empty once the exchange is closed.
+// Body is the body of a keyed request, read in full and given to the handler as it was sent.
+// It is safe for concurrent use, and empty once the exchange is closed.
 type Body struct {
 	mu     sync.Mutex
 	data   []byte
@@ -33,14 +33,16 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the whole body. It is valid until the exchange is closed, and nobody may modify it.
+// Bytes returns the whole body. It is valid until the exchange is closed, and must not be
+// modified.
 func (b *Body) Bytes() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.data
 }
 
-// Close implements [io.Closer]. Reading after it fails, as it does after a framework's own body was closed.
+// Close implements [io.Closer]. Reading after it fails, as it does after a framework's own
+// body was closed.
 func (b *Body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,19 +50,23 @@ func (b *Body) Close() error {
 	return nil
 }
 
-// drop lets go of the bytes, which are used for another request from now on.
+// drop forgets the bytes, whose memory another request is about to use.
 func (b *Body) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.data, b.closed = nil, true
 }
 
-// readBody reads the body of a request of at most limit bytes, and returns the code of what is wrong with it (R26 to R28).
-func (s *scratch) readBody(req *Request, limit int) (body []byte, wrong Code) {
+// readBody reads the body of a request, at most limit bytes, and returns the code of the
+// problem with it (R26 to R28).
+func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code) {
 	if req.Length > int64(limit) || len(req.Bytes) > limit {
 		return nil, CodeRequestTooLarge
 	}
-	if req.Body == nil {
+	switch {
+	case req.Form != nil:
+		return s.readForm(req, limit)
+	case req.Body == nil:
 		return req.Bytes, ""
 	}
 	data, err := readAtMost(s.request[:0], req.Body, limit+1)
@@ -75,7 +81,23 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, wrong Code) {
 	}
 }
 
-// readAtMost appends what it reads to buf until r ends, or most bytes are there.
+// readForm returns what stands for the body of a request whose form was parsed before.
+func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code) {
+	form, err := req.Form()
+	switch {
+	case err != nil:
+		return nil, CodeRequestInvalid
+	case formSize(form) > int64(limit):
+		return nil, CodeRequestTooLarge
+	}
+	s.request, err = appendForm(s.request[:0], form)
+	if err != nil {
+		return nil, CodeRequestInvalid
+	}
+	return s.request, ""
+}
+
+// readAtMost appends what it reads to buf until r ends, or buf has the length most.
 func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 	for len(buf) < most {
 		if len(buf) == cap(buf) {
@@ -91,4 +113,19 @@ func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 		}
 	}
 	return buf, nil
+}
+
+// mostDrained is how much of an unwanted body is read so that its connection can be used
+// again.
+const mostDrained = 256 << 10
+
+// Drain reads the rest of a request body that nobody wanted, and reports whether the
+// connection can be used for another request (R47). If it cannot, the adapter closes it. A
+// body that is declared to be longer than 256 KiB is not read.
+func Drain(body io.Reader, declared int64) bool {
+	if declared > mostDrained {
+		return false
+	}
+	n, err := io.CopyN(io.Discard, body, mostDrained+1)
+	return n <= mostDrained && errors.Is(err, io.EOF)
 }

@@ -10,94 +10,98 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Config is the policy of a [Guard]. The zero value is the documented default in every field.
+// Config is the policy of a [Guard]. The zero value of every field is its documented default.
 type Config struct {
-	// Header is the name of the field that carries the key, in any case. Default "Idempotency-Key".
+	// Header is the name of the field that carries the key, in any case. The default is
+	// "Idempotency-Key".
 	Header string
 
-	// Aliases are other names under which a key is accepted. A request with two of the names is refused.
+	// Aliases are other names under which a key is accepted. A request with two of the names
+	// is refused.
 	Aliases []string
 
-	// KeyMode says which forms of a key are accepted. Default Compat.
+	// KeyMode says which forms of a key are accepted. The default is Compat.
 	KeyMode KeyMode
 
-	// MaxKeyLength bounds the decoded key, in bytes: 36 to 4,096. Default 255.
+	// MaxKeyLength bounds the decoded key, in bytes: 36 to 4,096. The default is 255.
 	MaxKeyLength int
 
-	// Methods are the methods that are keyed. Default POST and PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT cannot be.
+	// Methods are the methods that are keyed, in upper case. The default is POST and PATCH.
+	// GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
-	// Required refuses a keyed method without a key. By default such a request passes through, unprotected.
+	// Required refuses a request of a keyed method that has no key. By default such a request
+	// passes through, unprotected.
 	Required bool
 
-	// Endpoint makes the identity of an operation one per endpoint: a stable name of your own, for APIs whose clients use one
-	// key for several calls. By default a key that comes back at another endpoint is refused with 422.
+	// Endpoint is a stable name of your own that becomes part of the operation's identity, for
+	// APIs whose clients use one key for several calls. By default a key that comes back at
+	// another endpoint is refused with 422.
 	Endpoint string
 
-	// Preset says what becomes of failures and of lapsed attempts. Default [reprise.Recoverable].
+	// Preset says what happens to failures and to lapsed attempts. The default is
+	// [reprise.Recoverable].
 	Preset reprise.Preset
 
-	// Retention is how long a response is replayed, from its completion: 1 ms to 10 years. Default the engine's, 24 h.
+	// Retention is how long a response is replayed, counted from its completion: 1 ms to
+	// 10 years. The default is the engine's, 24 h.
 	Retention time.Duration
 
-	// MaxAttempts refuses to take a lapsed record over when that many attempts were made. Zero is unlimited.
+	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
+	// unlimited.
 	MaxAttempts int
 
-	// Wait lets a duplicate wait that long for the first request, and then gets its replay. Zero answers 409 at once.
+	// Wait is how long a duplicate waits for the first request to finish, to get its replay.
+	// Zero answers 409 at once.
 	Wait time.Duration
 
-	// MaxRequestBody bounds the body of a keyed request, in bytes; a larger one is refused with 413. Default 1 MiB.
+	// MaxRequestBody bounds the body of a keyed request, in bytes. A larger one is refused
+	// with 413. The default is 1 MiB.
 	MaxRequestBody int
 
-	// MaxResponseBody bounds the body that is kept, in bytes. The client gets a larger one in full, and Oversize says
-	// what its retries get. Default 1 MiB; at most 63 MiB.
+	// MaxResponseBody bounds the response body that is kept, in bytes, up to 63 MiB. The first
+	// client gets a larger one in full, and its retries get what Oversize says. The default is
+	// 1 MiB.
 	MaxResponseBody int
 
-	// Oversize says what retries get where the body was not kept. Default Summary.
+	// Oversize says what retries get if the body was not kept. The default is Summary.
 	Oversize Oversize
 
-	// Fingerprint digests what a request asks for. Default [DefaultFingerprint].
+	// Fingerprint digests what a request asks for. The default is [DefaultFingerprint].
 	Fingerprint Fingerprinter
 
-	// KeepHeaders, where it is not nil, names the response fields that are kept for replays; no others are. By default all are
-	// but those that belong to one exchange (R14).
+	// KeepHeaders names the response fields that are kept for replays. Nil keeps every field
+	// except those that belong to a single response (R14).
 	KeepHeaders []string
 
-	// Outcome may decide by the status of a whole response whether it is kept or released. Default means as the preset
-	// says. It is called for every keyed run.
-	Outcome func(status int) Disposition
+	// Decide decides by the status of a complete response whether it is kept. It is called
+	// for every keyed run. ByPreset leaves the decision to the status and the preset.
+	Decide func(status int) Decision
 
-	// FailOpen runs the handler unprotected when the store cannot be reached, instead of answering 503. The response says so in
-	// Idempotency-Status: unprotected. An operation may then run twice. It cannot be combined with AtMostOnce.
+	// FailOpen runs the handler unprotected when the store is unavailable, instead of
+	// answering 503. The response then carries Idempotency-Status: unprotected. An operation
+	// may run twice. FailOpen cannot be combined with AtMostOnce.
 	FailOpen bool
 
-	// ProblemBase is the URI to which a problem's code is appended to make its type. Default the project's documentation.
+	// ProblemBase is the URI to which a problem's code is appended to form its type. The
+	// default is this project's documentation.
 	ProblemBase string
 
-	// WriteProblem, where it is not nil, makes the response for a problem. It must not look at requests, and is called from
-	// many goroutines.
+	// WriteProblem makes the response to a problem. Nil writes application/problem+json. It
+	// is called from many goroutines.
 	WriteProblem func(Problem) Response
 }
 
-// Oversize says what a retry gets whose first response was not kept in full.
+// Oversize says what a retry gets if the first response was not kept in full.
 type Oversize uint8
 
 const (
-	// Summary answers with the stored status and fields, the body {"status":"completed"} and Idempotency-Body: omitted.
+	// Summary answers with the stored status and fields, the body {"status":"completed"} and
+	// Idempotency-Body: omitted.
 	Summary Oversize = iota
 
 	// Unavailable answers 409 result-unavailable.
 	Unavailable
-)
-
-// Disposition is a decision on a response.
-type Disposition uint8
-
-// The dispositions.
-const (
-	Default     Disposition = iota // as the preset says
-	KeepOutcome                    // record it and replay it
-	ReleaseKey                     // forget the claim: the next request runs
 )
 
 const (
@@ -112,7 +116,8 @@ var (
 	neverKeyed     = []string{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}
 )
 
-// withDefaults fills in the defaults and reports the first field that cannot be, as [reprise.ErrInvalid].
+// withDefaults fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
+// field.
 func (c Config) withDefaults() (Config, error) {
 	if c.Header == "" {
 		c.Header = defaultHeader
@@ -129,19 +134,17 @@ func (c Config) withDefaults() (Config, error) {
 
 	for _, n := range append([]string{c.Header}, c.Aliases...) {
 		if !validName(n) {
-			return c, invalid("Header or Aliases", "%q is no field name", n)
+			return c, invalid("Header or Aliases", "%q is not a field name", n)
 		}
 	}
 	for i, n := range c.Aliases {
 		same := func(other string) bool { return strings.EqualFold(n, other) }
 		if same(c.Header) || slices.ContainsFunc(c.Aliases[:i], same) {
-			return c, invalid("Aliases", "%s is there twice", n)
+			return c, invalid("Aliases", "%s is listed twice", n)
 		}
 	}
-	for _, m := range c.Methods {
-		if !validName(m) || slices.Contains(neverKeyed, m) {
-			return c, invalid("Methods", "%q cannot be keyed", m)
-		}
+	if err := checkMethods(c.Methods); err != nil {
+		return c, err
 	}
 	for _, f := range []struct {
 		name              string
@@ -160,7 +163,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	if !validProblemBase(c.ProblemBase) {
-		return c, invalid("ProblemBase", "is no URI")
+		return c, invalid("ProblemBase", "%q is not a URI", c.ProblemBase)
 	}
 	if c.Retention != 0 && (c.Retention < reprise.MinDuration || c.Retention > reprise.MaxDuration) {
 		return c, invalid("Retention", "%v, want %v to %v", c.Retention, reprise.MinDuration, reprise.MaxDuration)
@@ -169,9 +172,27 @@ func (c Config) withDefaults() (Config, error) {
 		return c, invalid("Wait", "%v is negative", c.Wait)
 	}
 	if c.FailOpen && c.Preset == reprise.AtMostOnce {
-		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, which it would break")
+		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
 	}
 	return c, nil
+}
+
+// checkMethods refuses a list that would protect nothing without a word (R9).
+func checkMethods(methods []string) error {
+	if len(methods) == 0 {
+		return invalid("Methods", "the list is empty, so nothing would be protected; nil means POST and PATCH")
+	}
+	for _, m := range methods {
+		switch {
+		case !validName(m):
+			return invalid("Methods", "%q is not a method", m)
+		case m != strings.ToUpper(m):
+			return invalid("Methods", "%q is never matched, because methods are case-sensitive; write %q", m, strings.ToUpper(m))
+		case slices.Contains(neverKeyed, m):
+			return invalid("Methods", "%s is never keyed; remove it", m)
+		}
+	}
+	return nil
 }
 
 func invalid(field, format string, args ...any) error {

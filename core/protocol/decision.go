@@ -2,35 +2,48 @@ package protocol
 
 import "context"
 
-// A handler may decide for its own request (R36), with the context that it was given. Each function reports whether there is an
-// exchange to decide about: false outside of one, such as for a request without a key, and after it ended.
+// A Decision says whether a response is kept or its claim released.
+type Decision uint8
 
-// Keep records the response whatever its status, so that it is replayed.
+// The decisions.
+const (
+	ByPreset     Decision = iota // leave it to the status and the preset
+	KeepResponse                 // record the response and replay it
+	ReleaseKey                   // release the claim: the next request runs
+)
+
+// A handler may decide for its own request (R36), with the context that it was given. Each
+// function reports whether there is an exchange to decide about: there is none for a request
+// without a key, and none after the handler's response was taken.
+
+// Keep records the response whatever its status, so that retries get a replay of it.
 func Keep(ctx context.Context) bool {
-	return decideFor(ctx, func(x *Exchange) { x.decision = KeepOutcome })
+	return decideFor(ctx, func(x *Exchange) { x.decision = KeepResponse })
 }
 
-// Release forgets the claim whatever the response, so that the next request with the key runs.
+// Release releases the claim whatever the response, so that the next request with the key
+// runs the handler.
 func Release(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
 }
 
-// OmitBody records the response without its body, for bodies that must not be stored. Retries get what Config.Oversize says.
+// OmitBody records the response without its body, for bodies that must not be stored.
+// Retries get what Config.Oversize says.
 func OmitBody(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
 }
 
-func decideFor(ctx context.Context, decision func(*Exchange)) bool {
+func decideFor(ctx context.Context, decide func(*Exchange)) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
 	if !ok {
 		return false
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over {
+	if x.finished {
 		return false
 	}
-	decision(x)
+	decide(x)
 	return true
 }
 

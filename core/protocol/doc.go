@@ -2,7 +2,7 @@
 // what the client gets.
 //
 // A [Guard] is one policy over one [reprise.Engine]. An adapter turns its framework's request into a [Request] and asks
-// [Guard.Admit]. The answer is a [Verdict]: pass the request on untouched, write a [Response] (a replay and a rejection are the
+// [Guard.Admit]. The answer is a [Admission]: pass the request on untouched, write a [Response] (a replay and a rejection are the
 // same to the adapter), or run the handler against the [Exchange]. After the handler, the exchange keeps or releases what came of
 // it, and says what to send.
 //

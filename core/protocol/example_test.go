@@ -28,15 +28,15 @@ func Example() {
 		request := protocol.Request{
 			Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader("{}"),
 		}
-		verdict := guard.Admit(context.Background(), request, func() (string, error) { return "tenant-1", nil })
-		switch x := verdict.Exchange; {
-		case verdict.Pass: // run the handler, untouched
+		admission := guard.Admit(context.Background(), request, func() (string, error) { return "tenant-1", nil })
+		switch x := admission.Exchange; {
+		case admission.Pass: // run the handler, untouched
 		case x == nil:
-			protocol.WriteResponse(w.Header(), w, verdict.Response)
+			protocol.WriteResponse(w.Header(), w, admission.Response)
 		default:
-			defer x.Close()
-			recorder := x.Record(w.Header(), w, http.DetectContentType)
-			defer recorder.Abandon() // where the handler does not return
+			var recorder protocol.Recorder
+			recorder.Start(x, w.Header(), w, http.DetectContentType)
+			defer recorder.Close()
 			recorder.WriteHeader(http.StatusCreated)
 			_, _ = recorder.WriteString("order 1")
 			recorder.Finish()

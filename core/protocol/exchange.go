@@ -9,82 +9,47 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Exchange is one run of a handler: its context and body, and what becomes of its response. An adapter runs the handler with
-// them, ends the exchange once, and closes it when the response was sent:
+// Exchange is one run of a handler: the context and the body to run it with, and what
+// becomes of its response. An adapter runs the handler, finishes the exchange once, and
+// closes it after the response was sent:
 //
-//   - where the framework writes as net/http does, by [Exchange.Record] and the [Recorder]'s Finish or Abandon;
-//   - where the framework holds the response as a whole, by [Exchange.Settle].
+//   - where the framework writes as net/http does, through a [Recorder];
+//   - where the framework holds the response in memory, with [Exchange.Finish].
 type Exchange struct {
 	guard   *Guard
-	attempt *reprise.Attempt // nil: it runs unprotected, because the policy fails open
+	attempt *reprise.Attempt // nil: the handler runs unprotected, because the policy fails open
 	ctx     exchangeContext
 	body    Body
-	rec     Recorder
+	capture Capture
 	scratch *scratch
 
 	mu       sync.Mutex // guards what follows
-	decision Disposition
+	decision Decision
 	omitBody bool
-	over     bool
+	finished bool
 }
 
-// scratch is the memory of an exchange that the next one uses again.
-type scratch struct {
-	request   []byte  // the request's body
-	response  []byte  // the response's body
-	payload   []byte  // its encoded form
-	outer     []Field // the header when the handler started
-	committed []Field // the header when the handler wrote it
-	changed   []Field // the difference of the two
-	kept      []Field // and what is kept of that
-}
-
-// largestScratch is the largest buffer that is used again; larger ones are left to the collector, so that a few large
-// bodies do not stay for ever.
-const largestScratch = 256 << 10
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// free gives the memory to the next exchange.
-func (s *scratch) free() {
-	*s = scratch{
-		request: again(s.request), response: again(s.response), payload: again(s.payload),
-		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
-	}
-	scratches.Put(s)
-}
-
-func again(b []byte) []byte {
-	if cap(b) > largestScratch {
-		return nil
-	}
-	return b[:0]
-}
-
-// emptied returns the memory of fields without what they refer to.
-func emptied(fields []Field) []Field {
-	clear(fields)
-	return fields[:0]
-}
-
-// newExchange makes the exchange in which the handler runs. Without an attempt it runs unprotected.
+// newExchange returns the exchange in which the handler runs. Without an attempt it runs
+// unprotected.
 func newExchange(ctx context.Context, g *Guard, a *reprise.Attempt, s *scratch, body []byte) *Exchange {
 	x := &Exchange{guard: g, attempt: a, scratch: s, body: Body{data: body}}
 	x.ctx = exchangeContext{Context: ctx, x: x}
 	return x
 }
 
-// Context returns the context to run the handler with: it is not cancelled when the client leaves, but when the attempt loses its
-// lease. See [reprise.Attempt.Context].
+// Context returns the context to run the handler with. It is not cancelled when the client
+// leaves, but when the attempt loses its lease. See [reprise.Attempt.Context].
 func (x *Exchange) Context() context.Context { return &x.ctx }
 
 // Body returns the body of the request, to be read by the handler.
 func (x *Exchange) Body() *Body { return &x.body }
 
-// Buffered reports whether no part of the response may leave before Settle, because the effects commit with it.
+// Buffered reports whether the whole response has to wait for Finish, because the effects
+// commit with it.
 func (x *Exchange) Buffered() bool { return x.attempt != nil && x.attempt.Atomic() }
 
-// Mark returns the field to set on a response that leaves before Settle, as a stream; none if its name is empty.
+// Mark returns the field to set on a response that leaves before Finish, as a stream. Its
+// name is empty if there is none.
 func (x *Exchange) Mark() Field {
 	if x.attempt == nil {
 		return markUnprotected
@@ -95,8 +60,9 @@ func (x *Exchange) Mark() Field {
 // MaxResponseBody returns how many bytes of the response's body are kept at most.
 func (x *Exchange) MaxResponseBody() int { return x.guard.cfg.MaxResponseBody }
 
-// Close lets go of the memory of the exchange. It comes after the response was sent; neither the handler nor the adapter may
-// use what the exchange handed out any more. A handler that does all the same gets errors, not another request's bytes.
+// Close releases the buffers of the exchange. Call it after the response was sent. A handler
+// that still uses what the exchange gave it gets an error, never the bytes of another
+// request.
 func (x *Exchange) Close() {
 	s := x.scratch
 	if s == nil {
@@ -104,13 +70,12 @@ func (x *Exchange) Close() {
 	}
 	x.scratch = nil
 	x.body.drop()
-	x.rec.close()
 	s.free()
 }
 
-// Before takes the header of the response as outer layers left it to the handler, and After as the handler left it: what is
-// kept is the difference. They are for frameworks that hold the response as a whole; a [Recorder] does it by itself. The strings of After have to stay
-// what they are until Settle returns; those of Before are copied.
+// Before takes the response header as the outer layers left it to the handler. What is kept
+// is the difference between it and what After takes. Before and After are for frameworks that
+// hold the response in memory; a [Recorder] calls neither. The strings are copied.
 func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	x.scratch.outer = x.scratch.outer[:0]
 	for name, value := range header {
@@ -118,7 +83,8 @@ func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	}
 }
 
-// After is described at Before.
+// After takes the response header as the handler left it. The strings must not change until
+// Finish returns.
 func (x *Exchange) After(header iter.Seq2[string, string]) {
 	x.scratch.committed = x.scratch.committed[:0]
 	for name, value := range header {
@@ -126,50 +92,51 @@ func (x *Exchange) After(header iter.Seq2[string, string]) {
 	}
 }
 
-// Captured is the response that a handler made, but for its header.
+// Captured is the response of a handler, except for its header.
 type Captured struct {
 	Status int
 	Body   []byte // ignored with Oversize
 
-	Oversize bool // the body is over MaxResponseBody
-	Sent     bool // it left already, as a stream: nothing can take its place
-	Panicked bool // the handler did not return, and had not written anything
-	Cut      bool // it did not return after it had written something, or took the connection
+	Oversize bool // the body is longer than Config.MaxResponseBody
+	Sent     bool // the response has left already, as a stream
+	Panicked bool // the handler did not return, and had written nothing
+	Cut      bool // the response was cut short, or the handler took the connection
 }
 
 // Reply is what to send.
 type Reply struct {
 	Replace  bool     // send Response instead of the handler's own
 	Response Response // with Replace
-	Mark     Field    // otherwise a field to set on the handler's own; none if its name is empty
+	Mark     Field    // without Replace: a field to set on the handler's own; none if its name is empty
 }
 
-// Settle keeps or releases what came of the handler, before its response leaves, and says what to send. An exchange is settled once.
-func (x *Exchange) Settle(c Captured) Reply {
-	decision, omit := x.close()
+// Finish resolves the attempt before its response leaves, and says what to send: the response
+// is kept, or the claim is released. Call it once.
+func (x *Exchange) Finish(c Captured) Reply {
+	decision, omit := x.takeDecision()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
 	if x.attempt == nil {
 		return Reply{Mark: x.Mark()}
 	}
 	if x.attempt.Atomic() && c.Oversize {
-		_ = x.attempt.Release() // a rollback that fails is one all the same: the connection is gone
+		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
 		return x.instead(c, x.guard.problems.answer(CodeResponseTooLarge, 0))
 	}
-	e := whole
+	e := returned
 	switch {
 	case c.Panicked:
 		e = panicked
 	case c.Cut, c.Status < 200, c.Status > 999:
 		e = cut
 	}
-	policy := Default
-	if x.guard.cfg.Outcome != nil && e == whole {
-		policy = x.guard.cfg.Outcome(c.Status)
+	policy := ByPreset
+	if x.guard.cfg.Decide != nil && e == returned {
+		policy = x.guard.cfg.Decide(c.Status)
 	}
 	s := stored{status: c.Status}
-	switch fateOf(e, c.Status, x.guard.cfg.Preset, decision, policy) {
+	switch resolve(e, c.Status, x.guard.cfg.Preset, decision, policy) {
 	case release:
-		_ = x.attempt.Release() // it goes on in the background where it failed; the response is true either way
+		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		return Reply{}
 	case keepEmpty:
 		s.status = 500
@@ -181,20 +148,20 @@ func (x *Exchange) Settle(c Captured) Reply {
 	x.scratch.payload = appendStored(x.scratch.payload[:0], &s)
 	end, err := x.attempt.Complete(reprise.Completion{Payload: x.scratch.payload, DiscardEffects: s.status >= 400})
 	if err != nil {
-		return Reply{} // ended before, which Settle never does
+		return Reply{} // the attempt was resolved before, which Finish never does
 	}
 	return x.reply(c, end)
 }
 
-// close ends the time for decisions and returns what the handler decided.
-func (x *Exchange) close() (decision Disposition, omitBody bool) {
+// takeDecision returns what the handler decided, and refuses decisions from then on.
+func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.over = true
+	x.finished = true
 	return x.decision, x.omitBody
 }
 
-// fill makes of a whole response what is stored of it.
+// fill sets what is stored of a whole response.
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	g := x.guard
 	m := x.scratch
@@ -235,7 +202,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	}
 }
 
-// instead answers with r, unless the handler's own response, or none at all, is what the client gets.
+// instead answers with r, unless the client already has the handler's response, or gets none.
 func (x *Exchange) instead(c Captured, r Response) Reply {
 	if c.Sent || c.Panicked || c.Cut {
 		return Reply{}

@@ -59,8 +59,8 @@ func (g *Guard) Stats() Stats {
 	}
 }
 
-// Verdict is what to do with a request: exactly one of three things.
-type Verdict struct {
+// Admission is what to do with a request: exactly one of three things.
+type Admission struct {
 	Pass     bool      // run the handler, untouched
 	Exchange *Exchange // not nil: run the handler in it
 	Response Response  // otherwise: write it; the handler does not run
@@ -81,29 +81,29 @@ const (
 // scope names the authenticated principal whose key it is; an error, or an empty name, refuses the request with 403. It
 // is called at most once, before Admit returns. ctx bounds the wait for another attempt, if the policy waits, and its values are the handler's; see
 // [reprise.Engine.Begin].
-func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Verdict {
+func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
 	if !slices.Contains(g.cfg.Methods, req.Method) {
-		return Verdict{Pass: true}
+		return Admission{Pass: true}
 	}
 	line, lines := g.keyLines(&req)
 	switch {
 	case lines == 0 && g.cfg.Required:
 		return g.refuse(CodeKeyMissing, 0)
 	case lines == 0:
-		return Verdict{Pass: true}
+		return Admission{Pass: true}
 	case lines > 1:
-		return Verdict{Response: g.problems.answerKey(errKeyRepeated)}
+		return Admission{Response: g.problems.answerKey(errKeyRepeated)}
 	}
 	key, err := g.grammar.parse(line)
 	if err != nil {
-		return Verdict{Response: g.problems.answerKey(err)}
+		return Admission{Response: g.problems.answerKey(err)}
 	}
 	principal, err := scope()
 	if err != nil || principal == "" {
 		return g.refuse(CodeScopeMissing, 0)
 	}
 	if g.runs(ctx, principal, key) {
-		return Verdict{Pass: true}
+		return Admission{Pass: true}
 	}
 	req.cutTarget()
 	s := scratches.Get().(*scratch)
@@ -123,10 +123,10 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	})
 	switch {
 	case err == nil && res.Outcome == reprise.Claimed:
-		return Verdict{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)} //nolint:contextcheck // the attempt has its own
+		return Admission{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)} //nolint:contextcheck // the attempt has its own
 	case g.cfg.FailOpen && (errors.Is(err, reprise.ErrUnavailable) || errors.Is(err, reprise.ErrUnknown)):
 		g.counts.unprotected.Add(1)
-		return Verdict{Exchange: newExchange(ctx, g, nil, s, body)}
+		return Admission{Exchange: newExchange(ctx, g, nil, s, body)}
 	}
 	s.free()
 	return g.answer(res, err)
@@ -164,7 +164,7 @@ func (g *Guard) fingerprint(req *Request, key string, body []byte) (reprise.Fing
 }
 
 // answer is the table of what a client gets that does not run the handler.
-func (g *Guard) answer(res reprise.Result, err error) Verdict {
+func (g *Guard) answer(res reprise.Result, err error) Admission {
 	switch {
 	case errors.Is(err, reprise.ErrCorrupt):
 		return g.refuse(CodeRecordCorrupt, 0)
@@ -173,7 +173,7 @@ func (g *Guard) answer(res reprise.Result, err error) Verdict {
 	}
 	switch res.Outcome {
 	case reprise.Completed:
-		return Verdict{Response: g.replay(res.Payload)}
+		return Admission{Response: g.replay(res.Payload)}
 	case reprise.InProgress:
 		return g.refuse(CodeInProgress, retryRunning)
 	case reprise.Mismatch:
@@ -183,6 +183,6 @@ func (g *Guard) answer(res reprise.Result, err error) Verdict {
 	}
 }
 
-func (g *Guard) refuse(code Code, retryAfter time.Duration) Verdict {
-	return Verdict{Response: g.problems.answer(code, retryAfter)}
+func (g *Guard) refuse(code Code, retryAfter time.Duration) Admission {
+	return Admission{Response: g.problems.answer(code, retryAfter)}
 }

@@ -14,27 +14,29 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-func TestNewNamesTheFieldThatCannotBe(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for field, cfg := range map[string]protocol.Config{
-		"Header":          {Header: "not a name"},
-		"Aliases":         {Aliases: []string{"idempotency-key"}},
-		"KeyMode":         {KeyMode: 9},
-		"MaxKeyLength":    {MaxKeyLength: 35},
-		"Methods":         {Methods: []string{"POST", "GET"}},
-		"Preset":          {Preset: 9},
-		"Retention":       {Retention: -time.Hour},
-		"MaxAttempts":     {MaxAttempts: -1},
-		"Wait":            {Wait: -1},
-		"MaxRequestBody":  {MaxRequestBody: -1},
-		"MaxResponseBody": {MaxResponseBody: 1 << 30},
-		"Oversize":        {Oversize: 9},
-		"KeepHeaders":     {KeepHeaders: []string{"Set-Cookie"}},
-		"FailOpen":        {FailOpen: true, Preset: reprise.AtMostOnce},
+		"Header":                     {Header: "not a name"},
+		"Aliases":                    {Aliases: []string{"idempotency-key"}},
+		"KeyMode":                    {KeyMode: 9},
+		"MaxKeyLength":               {MaxKeyLength: 35},
+		"Methods":                    {Methods: []string{"POST", "GET"}},
+		"Methods: \"post\"":          {Methods: []string{"post"}},
+		"Methods: the list is empty": {Methods: []string{}},
+		"Preset":                     {Preset: 9},
+		"Retention":                  {Retention: -time.Hour},
+		"MaxAttempts":                {MaxAttempts: -1},
+		"Wait":                       {Wait: -1},
+		"MaxRequestBody":             {MaxRequestBody: -1},
+		"MaxResponseBody":            {MaxResponseBody: 1 << 30},
+		"Oversize":                   {Oversize: 9},
+		"KeepHeaders":                {KeepHeaders: []string{"Set-Cookie"}},
+		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
 	} {
 		_, err := protocol.New(engine, cfg)
 		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) {
@@ -87,7 +89,7 @@ func TestR1OrderOfChecks(t *testing.T) {
 			return c.scope, nil
 		})
 		if v.Pass != (c.status == 0) || v.Response.Status != c.status || v.Exchange != nil || got != c.got {
-			t.Errorf("%s: verdict %+v after step %d, want status %d after step %d", c.name, v, got, c.status, c.got)
+			t.Errorf("%s: admission %+v after step %d, want status %d after step %d", c.name, v, got, c.status, c.got)
 		}
 	}
 }
@@ -117,7 +119,7 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 	} {
 		v := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 		if v.Response.Status != 403 || strings.Contains(string(v.Response.Body), "token") {
-			t.Errorf("verdict %d %s", v.Response.Status, v.Response.Body)
+			t.Errorf("admission %d %s", v.Response.Status, v.Response.Body)
 		}
 	}
 }
@@ -250,7 +252,7 @@ func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
 		if v := b.admitIn(ctx, "another", strings.NewReader("body")); v.Exchange == nil {
 			t.Errorf("an operation inside of another is its own, and got %d", v.Response.Status)
 		} else {
-			v.Exchange.Settle(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
+			v.Exchange.Finish(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
 			v.Exchange.Close()
 		}
 		rec.WriteHeader(http.StatusCreated)

@@ -12,9 +12,19 @@ type Wire interface {
 	Write(p []byte) (int, error)
 }
 
-// Recorder stands between a handler and its [Wire]. It holds the response back until it is kept or released; a handler that flushes, and one
-// whose body grows over the limit, streams from then on, unless the effects commit with the response. What is written after
-// the exchange ended is refused. It is safe for concurrent use as far as the header map is.
+// Recorder stands between a handler and its [Wire]. It holds the response back until the
+// attempt is resolved. A handler that flushes, or whose body grows over the limit, streams
+// from then on, unless the effects commit with the response. What is written after the
+// exchange was finished is refused. It is safe for concurrent use as far as the header map is.
+//
+// An adapter embeds a Recorder in the writer that it gives to the handler, and then calls
+// Start, Finish after the handler returned, and Close in any case:
+//
+//	w := &writer{behind: behind}
+//	w.Recorder.Start(exchange, behind.Header(), behind, http.DetectContentType)
+//	defer w.Recorder.Close()
+//	next.ServeHTTP(w, r)
+//	w.Recorder.Finish()
 type Recorder struct {
 	x      *Exchange
 	header map[string][]string
@@ -26,7 +36,7 @@ type Recorder struct {
 	live     bool // the header has left, and the body follows as it is written
 	oversize bool
 	taken    bool // the handler took the connection
-	ended    bool
+	finished bool
 }
 
 var (
@@ -35,13 +45,12 @@ var (
 	errNoBody = errors.New("reprise: the response status does not allow a body")
 )
 
-// Record starts to record the response that a handler writes to wire, with header being the map of fields that all layers share.
-// sniff names the media type of a body whose handler did not, as the framework would; nil leaves it out.
-func (x *Exchange) Record(header map[string][]string, wire Wire, sniff func([]byte) string) *Recorder {
-	r := &x.rec
+// Start starts to record the response that a handler writes. header is the map of fields that
+// all layers share. sniff returns the media type of a body whose handler did not set one, as
+// the framework would guess it; nil guesses none.
+func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sniff func([]byte) string) {
 	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
 	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
-	return r
 }
 
 // WriteHeader takes the status and the header as it is now. An informational status goes out at once and decides nothing (R17). Only
@@ -50,7 +59,7 @@ func (r *Recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.ended, r.taken, r.status != 0:
+	case r.finished, r.taken, r.status != 0:
 	case status >= 100 && status < 200 && status != 101:
 		r.wire.WriteHeader(status)
 	default:
@@ -74,7 +83,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.ended:
+	case r.finished:
 		return 0, errEnded
 	case r.taken:
 		return 0, errTaken
@@ -85,7 +94,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		return 0, errNoBody
 	}
 	s := r.x.scratch
-	if !r.oversize && len(s.response)+len(p) > r.x.MaxResponseBody() {
+	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.MaxResponseBody {
 		r.oversize = true
 		if !r.x.Buffered() {
 			r.goLive()
@@ -106,7 +115,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.taken || r.x.Buffered() {
+	if r.finished || r.taken || r.x.Buffered() {
 		return false
 	}
 	if r.status == 0 {
@@ -130,14 +139,14 @@ func (r *Recorder) Status() int {
 	return r.status
 }
 
-// Finish settles the exchange after the handler returned, and sends what there is to send. Calling it again does nothing.
+// Finish ends the exchange after the handler returned, and sends what there is to send. Calling it again does nothing.
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
+	if r.finished {
 		return
 	}
-	r.ended = true
+	r.finished = true
 	if r.status == 0 && !r.taken {
 		r.commit(200)
 	}
@@ -145,7 +154,7 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType()
 	}
-	reply := r.x.Settle(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken})
+	reply := r.x.Finish(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken})
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:
@@ -156,27 +165,27 @@ func (r *Recorder) Finish() {
 	}
 }
 
-// Abandon settles the exchange of a handler that did not return: it panicked, or ended its goroutine. The panic goes on; where
+// Abandon ends the exchange of a handler that did not return: it panicked, or ended its goroutine. The panic goes on; where
 // nothing has left, the header is as it was before the handler. After Finish it does nothing, so that it can be deferred.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
+	if r.finished {
 		return
 	}
-	r.ended = true
+	r.finished = true
 	started := r.status != 0 || r.taken
-	r.x.Settle(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
+	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)
 	}
 }
 
-// close refuses whatever comes after the exchange.
-func (r *Recorder) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
+// Close abandons a run that was not finished, and closes the exchange. It is meant to be
+// deferred, before the handler runs.
+func (r *Recorder) Close() {
+	r.Abandon()
+	r.x.Close()
 }
 
 // commit takes status and header as the handler's.

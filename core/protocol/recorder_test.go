@@ -40,11 +40,11 @@ func setup(t *testing.T, cfg protocol.Config) *bench {
 
 func scope() (string, error) { return "tenant", nil }
 
-func (b *bench) admit(key, body string) protocol.Verdict {
+func (b *bench) admit(key, body string) protocol.Admission {
 	return b.admitIn(b.t.Context(), key, strings.NewReader(body))
 }
 
-func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protocol.Verdict {
+func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protocol.Admission {
 	return b.guard.Admit(ctx, protocol.Request{
 		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: body,
 	}, scope)
@@ -59,9 +59,9 @@ func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *p
 		protocol.WriteResponse(w.Header(), w, v.Response)
 		return w
 	}
-	defer v.Exchange.Close()
-	rec := v.Exchange.Record(w.Header(), w, http.DetectContentType)
-	defer rec.Abandon()
+	rec := new(protocol.Recorder)
+	rec.Start(v.Exchange, w.Header(), w, http.DetectContentType)
+	defer rec.Close()
 	handler(rec, w.Header(), v.Exchange)
 	rec.Finish()
 	return w
@@ -294,7 +294,7 @@ func TestR27BodyThatFailsIsRefused(t *testing.T) {
 		Body: io.MultiReader(strings.NewReader("half"), failing{errors.New("reset")}),
 	}, scope)
 	if v.Exchange != nil || v.Response.Status != 400 {
-		t.Errorf("verdict %+v", v)
+		t.Errorf("admission %+v", v)
 	}
 }
 
@@ -314,7 +314,8 @@ func TestP10CaptureAllocations(t *testing.T) { //nolint:paralleltest // counts a
 		return testing.AllocsPerRun(100, func() {
 			n++
 			v := b.admit("key-"+strconv.Itoa(n), "body")
-			rec := v.Exchange.Record(http.Header{}, discard{}, nil)
+			rec := new(protocol.Recorder)
+			rec.Start(v.Exchange, http.Header{}, discard{}, nil)
 			for written := 0; written < size; written += len(chunk) {
 				_, _ = rec.Write(chunk)
 			}

@@ -2,36 +2,46 @@ package protocol
 
 import (
 	"io"
+	"mime/multipart"
 	"strings"
 )
 
-// HeaderValues reads the header of a request. [net/http.Header] is one.
+// HeaderValues reads the header of a request. [net/http.Header] implements it.
 type HeaderValues interface {
-	// Values returns the value of every field line called name, in the order in which they came in and as they came in: not
-	// joined, not trimmed. Names are case-insensitive. Lines of the trailer section are not part of it. Nobody modifies
-	// the slice, and nobody keeps it, or a string in it, after the request.
+	// Values returns the value of every field line called name, in the order in which they
+	// came in and unchanged: neither joined nor trimmed. Names are case-insensitive. Lines of
+	// the trailer section are not part of it. Nobody modifies the slice, and nobody keeps it,
+	// or a string in it, after the request.
 	Values(name string) []string
 }
 
-// Request is what the protocol looks at of an HTTP request, free of any framework. An adapter fills it for each request;
-// nothing of it is kept after the request, so an adapter may pass buffers that its framework reuses.
+// Request is the part of an HTTP request that the protocol looks at, in the terms of no
+// framework. An adapter fills it for each request. Nothing of it is kept after the request, so
+// an adapter may pass buffers that its framework reuses.
 type Request struct {
 	Method   string // as sent, case-sensitive
 	Path     string // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths
 	RawQuery string // the query as sent, without the question mark
 
-	// Target is the request target as it came in ("/a%2Fb?x=1"), where the framework has it. Path and RawQuery are taken from it
-	// then, so that what outer layers cut off the path still counts; a target in another form is ignored.
+	// Target is the request target as it came in ("/a%2Fb?x=1"), where the framework has it.
+	// Path and RawQuery are then taken from it, so that a prefix that an outer layer removed
+	// from the path still counts. A target in another form is ignored.
 	Target string
+
 	Header HeaderValues // the header section; nil is an empty one
 
-	// Body is the body as it was sent, read only after the checks on the header. A framework that has read it already passes
-	// Bytes instead, and leaves Body nil. Both empty: no body.
+	// Body is the body as it was sent. It is read only after the checks on the header. A
+	// framework that has read the body already sets Bytes instead, and one that has parsed it
+	// sets Form. All three empty: no body.
 	Body  io.Reader
 	Bytes []byte
 
-	// Length is the length that the client declared for Body, so that one over the limit is refused before it is read. Zero or
-	// less: not known.
+	// Form returns the multipart form that a framework parsed while it read the body, whose
+	// bytes are gone. Its parts are compared, in any order of their names.
+	Form func() (*multipart.Form, error)
+
+	// Length is the length that the client declared for Body, so that a body over the limit is
+	// refused before it is read. Zero or less: not known.
 	Length int64
 }
 
@@ -42,7 +52,7 @@ func (r *Request) cutTarget() {
 	}
 }
 
-// values returns the field lines called name, none where the request has no header.
+// values returns the field lines called name, none if the request has no header.
 func (r *Request) values(name string) []string {
 	if r.Header == nil {
 		return nil

@@ -49,10 +49,10 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r.Header[name] = append(r.Header[name], values...)
 		}
 	}
-	verdict := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
-	refused := !verdict.Pass && verdict.Exchange == nil && isProblem(verdict.Response)
+	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
+	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
 	switch {
-	case verdict.Pass, a.has(malformedAsAbsent) && refused && bytes.Contains(verdict.Response.Body, []byte(protocol.CodeKeyInvalid)):
+	case admission.Pass, a.has(malformedAsAbsent) && refused && bytes.Contains(admission.Response.Body, []byte(protocol.CodeKeyInvalid)):
 		if a.has(marksUnkeyed) {
 			w.Header().Set("Idempotency-Status", "unprotected")
 		}
@@ -60,10 +60,10 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer func() { _ = recover() }()
 		}
 		a.next.ServeHTTP(w, r)
-	case verdict.Exchange != nil:
-		a.run(w, r, verdict.Exchange)
+	case admission.Exchange != nil:
+		a.run(w, r, admission.Exchange)
 	default:
-		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, verdict.Response)
+		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, admission.Response)
 	}
 }
 
@@ -102,9 +102,9 @@ func (a *adapter) principal(r *http.Request) (string, error) {
 
 // run runs the handler in an exchange.
 func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
-	defer x.Close()
-	rec := x.Record(w.Header(), w, http.DetectContentType)
-	defer rec.Abandon() //nolint:contextcheck // an exchange has its own
+	rec := new(protocol.Recorder)
+	rec.Start(x, w.Header(), w, http.DetectContentType)
+	defer rec.Close() //nolint:contextcheck // an exchange has its own
 	if a.has(finishesPanics) {
 		defer func() { //nolint:contextcheck // an exchange has its own
 			if recover() != nil {

@@ -1,0 +1,44 @@
+package protocol
+
+import (
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Every row of the table of outcomes, and every status that a row names.
+func TestR31FateOfAResponse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                    string
+		end                     exit
+		status                  []int
+		handler, policy         Decision
+		recoverable, atMostOnce resolution
+	}{
+		{"kept by default", returned, []int{200, 201, 204, 302, 303, 304, 400, 404, 409, 422, 499, 600}, ByPreset, ByPreset, keep, keep},
+		{"the client has to come back differently", returned, []int{401, 407, 408, 425, 429}, ByPreset, ByPreset, release, release},
+		{"the client resends the key elsewhere", returned, []int{307, 308}, ByPreset, ByPreset, release, release},
+		{"failed", returned, []int{500, 502, 503, 504, 599}, ByPreset, ByPreset, release, keep},
+		{"failed, and the handler keeps it", returned, []int{500}, KeepResponse, ByPreset, keep, keep},
+		{"failed, and the policy keeps it", returned, []int{500}, ByPreset, KeepResponse, keep, keep},
+		{"returned, and the policy releases it", returned, []int{200}, ByPreset, ReleaseKey, release, release},
+		{"the handler speaks before the policy", returned, []int{200}, KeepResponse, ReleaseKey, keep, keep},
+		{"returned, and the handler releases it", returned, []int{200}, ReleaseKey, KeepResponse, release, release},
+		{"panicked", panicked, []int{0}, ByPreset, ByPreset, release, keepEmpty},
+		{"panicked after asking to keep", panicked, []int{0}, KeepResponse, ByPreset, release, keepEmpty},
+		{"panicked after asking to release", panicked, []int{0}, ReleaseKey, ByPreset, release, release},
+		{"cut short", cut, []int{200}, ByPreset, ByPreset, release, keepCut},
+		{"cut short after asking to keep", cut, []int{200}, KeepResponse, KeepResponse, release, keepCut},
+		{"cut short after asking to release", cut, []int{200}, ReleaseKey, ByPreset, release, release},
+	} {
+		for _, status := range c.status {
+			if got := resolve(c.end, status, reprise.Recoverable, c.handler, c.policy); got != c.recoverable {
+				t.Errorf("%s: status %d, Recoverable: resolution %d, want %d", c.name, status, got, c.recoverable)
+			}
+			if got := resolve(c.end, status, reprise.AtMostOnce, c.handler, c.policy); got != c.atMostOnce {
+				t.Errorf("%s: status %d, AtMostOnce: resolution %d, want %d", c.name, status, got, c.atMostOnce)
+			}
+		}
+	}
+}

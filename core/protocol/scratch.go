@@ -1,0 +1,43 @@
+package protocol
+
+import "sync"
+
+// scratch is the memory of an exchange, reused by later ones.
+type scratch struct {
+	request   []byte  // the request's body
+	response  []byte  // the response's body
+	payload   []byte  // its encoded form
+	outer     []Field // the header when the handler started
+	committed []Field // the header when the handler wrote it
+	changed   []Field // the difference of the two
+	kept      []Field // and what is kept of that
+}
+
+// largestScratch is the largest buffer that is reused. The collector frees larger ones, so
+// that a few large bodies do not hold memory for ever.
+const largestScratch = 256 << 10
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// free returns the memory to the pool.
+func (s *scratch) free() {
+	*s = scratch{
+		request: again(s.request), response: again(s.response), payload: again(s.payload),
+		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
+	}
+	scratches.Put(s)
+}
+
+// again returns the memory of b for reuse, or nil if there is too much of it.
+func again(b []byte) []byte {
+	if cap(b) > largestScratch {
+		return nil
+	}
+	return b[:0]
+}
+
+// emptied returns the memory of fields without what they refer to.
+func emptied(fields []Field) []Field {
+	clear(fields)
+	return fields[:0]
+}
