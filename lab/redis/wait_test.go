@@ -101,6 +101,76 @@ func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirm
 	}
 }
 
+// A replay and a refusal write nothing, so they ask for no confirmation, whether they are sent alone or in a batch.
+func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	client := labtest.RedisClient(t, pair.Primary.Addr())
+	for _, alone := range []bool{false, true} {
+		store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
+		done, running := redisClaim(), redisClaim()
+		redisEventually(t, "the replica confirms", func() bool {
+			_, err := store.Claim(t.Context(), done)
+			return err == nil
+		})
+		redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+		redisMustClaim(t, store, running, reprise.Claimed)
+		other := running
+		other.Owner = reprise.NewOwner()
+
+		before := redisCalls(t, client)["wait"]
+		var calling sync.WaitGroup
+		for range 100 {
+			calling.Go(func() { redisMustClaim(t, store, done, reprise.Completed) })
+			calling.Go(func() { redisMustClaim(t, store, other, reprise.InProgress) })
+		}
+		calling.Wait()
+		if waits := redisCalls(t, client)["wait"] - before; waits != 0 {
+			t.Errorf("200 replays and refusals waited %d times", waits)
+		}
+	}
+}
+
+// A replica that is away delays writes until the AckTimeout, and nothing else: the connections of the client are not all waiting.
+func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	client := redis.NewClient(&redis.Options{Addr: pair.Primary.Addr(), PoolSize: 4, ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
+	t.Cleanup(func() { _ = client.Close() })
+	store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 5 * time.Second})
+	done := redisClaim()
+	redisEventually(t, "the replica confirms", func() bool {
+		_, err := store.Claim(t.Context(), done)
+		return err == nil
+	})
+	redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+
+	pair.Replicas[0].Pause(t)
+	var writing sync.WaitGroup
+	var over atomic.Int64
+	before := redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["evalsha"]
+	for range 40 {
+		writing.Go(func() {
+			_, err := store.Claim(t.Context(), redisClaim())
+			over.Add(1)
+			if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
+				t.Errorf("claim: %v, want none or ErrNotReplicated", err)
+			}
+		})
+	}
+	redisEventually(t, "the claims were executed", func() bool {
+		return redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["evalsha"]-before >= 40
+	})
+	for range 200 {
+		redisMustClaim(t, store, done, reprise.Completed)
+	}
+	if n := over.Load(); n > 0 {
+		t.Errorf("%d claims were over before 200 replays were", n)
+	}
+	pair.Replicas[0].Resume(t)
+	writing.Wait()
+}
+
 // Servers from 7.2 on confirm only what the same connection wrote, so a repetition that writes nothing would be confirmed by
 // whatever that connection wrote before.
 func TestRedisARepetitionWritesAgain(t *testing.T) {
@@ -130,7 +200,7 @@ func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
 	if !server.Version().AtLeast(7, 2) {
 		_, err := store.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrMisconfigured)
+		redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrNotReplicated)
 		t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
 	}
 	r := redisClaim()
@@ -138,5 +208,5 @@ func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
 	redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
 	_, err := store.Claim(t.Context(), redisClaim())
-	redisWant(t, "claim without a file", err, reprise.ErrMisconfigured)
+	redisWant(t, "claim without a file", err, reprise.ErrNotReplicated)
 }

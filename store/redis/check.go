@@ -24,7 +24,7 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 	for _, node := range nodes {
 		info, err := readInfo(ctx, node)
 		if err != nil {
-			return nil, fail(judge(err).class, err)
+			return nil, fail(classify(err).class, err)
 		}
 		r.node = info.address(node) + ": "
 		r.version(info, s.durability)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,20 +18,24 @@ import (
 type road struct {
 	*combiner
 	free chan struct{}
-	sent [][]string // the keys of each sending
+	log  sync.Mutex
+	sent [][]string // the keys of each attempt
 	ctxs []context.Context
 }
 
 func newRoad() *road {
 	r := &road{free: make(chan struct{})}
-	r.combiner = &combiner{lanes: 1, transmit: func(ctx context.Context, batch []*command) {
+	r.combiner = &combiner{lanes: 1, transmit: func(ctx context.Context, batch []*command) (confirm func()) {
 		var keys []string
 		for _, c := range batch {
 			keys = append(keys, c.key)
 			c.SetVal("+" + c.key)
 		}
+		r.log.Lock()
 		r.sent, r.ctxs = append(r.sent, keys), append(r.ctxs, ctx)
+		r.log.Unlock()
 		<-r.free
+		return nil
 	}}
 	return r
 }
@@ -87,8 +93,8 @@ func TestWhatComesMeanwhileGoesTogether(t *testing.T) {
 		if got := fmt.Sprint(r.sent); !returned(last) || got != "[[a] [b c d] [e]]" {
 			t.Errorf("sent %v, want [[a] [b c d] [e]]", got)
 		}
-		if r.busy != 0 || len(r.waiting) != 0 {
-			t.Errorf("%d lanes busy and %d commands waiting at the end", r.busy, len(r.waiting))
+		if r.busy != 0 || len(r.queue) != 0 {
+			t.Errorf("%d lanes busy and %d commands waiting at the end", r.busy, len(r.queue))
 		}
 	})
 }
@@ -127,7 +133,7 @@ func TestACommandThatWaitsIsTakenBackUnsent(t *testing.T) {
 		if !returned(done) {
 			t.Fatal("waits on after its context ended")
 		}
-		if v := judge(gone.Err()); !errors.Is(v.class, reprise.ErrUnavailable) {
+		if v := classify(gone.Err()); !errors.Is(v.class, reprise.ErrUnavailable) {
 			t.Errorf("%v is %v, want ErrUnavailable", gone.Err(), v.class)
 		}
 		r.free <- struct{}{}
@@ -148,39 +154,31 @@ func TestABatchLeavesOutWhatHasEnded(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		leader, _ := r.drive(ended, "leader")
 		_, other := r.drive(t.Context(), "other")
-		r.mu.Lock()
-		batch := r.waiting
-		r.waiting = nil
-		r.mu.Unlock()
+		batch := r.queue
+		r.queue = nil
 		cancel()
 		synctest.Wait() // the leader has looked for itself among those that wait
-		leader.led = batch
-		leader.turn <- struct{}{}
+		leader.batch = batch
+		leader.wake <- struct{}{}
 		synctest.Wait()
 		close(r.free)
 		if got := fmt.Sprint(r.sent); !returned(other) || got != "[[other]]" {
 			t.Errorf("sent %v, want [[other]]", got)
 		}
-		if v := judge(leader.Err()); !errors.Is(v.class, reprise.ErrUnavailable) {
+		if v := classify(leader.Err()); !errors.Is(v.class, reprise.ErrUnavailable) {
 			t.Errorf("the leader: %v", leader.Err())
 		}
 	})
 }
 
-func TestABatchHasItsShortestDeadline(t *testing.T) {
+func TestABatchHasItsEarliestDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoad()
 		r.drive(t.Context(), "first")
 		want := time.Now().Add(time.Second)
 		for _, after := range []time.Duration{0, 3 * time.Second, time.Second, 2 * time.Second} {
-			ctx := t.Context()
-			if after > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, after)
-				t.Cleanup(cancel)
-			}
-			r.drive(ctx, "k")
+			r.drive(within(t, after), "k")
 		}
 		r.free <- struct{}{}
 		synctest.Wait()
@@ -189,6 +187,147 @@ func TestABatchHasItsShortestDeadline(t *testing.T) {
 			t.Errorf("the batch has until %v, want %v", got, want)
 		}
 	})
+}
+
+// within returns a context that ends after d, or one without an end for zero.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	if d == 0 {
+		return t.Context()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Time passes while commands queue: one that has too little left when its batch is sent neither
+// shortens the batch nor delays it, whether it is the oldest or not.
+func TestANearlyExpiredCommandLeavesItsBatch(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{0, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRoad()
+			r.drive(t.Context(), "first")
+			for i := range 4 {
+				if i == at {
+					r.drive(within(t, 2*leastPatience), "late")
+				} else {
+					r.drive(within(t, time.Hour), "k")
+				}
+			}
+			time.Sleep(3 * leastPatience / 2) //nolint:forbidigo // the clock of the bubble
+			r.free <- struct{}{}
+			synctest.Wait()
+			close(r.free)
+			synctest.Wait()
+			sizes := map[int]int{}
+			for i, keys := range r.sent[1:] {
+				sizes[len(keys)]++
+				if left := time.Until(must(r.ctxs[i+1].Deadline())); len(keys) == 3 && left < time.Minute {
+					t.Errorf("the batch has %v", left)
+				}
+			}
+			if sizes[1] != 1 || sizes[3] != 1 || len(r.sent) != 3 || r.busy != 0 {
+				t.Errorf("sent %v, %d lanes busy; want the late one alone and the others together", r.sent, r.busy)
+			}
+		})
+	}
+}
+
+func must(t time.Time, _ bool) time.Time { return t }
+
+func TestABatchIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		payloads []int
+		want     int
+	}{
+		{"without payloads", make([]int, 10), 10},
+		{"to the limit", []int{largestCombined, largestCombined, largestCombined, largestCombined}, 4},
+		{"over the limit", []int{largestCombined, largestCombined, largestCombined, largestCombined, 1}, 4},
+		{"at least one", []int{mostBytes + 1, 1}, 1},
+	} {
+		var queue []*command
+		for _, n := range c.payloads {
+			queue = append(queue, &command{payload: make([]byte, n)})
+		}
+		if got := batchSize(queue); got != c.want {
+			t.Errorf("%s: %d commands, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// What queues, or takes one of the last lanes, asks for no large reply.
+func TestOnlyWithLanesToSpareAReplyMayBeLarge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad()
+		r.lanes = 4
+		var limited []bool
+		for range 5 {
+			c := &command{script: claimScript, fixed: make([]byte, claimSize), StringCmd: redis.NewStringCmd(t.Context())}
+			go r.send(t.Context(), []*command{c})
+			synctest.Wait()
+			limited = append(limited, len(c.fixed) > claimSize)
+		}
+		close(r.free)
+		if got := fmt.Sprint(limited); got != "[false false true true true]" {
+			t.Errorf("limited %v, want those past the second", got)
+		}
+	})
+}
+
+// The confirmation of a batch occupies no lane, and holds up only those that wrote.
+func TestOnlyWritesWaitForTheirConfirmation(t *testing.T) {
+	t.Parallel()
+	for _, writes := range []string{"a c", "b", "d", "a b c d", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRoad()
+			confirmed := make(chan struct{})
+			transmit := r.transmit
+			r.transmit = func(ctx context.Context, batch []*command) func() {
+				transmit(ctx, batch)
+				var open []*command
+				for _, c := range batch {
+					if strings.Contains(writes, c.key) {
+						c.unconfirmed = true
+						open = append(open, c)
+					}
+				}
+				if len(open) == 0 {
+					return nil
+				}
+				return func() {
+					<-confirmed
+					for _, c := range open {
+						c.confirmed(nil)
+					}
+				}
+			}
+			r.drive(t.Context(), "first")
+			calls := map[string]chan struct{}{}
+			for _, key := range []string{"a", "b", "c", "d"} {
+				_, calls[key] = r.drive(t.Context(), key)
+			}
+			r.free <- struct{}{}
+			r.free <- struct{}{}
+			for key, done := range calls {
+				if returned(done) == strings.Contains(writes, key) {
+					t.Errorf("of %q, %s has returned: %v", writes, key, returned(done))
+				}
+			}
+			if r.busy != 0 {
+				t.Error("a lane is busy with the confirmation")
+			}
+			close(confirmed)
+			for key, done := range calls {
+				if !returned(done) {
+					t.Errorf("of %q, %s never returns", writes, key)
+				}
+			}
+		})
+	}
 }
 
 func TestAnImpatientCommandGoesAtOnce(t *testing.T) {
@@ -211,7 +350,7 @@ func TestAPanicKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoad()
-		transmit, panics := r.transmit, func(context.Context, []*command) { panic("hook") }
+		transmit, panics := r.transmit, func(context.Context, []*command) (confirm func()) { panic("hook") }
 		r.transmit = panics
 		if _, alone := r.drive(t.Context(), "alone"); !returned(alone) || r.busy != 0 {
 			t.Fatal("the lane is lost with the one that took it")
@@ -251,7 +390,7 @@ func TestWhatIsNotCombined(t *testing.T) {
 		{"a renewal", b, &command{script: renewScript}, false},
 		{"no combiner", nil, &command{script: claimScript}, false},
 	} {
-		if got := c.b.takes(c.c); got != c.want {
+		if got := c.b.combines(c.c); got != c.want {
 			t.Errorf("%s: combined %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -276,7 +415,7 @@ func TestWhichStoresCombine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.combiner.takes(&command{script: claimScript}); got != c.want {
+		if got := s.combiner.combines(&command{script: claimScript}); got != c.want {
 			t.Errorf("%s: combines %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -300,7 +439,7 @@ func TestOnePipelineConfirmsWhatHasToBe(t *testing.T) {
 	for _, c := range []*command{release, granted} {
 		s.prepare(t.Context(), c, reprise.ID{}, nil)
 	}
-	s.transmit(t.Context(), []*command{release, granted})
+	s.transmit(t.Context(), []*command{release, granted})()
 	if err := release.refusal(); err != nil {
 		t.Errorf("the release: %v", err)
 	}

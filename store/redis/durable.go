@@ -5,37 +5,142 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// durable says whether one of the commands has to be confirmed.
-func (s *Store) durable(group []*command) bool {
-	return s.durability.level != async && slices.ContainsFunc(group, func(c *command) bool { return c.wait })
+// errBusyConfirming is the cause of [reprise.ErrNotReplicated] where a write was not even waited for.
+var errBusyConfirming = errors.New("too many connections already wait for replicas")
+
+// durable reports whether one of the commands may need a confirmation.
+func (s *Store) durable(batch []*command) bool {
+	return s.durability.level != async && slices.ContainsFunc(batch, func(c *command) bool { return c.wait })
 }
 
-// command returns the command that waits for what d asks, at most timeout and less than is left of ctx: the answer that it was not
-// confirmed is worth more than none.
-func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
+// sendDurable sends commands to node, and returns a function that waits until those that wrote
+// are confirmed; nil when none wrote. WAIT has to follow on the connection that wrote, and only
+// an answer that wrote is worth waiting for: a replay must not wait for a replica that is away.
+func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*command) (confirm func()) {
+	conn := node.Conn()
+	pipeline(ctx, conn.Pipeline(), batch)
+	open := unconfirmed(batch)
+	if len(open) == 0 {
+		_ = conn.Close()
+		return nil
+	}
+	slots := s.confirmSlots.of(node)
+	select {
+	case slots <- struct{}{}:
+		return func() {
+			defer func() { <-slots; _ = conn.Close() }()
+			s.confirm(ctx, conn, open)
+		}
+	default: // the connection is given back, so that there is one for replays
+		_ = conn.Close()
+		return func() { s.confirmLater(ctx, node, slots, open) }
+	}
+}
+
+// confirmLater waits for a slot, and sends the commands again, because a connection has
+// confirmed only what it wrote itself. A repetition by the owner writes.
+func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan struct{}, open []*command) {
+	timer := time.NewTimer(s.durability.patience(ctx, s.ackTimeout))
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-timer.C:
+		for _, c := range open {
+			c.confirmed(fail(reprise.ErrNotReplicated, errBusyConfirming))
+		}
+		return
+	}
+	for _, c := range open {
+		c.confirmed(nil)
+		c.uncertain = true // it was executed
+		c.rewind()
+	}
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }()
+	pipeline(ctx, conn.Pipeline(), open)
+	if open = unconfirmed(open); len(open) > 0 {
+		s.confirm(ctx, conn, open)
+	}
+}
+
+// confirm waits until the replicas have what conn wrote.
+func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) {
+	wait := s.durability.command(ctx, s.ackTimeout)
+	_ = conn.Process(ctx, wait)
+	err := s.durability.met(wait)
+	for _, c := range open {
+		c.confirmed(err)
+	}
+}
+
+// unconfirmed marks and returns the commands of a batch that wrote and have to be confirmed.
+func unconfirmed(batch []*command) (open []*command) {
+	for _, c := range batch {
+		if answer := c.reply(); c.wait && c.sendErr == nil && len(answer) > 0 && wrote(answer[0]) {
+			c.unconfirmed = true
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// confirmed notes that the confirmation of c came, or why not.
+func (c *command) confirmed(err error) { c.unconfirmed, c.ackErr = false, err }
+
+// confirmSlots bounds the connections of each node that wait for replicas to half of its pool. A
+// replica that is away holds each of them for the AckTimeout, and replays need connections too.
+type confirmSlots struct {
+	mu     sync.Mutex
+	byAddr map[string]chan struct{}
+}
+
+// of returns the slots of a node, to be sent to and received from.
+func (c *confirmSlots) of(node *redis.Client) chan struct{} {
+	o := node.Options()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slots, ok := c.byAddr[o.Addr]
+	if !ok {
+		slots = make(chan struct{}, max(o.PoolSize/2, 1))
+		if c.byAddr == nil {
+			c.byAddr = make(map[string]chan struct{}, 1)
+		}
+		c.byAddr[o.Addr] = slots
+	}
+	return slots
+}
+
+// patience returns how long to wait for a confirmation: at most timeout, and less than is left of
+// ctx, because the answer that a write was not confirmed is worth more than none.
+func (d Durability) patience(ctx context.Context, timeout time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)*3/4)
 	}
-	ms := max(timeout.Milliseconds(), 1) // zero would wait for ever
+	return max(timeout, time.Millisecond) // zero would wait for ever
+}
+
+// command returns the command that waits for the confirmation that d asks for.
+func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
+	ms := d.patience(ctx, timeout).Milliseconds()
 	if d.level == fsynced {
 		return redis.NewCmd(ctx, "waitaof", 1, d.replicas, ms)
 	}
 	return redis.NewCmd(ctx, "wait", d.replicas, ms)
 }
 
-// met returns nil when the answer to command says that what d asks is there, and the failure otherwise.
-func (d Durability) met(confirm *redis.Cmd) error {
-	answer, err := confirm.Result()
+// met returns nil when the answer to command confirms the write, and [reprise.ErrNotReplicated]
+// otherwise, also when the server refused to wait: the write is there and has to be undone.
+func (d Durability) met(wait *redis.Cmd) error {
+	answer, err := wait.Result()
 	if err != nil {
-		if v := judge(err); errors.Is(v.class, reprise.ErrMisconfigured) {
-			return fail(v.class, err)
-		}
 		return fail(reprise.ErrNotReplicated, err)
 	}
 	local, replicas := int64(1), int64(0)

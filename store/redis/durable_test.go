@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -60,11 +62,12 @@ func TestTooFewConfirmationsAreNotReplicated(t *testing.T) {
 		{"not on disk", Fsynced(0), "*2\r\n:0\r\n:0\r\n", reprise.ErrNotReplicated},
 		{"on disk here only", Fsynced(1), "*2\r\n:1\r\n:0\r\n", reprise.ErrNotReplicated},
 		{"on disk there only", Fsynced(1), "*2\r\n:0\r\n:1\r\n", reprise.ErrNotReplicated},
-		{"the connection broke", Acked(1), cut, reprise.ErrUnknown}, // go-redis fails the whole pipeline
+		{"the connection broke", Acked(1), cut, reprise.ErrNotReplicated},
 		{"demoted meanwhile", Acked(1), "-UNBLOCKED force unblock from blocking operation\r\n", reprise.ErrNotReplicated},
 		{"an answer that is none", Acked(1), bulk("1"), reprise.ErrNotReplicated},
-		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", reprise.ErrMisconfigured},
-		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", reprise.ErrMisconfigured},
+		{"no permission", Acked(1), "-NOPERM this user has no permissions to run the 'wait' command\r\n", reprise.ErrNotReplicated},
+		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", reprise.ErrNotReplicated},
+		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", reprise.ErrNotReplicated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +85,7 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	if err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour}); !errors.Is(err, reprise.ErrNotReplicated) {
 		t.Errorf("complete: %v, want ErrNotReplicated", err)
 	}
-	s = newStore(t, confirming(t, bulk("R"), ":0\r\n"), Config{Durability: Acked(1)})
+	s = newStore(t, confirming(t, bulk("W"), ":0\r\n"), Config{Durability: Acked(1)})
 	batch := []reprise.RenewRequest{{Owner: reprise.Owner{1}, Lease: time.Second}}
 	if _, err := s.Renew(t.Context(), batch); !errors.Is(err, reprise.ErrNotReplicated) {
 		t.Errorf("renew: %v, want ErrNotReplicated", err)
@@ -92,8 +95,8 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	}
 }
 
-// An answer that wrote nothing has nothing to be confirmed.
-func TestAnAnswerThatWroteNothingCountsWithoutConfirmation(t *testing.T) {
+// An answer that wrote nothing is not waited for: a replica that is away delays no replay.
+func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]reprise.Outcome{
 		"\x12" + strings.Repeat("h", completedHead-1) + "payload": reprise.Completed,
@@ -102,9 +105,12 @@ func TestAnAnswerThatWroteNothingCountsWithoutConfirmation(t *testing.T) {
 		"P\x00\x00\x00\x00\x00\x0f\x42\x40": reprise.InProgress,
 		"=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")]: reprise.Claimed,
 	} {
-		s := newStore(t, confirming(t, bulk(answer), ":0\r\n"), Config{Durability: Acked(1)})
-		if got, err := claim(t, s); err != nil || got.Outcome != want {
+		f := confirming(t, bulk(answer), ":0\r\n")
+		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
 			t.Errorf("claim = %+v, %v; want %v", got, err, want)
+		}
+		if f.seen() != "1 evalsha" {
+			t.Errorf("sent %q, want no wait", f.seen())
 		}
 	}
 }
@@ -121,5 +127,81 @@ func TestTheWaitEndsBeforeTheContext(t *testing.T) {
 	defer cancel()
 	if ms := Acked(1).command(ended, time.Second).Args()[2]; ms.(int64) != 1 {
 		t.Errorf("waits for %v ms of none, want 1", ms)
+	}
+}
+
+// A replica that is away holds a connection for every write that waits for it. Half of the pool
+// stays for replays; a write that gets no slot in time is not confirmed.
+func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
+	t.Parallel()
+	waiting := make(chan struct{}, 10)
+	replay := bulk("\x12" + strings.Repeat("h", completedHead-1) + "payload")
+	f := newFake(t, func(_, _ int, command []string) string {
+		switch {
+		case command[0] == "wait":
+			waiting <- struct{}{}
+			return mute
+		case strings.HasSuffix(command[3], "\x01"):
+			return replay
+		default:
+			return claimed
+		}
+	})
+	client := redis.NewClient(&redis.Options{
+		Addr: f.addr, Protocol: 2, DisableIdentity: true, PoolSize: 2, ReadTimeout: time.Second,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	for _, config := range []Config{{}, {NoCombining: true}} {
+		config.Durability, config.AckTimeout = Acked(1), 600*time.Millisecond
+		s, err := New(client, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := make(chan error, 2)
+		go func() { _, err := claim(t, s); claims <- err }()
+		<-waiting
+		sent := strings.Count(f.seen(), "evalsha")
+		go func() { _, err := claim(t, s); claims <- err }()
+		for strings.Count(f.seen(), "evalsha") == sent {
+			runtime.Gosched()
+		}
+		r := reprise.ClaimRequest{ID: reprise.ID{31: 1}, Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}
+		if got, err := s.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed {
+			t.Errorf("replay = %v, %v", got.Outcome, err)
+		}
+		if len(claims) > 0 {
+			t.Error("the replay has waited for a claim")
+		}
+		for range 2 {
+			if err := <-claims; !errors.Is(err, reprise.ErrNotReplicated) {
+				t.Errorf("claim: %v, want ErrNotReplicated", err)
+			}
+		}
+	}
+}
+
+// The write that got a slot later is sent again on the connection that then waits.
+func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
+	t.Parallel()
+	f := confirming(t, claimed, ":1\r\n")
+	client := newClient(t, f)
+	s, err := New(client, Config{Durability: Acked(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots := s.confirmSlots.of(client)
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	c := &command{script: claimScript, wait: true}
+	s.prepare(t.Context(), c, reprise.ID{}, nil)
+	confirm := s.transmit(t.Context(), []*command{c})
+	<-slots
+	confirm()
+	if err := c.refusal(); err != nil || f.seen() != "1 evalsha, 1 evalsha, 1 wait 1 1000" {
+		t.Errorf("%v, sent %q", err, f.seen())
+	}
+	if len(slots) != cap(slots)-1 {
+		t.Errorf("%d of %d slots are taken, want the other %d", len(slots), cap(slots), cap(slots)-1)
 	}
 }

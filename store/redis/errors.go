@@ -11,8 +11,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// verdict is what became of one attempt to send a command.
-type verdict struct {
+// failure is what became of one attempt to send a command.
+type failure struct {
 	class         error // a sentinel of the package reprise
 	again         bool  // whether to repeat it soon
 	moved         bool  // whether a cluster named another node
@@ -20,7 +20,7 @@ type verdict struct {
 }
 
 // replies places what a server answers instead of executing a command, by the first word of the answer.
-var replies = map[string]verdict{
+var replies = map[string]failure{
 	"NOSCRIPT": {class: reprise.ErrUnavailable, again: true, unknownScript: true},
 
 	// The server is not able to, now.
@@ -47,48 +47,48 @@ var replies = map[string]verdict{
 // plainReplies places answers that only their text tells apart.
 var plainReplies = []struct {
 	text string
-	verdict
+	failure
 }{
-	{"ERR max number of clients reached", verdict{class: reprise.ErrUnavailable, again: true}},
-	{"ERR unknown command", verdict{class: reprise.ErrMisconfigured}},
-	{"ERR Error compiling script", verdict{class: reprise.ErrMisconfigured}},
-	{"ERR DB index is out of range", verdict{class: reprise.ErrMisconfigured}},
-	{"ERR SELECT is not allowed in cluster mode", verdict{class: reprise.ErrMisconfigured}},
-	{"ERR WAITAOF cannot be used", verdict{class: reprise.ErrMisconfigured}},
+	{"ERR max number of clients reached", failure{class: reprise.ErrUnavailable, again: true}},
+	{"ERR unknown command", failure{class: reprise.ErrMisconfigured}},
+	{"ERR Error compiling script", failure{class: reprise.ErrMisconfigured}},
+	{"ERR DB index is out of range", failure{class: reprise.ErrMisconfigured}},
+	{"ERR SELECT is not allowed in cluster mode", failure{class: reprise.ErrMisconfigured}},
+	{"ERR WAITAOF cannot be used", failure{class: reprise.ErrMisconfigured}},
 }
 
-// judge places the error of one attempt. In doubt it may have been executed.
-func judge(err error) verdict {
+// classify places the error of one attempt. In doubt it may have been executed.
+func classify(err error) failure {
 	if errors.As(err, new(unsent)) {
-		return verdict{class: reprise.ErrUnavailable, again: true}
+		return failure{class: reprise.ErrUnavailable, again: true}
 	}
-	if v, ok := judgeReply(err); ok {
+	if v, ok := classifyReply(err); ok {
 		return v
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return verdict{class: reprise.ErrUnavailable, again: true}
+		return failure{class: reprise.ErrUnavailable, again: true}
 	}
 	switch {
 	case errors.Is(err, redis.ErrClosed):
-		return verdict{class: reprise.ErrClosed}
+		return failure{class: reprise.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return verdict{class: reprise.ErrUnavailable}
+		return failure{class: reprise.ErrUnavailable}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return verdict{class: reprise.ErrUnknown}
+		return failure{class: reprise.ErrUnknown}
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return verdict{class: reprise.ErrUnknown}
+		return failure{class: reprise.ErrUnknown}
 	}
-	return verdict{class: reprise.ErrUnknown, again: true} // a connection that broke
+	return failure{class: reprise.ErrUnknown, again: true} // a connection that broke
 }
 
-// judgeReply places an error that the server answered with, and says whether err is one.
-func judgeReply(err error) (verdict, bool) {
+// classifyReply places an error that the server answered with, and says whether err is one.
+func classifyReply(err error) (failure, bool) {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
-		return verdict{}, false
+		return failure{}, false
 	}
 	text := answer.Error()
 	word, _, _ := strings.Cut(text, " ")
@@ -97,10 +97,10 @@ func judgeReply(err error) (verdict, bool) {
 	}
 	for _, p := range plainReplies {
 		if strings.HasPrefix(text, p.text) {
-			return p.verdict, true
+			return p.failure, true
 		}
 	}
-	return verdict{class: reprise.ErrUnknown}, true
+	return failure{class: reprise.ErrUnknown}, true
 }
 
 // fail wraps cause once, as a failure of class.

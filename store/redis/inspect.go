@@ -17,7 +17,7 @@ const (
 // Inspect implements [reprise.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
 	c := &command{script: inspectScript}
-	s.prepare(ctx, c, id, append(c.room[:0], "payload"...))
+	s.prepare(ctx, c, id, append(c.buf[:0], "payload"...))
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return reprise.Record{}, err
@@ -27,7 +27,7 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	}
 	r, ok := parseRecord(id, answer)
 	if !ok {
-		return reprise.Record{}, fail(reprise.ErrUnknown, errOdd)
+		return reprise.Record{}, fail(reprise.ErrUnknown, errUnexpected)
 	}
 	return r, nil
 }
@@ -49,7 +49,7 @@ func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 		for {
 			keys, next, err := node.Scan(ctx, cursor, s.pattern(), scanCount).Result()
 			if err != nil {
-				return nil, fail(judge(err).class, err)
+				return nil, fail(classify(err).class, err)
 			}
 			records, err := s.inspectAll(ctx, s.unknownIDs(keys, known))
 			if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 	for i, id := range ids {
 		c := &commands[i]
 		c.script = inspectScript
-		s.prepare(ctx, c, id, append(c.room[:0], "record"...))
+		s.prepare(ctx, c, id, append(c.buf[:0], "record"...))
 		open[i] = c
 	}
 	s.run(ctx, open)
@@ -119,8 +119,8 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 		return err
 	}
 	c := &command{script: resolveScript, wait: true}
-	c.carry(r.Payload)
-	s.prepare(ctx, c, id, appendResolution(c.room[:0], &r))
+	c.setPayload(r.Payload)
+	s.prepare(ctx, c, id, appendResolution(c.buf[:0], &r))
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
@@ -128,7 +128,7 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	case answer[0] == tagNone:
 		return reprise.ErrRecordChanged
 	case answer[0] != tagChanged:
-		return fail(reprise.ErrUnknown, errOdd)
+		return fail(reprise.ErrUnknown, errUnexpected)
 	}
 	return nil
 }

@@ -9,24 +9,29 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// What a script answers begins with one of these; numbers follow big-endian, durations in microseconds. The layouts are
-// written down in the scripts, where they are made. A replay is the record itself.
+// The first byte of a script's answer; numbers follow big-endian, durations in microseconds. A
+// replay is the record itself.
 const (
 	tagCorrupt    = '!' // any script: the record cannot be read
 	tagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
-	tagStillMine  = '=' // claim: the same, of the caller's own lapsed claim; nothing was written
+	tagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; nothing was written
 	tagInProgress = 'P' // claim: remaining i64
-	tagFinished   = 'C' // renew: completed by the caller
 	tagMismatch   = 'M' // claim
 	tagLapsed     = 'L' // claim
-	tagLost       = 'L' // renew, complete
+	tagLarge      = 'B' // claim: completed, and the record exceeds the limit for batches
+	tagFinished   = 'F' // renew: completed by the caller
+	tagLost       = 'X' // renew, complete
 	tagDone       = 'D' // complete
+	tagChanged    = 'W' // renew, release, resolve: written
 	tagRecord     = 'R' // inspect: the record's first byte, attempt u32, fence u64, lease i64, validity i64, payload
-	tagChanged    = 'R' // renew, release, resolve: done
 	tagNone       = 'N' // release, inspect, resolve: no such record
 )
 
-// The first bytes of a record, and what a completed one has before its payload. See lua/record.lua.
+// claimSize is the size of the fixed argument of claim.lua without a limit of the reply.
+const claimSize = 69
+
+// The first byte of a record, and the size of a completed record without its payload. See
+// lua/record.lua.
 const (
 	recordInProgress = 0x11
 	recordCompleted  = 0x12
@@ -35,7 +40,7 @@ const (
 
 var errLayout = errors.New("the record has an unknown version or state, or was cut")
 
-// wrote says whether a script that answers with tag has written.
+// wrote reports whether a script that answers with tag has written.
 func wrote(tag byte) bool { return tag == tagClaimed || tag == tagDone || tag == tagChanged }
 
 // appendMicros appends a duration as the scripts read it.
@@ -72,7 +77,8 @@ func flag(on bool) byte {
 	return 0
 }
 
-// parseClaim reads the answer of claim.lua. It reports false when there is none like it.
+// parseClaim reads the answer of claim.lua. It reports false for an answer that the script never
+// gives.
 func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 	f := fields{rest: b}
 	switch f.u8() {
@@ -93,7 +99,7 @@ func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 	return r, f.end()
 }
 
-// parseRecord reads the answer of inspect.lua after its tag was looked at.
+// parseRecord reads the answer of inspect.lua. It reports false for any other answer.
 func parseRecord(id reprise.ID, b []byte) (r reprise.Record, ok bool) {
 	f := fields{rest: b}
 	if f.u8() != tagRecord {

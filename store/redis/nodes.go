@@ -8,92 +8,118 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sendByNode makes one attempt on commands in one pipeline for each node. A cluster client would do so too, but it gives up on all of
-// them when time runs out for one, and sends a wait for replicas to any node.
-func (s *Store) sendByNode(ctx context.Context, open []*command) {
+// sendByNode makes one attempt on commands, in one pipeline for each node. It returns a function
+// that waits for the confirmation of those that are unconfirmed then, nil when there are none.
+//
+// A cluster client could send them too, but it gives up on all commands when the time of one has
+// run out, and sends WAIT to any node.
+func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func()) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
-		s.sendTo(ctx, s.client, open)
-		return
+		node, _ := s.client.(*redis.Client)
+		return s.sendTo(ctx, node, batch)
 	}
-	var d detours
-	defer d.close()
+	var redirected redirectClients
 	groups := make(map[*redis.Client][]*command, 1)
-	for _, c := range open {
+	for _, c := range batch {
 		node, err := cluster.MasterForKey(ctx, c.key)
 		if err != nil {
 			c.SetErr(unsent{err})
 			continue
 		}
-		if c.told != "" && c.told != node.Options().Addr {
-			node = d.to(c.told, node)
+		if c.redirect != "" && c.redirect != node.Options().Addr {
+			node = redirected.to(c.redirect, node)
 		}
 		groups[node] = append(groups[node], c)
 	}
+	var mu sync.Mutex
+	var confirms []func()
 	var sending sync.WaitGroup
 	for node, group := range groups {
-		sending.Go(func() { s.sendTo(ctx, node, group) })
+		sending.Go(func() {
+			if confirm := s.sendTo(ctx, node, group); confirm != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				confirms = append(confirms, confirm)
+			}
+		})
 	}
 	sending.Wait()
+	if len(confirms) == 0 {
+		redirected.close()
+		return nil
+	}
+	return func() {
+		defer redirected.close()
+		var waiting sync.WaitGroup
+		for _, confirm := range confirms {
+			waiting.Go(confirm)
+		}
+		waiting.Wait()
+	}
 }
 
-// sendTo sends commands through one connection, followed by the wait for their confirmation where they need one: a server
-// confirms what the same connection wrote.
-func (s *Store) sendTo(ctx context.Context, node redis.UniversalClient, group []*command) {
-	pipe := node.Pipeline()
+// sendTo sends commands to one node. It returns what sendByNode does.
+func (s *Store) sendTo(ctx context.Context, node *redis.Client, group []*command) (confirm func()) {
+	if s.durable(group) {
+		return s.sendDurable(ctx, node, group)
+	}
+	pipeline(ctx, node.Pipeline(), group)
+	return nil
+}
+
+// pipeline sends commands through one connection. Each command carries its error.
+func pipeline(ctx context.Context, pipe redis.Pipeliner, group []*command) {
+	var head *command
+	add := func(c *command) {
+		if head == nil {
+			head = c
+		}
+		c.head = head
+		_ = pipe.Process(ctx, c) // queues
+	}
 	for _, c := range group {
 		if c.asking {
-			_ = pipe.Do(ctx, "asking")
+			add(&command{StringCmd: redis.NewStringCmd(ctx, "asking")})
 		}
-		_ = pipe.Process(ctx, c)
+		add(c)
 	}
-	if !s.durable(group) {
-		_, _ = pipe.Exec(ctx) // each command carries its error
-		return
-	}
-	confirm := s.durability.command(ctx, s.ackTimeout)
-	_ = pipe.Process(ctx, confirm)
 	_, _ = pipe.Exec(ctx)
-	acks := s.durability.met(confirm)
-	for _, c := range group {
-		if c.wait {
-			c.acks = acks
-		}
-	}
 }
 
-// detours are clients, for one attempt, of nodes that a cluster named and that the map of its client does not have in that place: the
-// map follows later, and a node that imports its first slots is in no map.
-type detours map[string]*redis.Client
+// redirectClients are clients, for one attempt, of nodes that a cluster named and that the map of
+// its client does not have in that place: the map is updated later, and a node that imports its
+// first slots is in no map.
+type redirectClients map[string]*redis.Client
 
 // to returns a client of the node at addr that is configured as like is.
-func (d *detours) to(addr string, like *redis.Client) *redis.Client {
-	if *d == nil {
-		*d = make(detours, 1)
+func (r *redirectClients) to(addr string, like *redis.Client) *redis.Client {
+	if *r == nil {
+		*r = make(redirectClients, 1)
 	}
-	node, ok := (*d)[addr]
+	node, ok := (*r)[addr]
 	if !ok {
 		o := *like.Options()
 		o.Addr, o.PoolSize, o.MinIdleConns = addr, 1, 0
 		node = redis.NewClient(&o)
-		(*d)[addr] = node
+		(*r)[addr] = node
 	}
 	return node
 }
 
-func (d *detours) close() {
-	for _, node := range *d {
+func (r *redirectClients) close() {
+	for _, node := range *r {
 		_ = node.Close()
 	}
 }
 
-// follow notes where a cluster says that c has to go next.
-func (c *command) follow(err error) {
-	if c.told, c.asking = redis.IsAskError(err); !c.asking {
-		c.told, _ = redis.IsMovedError(err)
+// noteRedirect notes which node a cluster named for the next attempt of c.
+func (c *command) noteRedirect(err error) {
+	if c.redirect, c.asking = redis.IsAskError(err); !c.asking {
+		c.redirect, _ = redis.IsMovedError(err)
 	}
-	if strings.HasPrefix(c.told, ":") {
-		c.told = "" // a node that does not know its own address
+	if strings.HasPrefix(c.redirect, ":") {
+		c.redirect = "" // a node that does not know its own address
 	}
 }
 
@@ -108,23 +134,21 @@ func (s *Store) nodeFor(ctx context.Context, key string) (*redis.Client, error) 
 
 // primaries returns a client for each primary server.
 func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
-	switch client := s.client.(type) {
-	case *redis.ClusterClient:
-		var mu sync.Mutex
-		var nodes []*redis.Client
-		err := client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes = append(nodes, node)
-			return nil
-		})
-		if err != nil {
-			return nil, fail(judge(err).class, err)
-		}
-		return nodes, nil
-	case *redis.Client:
-		return []*redis.Client{client}, nil
-	default:
-		return nil, nil
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		node, _ := s.client.(*redis.Client)
+		return []*redis.Client{node}, nil
 	}
+	var mu sync.Mutex
+	var nodes []*redis.Client
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	if err != nil {
+		return nil, fail(classify(err).class, err)
+	}
+	return nodes, nil
 }

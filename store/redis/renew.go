@@ -24,7 +24,7 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	for i := range rs {
 		c := &commands[i]
 		c.script, c.wait = renewScript, true
-		s.prepare(ctx, c, rs[i].ID, appendOwned(c.room[:0], rs[i].Owner, rs[i].Lease))
+		s.prepare(ctx, c, rs[i].ID, appendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease))
 		open[i] = c
 	}
 	s.run(ctx, open)
@@ -54,7 +54,7 @@ func (c *command) renewed() reprise.RenewStatus {
 		case tagLost:
 			return reprise.RenewLost
 		}
-		c.err = fail(reprise.ErrUnknown, errOdd)
+		c.err = fail(reprise.ErrUnknown, errUnexpected)
 	}
 	return reprise.RenewBusy
 }

@@ -10,18 +10,19 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// A command that a broken connection or a server in transition kept from being executed is repeated this often, after pauses
-// that start at firstPause and grow fourfold. What takes longer is the business of the caller, who knows the budget.
+// A command that was not executed because of a broken connection or a server in transition is
+// repeated this often, after pauses that start at firstPause and grow fourfold. Longer outages
+// are left to the caller, who knows the time budget.
 const (
 	repeats    = 3
 	firstPause = 8 * time.Millisecond
 )
 
-// errOdd is the failure of a command whose answer is none that a script gives.
-var errOdd = errors.New("unexpected answer")
+// errUnexpected is the failure of a command whose answer is not one of its script.
+var errUnexpected = errors.New("unexpected answer")
 
-// run sends commands until each of them has an answer or has failed; the answers and failures are in the commands.
-// It uses up the slice.
+// run sends commands until each of them has an answer or has failed; the answers and failures
+// are in the commands. It overwrites the slice.
 func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
 		for _, c := range open {
@@ -32,12 +33,12 @@ func (s *Store) run(ctx context.Context, open []*command) {
 	for attempt := 0; ; {
 		s.send(ctx, open)
 		var transient bool
-		open, transient = s.sift(open)
+		open, transient = s.evaluateAll(open)
 		if len(open) == 0 {
 			return
 		}
 		if !transient {
-			continue // a script that is not known was refused; with its source it is not
+			continue // the next attempt differs: it has the source of the script, or no limit of the reply
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
 			return
@@ -56,27 +57,31 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 
 // send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
-	if len(open) == 1 && s.combiner.takes(open[0]) {
+	if len(open) == 1 && s.combiner.combines(open[0]) {
 		s.combiner.send(ctx, open)
 		return
 	}
-	s.transmit(ctx, open)
+	if confirm := s.transmit(ctx, open); confirm != nil {
+		confirm()
+	}
 }
 
-// transmit sends commands together, in one pipeline for each node.
-func (s *Store) transmit(ctx context.Context, open []*command) {
+// transmit sends commands together, in one pipeline for each node. It returns what sendByNode
+// does.
+func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
 	if len(open) == 1 && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
-		return
+		return nil
 	}
-	s.sendByNode(ctx, open)
+	return s.sendByNode(ctx, open)
 }
 
-// sift settles each command after an attempt, and returns those to send again and whether one of them needs a pause before.
-func (s *Store) sift(open []*command) (rest []*command, transient bool) {
+// evaluateAll evaluates the last attempt of each command, and returns the commands to send again
+// and whether one of them needs a pause before.
+func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
 	rest = open[:0]
 	for _, c := range open {
-		again, wait := s.settle(c)
+		again, wait := s.evaluate(c)
 		if again {
 			rest = append(rest, c)
 			transient = transient || wait
@@ -85,55 +90,61 @@ func (s *Store) sift(open []*command) (rest []*command, transient bool) {
 	return rest, transient
 }
 
-// settle decides what the last attempt of c means, whether there has to be another one, and whether that has to wait.
-func (s *Store) settle(c *command) (again, wait bool) {
-	err := c.Err()
-	if err == nil {
+// evaluate decides what the last attempt of c means, whether to make another one, and whether
+// that needs a pause.
+func (s *Store) evaluate(c *command) (again, wait bool) {
+	if c.sendErr == nil {
+		if answer := c.reply(); len(answer) == 1 && answer[0] == tagLarge && !c.large {
+			c.rewind()
+			c.unlimitReply()
+			return true, false
+		}
 		c.err = c.refusal()
 		return false, false
 	}
-	v := judge(err)
-	if v.unknownScript && c.args[0] == "eval" {
-		v = verdict{class: reprise.ErrUnknown} // no server says so of a source
+	f := classify(c.sendErr)
+	if f.unknownScript && c.args[0] == "eval" {
+		f = failure{class: reprise.ErrUnknown} // a server that says so of a source is broken
 	}
-	if v.moved && !s.options.clusterClient {
-		v = verdict{class: reprise.ErrMisconfigured} // a cluster, and the client does not know
+	if f.moved && !s.options.clusterClient {
+		f = failure{class: reprise.ErrMisconfigured} // a cluster, behind a client of a single server
 	}
-	if c.uncertain && !errors.Is(v.class, reprise.ErrMisconfigured) && !errors.Is(v.class, reprise.ErrCorrupt) {
-		v.class = reprise.ErrUnknown // an earlier attempt may have been executed
+	if c.uncertain && !errors.Is(f.class, reprise.ErrCorrupt) {
+		f.class = reprise.ErrUnknown // an earlier attempt may have been executed
 	}
-	c.uncertain = errors.Is(v.class, reprise.ErrUnknown)
-	c.err = fail(v.class, err)
-	c.follow(err)
-	if v.again {
+	c.uncertain = errors.Is(f.class, reprise.ErrUnknown)
+	c.err = fail(f.class, c.sendErr)
+	c.noteRedirect(c.sendErr)
+	if f.again {
 		c.rewind()
 	}
-	if v.unknownScript {
+	if f.unknownScript {
 		c.withSource()
 	}
-	return v.again, !v.unknownScript
+	return f.again, !f.unknownScript
 }
 
-// refusal returns why an answer is not one to rely on, and nil when it is.
+// refusal returns why an answer cannot be used, and nil when it can.
 func (c *command) refusal() error {
 	answer := c.reply()
 	switch {
 	case len(answer) == 0:
-		return fail(reprise.ErrUnknown, errOdd)
+		return fail(reprise.ErrUnknown, errUnexpected)
 	case answer[0] == tagCorrupt:
 		return fail(reprise.ErrCorrupt, errLayout)
 	case wrote(answer[0]):
-		return c.acks
+		return c.ackErr
 	default:
 		return nil
 	}
 }
 
-// rewind makes c ready for another attempt. Its failure stays until there is an answer.
+// rewind prepares c for another attempt. Its failure stays until there is an answer.
 func (c *command) rewind() {
+	c.head = nil
 	c.SetErr(nil)
 	c.SetVal("")
-	c.acks = nil
+	c.ackErr = nil
 }
 
 // pause waits before the next attempt, and reports false when ctx ended first.
@@ -149,7 +160,8 @@ func pause(ctx context.Context, attempt int) bool {
 	}
 }
 
-// refresh makes a cluster client look for the nodes again, in the background of the client: one of them may have been replaced.
+// refresh makes a cluster client look up the nodes again, in its own background: one of them may
+// have been replaced.
 func (s *Store) refresh(ctx context.Context) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)

@@ -166,7 +166,7 @@ func TestAContextThatEndsOnTheWayIsUnknown(t *testing.T) {
 // One entry that cannot be renewed must not keep the others from it.
 func TestABatchOfRenewalsIsIndependent(t *testing.T) {
 	t.Parallel()
-	answers := []string{bulk("R"), bulk("!"), bulk("C"), bulk("L"), "-BUSY Redis is busy\r\n"}
+	answers := []string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), "-BUSY Redis is busy\r\n"}
 	f := newFake(t, func(_, call int, _ []string) string { return answers[call-1] })
 	batch := make([]reprise.RenewRequest, len(answers))
 	for i := range batch {
@@ -223,5 +223,48 @@ func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	c := &command{fixed: blob("sixteen-bytes-ok")}
 	if got := c.fixed.String(); got != "[16 bytes]" {
 		t.Errorf("a traced argument reads %q", got)
+	}
+}
+
+// A large reply would delay the other commands of its batch, so it is fetched alone.
+func TestALargeReplyIsFetchedAlone(t *testing.T) {
+	t.Parallel()
+	var asked []int
+	f := newFake(t, func(_, call int, command []string) string {
+		asked = append(asked, len(command[4]))
+		if call == 1 {
+			return bulk("B")
+		}
+		return bulk("\x12" + strings.Repeat("h", completedHead-1) + "payload")
+	})
+	s := newStore(t, f, Config{})
+	s.combiner.lanes = 1 // no lane to spare
+	if got, err := claim(t, s); err != nil || string(got.Payload) != "payload" {
+		t.Errorf("claim = %+v, %v", got, err)
+	}
+	if fmt.Sprint(asked) != fmt.Sprint([]int{claimSize + 1, claimSize}) {
+		t.Errorf("arguments of %v bytes, want the limit first and none then", asked)
+	}
+}
+
+// go-redis keeps the connection unless the first command of a pipeline was refused.
+func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(conn, call int, _ []string) string {
+		if conn == 1 && call == 2 {
+			return "-READONLY You can't write against a read only replica.\r\n"
+		}
+		return bulk("W")
+	})
+	batch := make([]reprise.RenewRequest, 3)
+	for i := range batch {
+		batch[i] = reprise.RenewRequest{ID: reprise.ID{byte(i)}, Owner: reprise.Owner{1}, Lease: time.Second}
+	}
+	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
+	if err != nil || fmt.Sprint(got) != "[renewed renewed renewed]" {
+		t.Errorf("renew = %v, %v", got, err)
+	}
+	if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha" {
+		t.Errorf("sent %q; want the repetition on another connection", f.seen())
 	}
 }

@@ -13,12 +13,13 @@ import (
 // are safe for concurrent use. The caller owns the client: the store never closes it. [New]
 // and [Open] make stores; the zero value is not usable.
 type Store struct {
-	client     redis.UniversalClient
-	prefix     string
-	durability Durability
-	ackTimeout time.Duration
-	options    options
-	combiner   *combiner // nil: every command is sent alone
+	client       redis.UniversalClient
+	prefix       string
+	durability   Durability
+	ackTimeout   time.Duration
+	options      options
+	combiner     *combiner // nil: every command is sent alone
+	confirmSlots confirmSlots
 
 	watches watches
 }
@@ -77,14 +78,14 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 		return reprise.ClaimResult{}, err
 	}
 	c := &command{script: claimScript, wait: true}
-	s.prepare(ctx, c, r.ID, appendClaim(c.room[:0], &r))
+	s.prepare(ctx, c, r.ID, appendClaim(c.buf[:0], &r))
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return reprise.ClaimResult{}, err
 	}
 	result, ok := parseClaim(answer)
 	if !ok {
-		return reprise.ClaimResult{}, fail(reprise.ErrUnknown, errOdd)
+		return reprise.ClaimResult{}, fail(reprise.ErrUnknown, errUnexpected)
 	}
 	return result, nil
 }
@@ -95,8 +96,8 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 		return err
 	}
 	c := &command{script: completeScript, wait: true}
-	c.carry(r.Payload)
-	s.prepare(ctx, c, r.ID, appendOwned(c.room[:0], r.Owner, r.Retention))
+	c.setPayload(r.Payload)
+	s.prepare(ctx, c, r.ID, appendOwned(c.buf[:0], r.Owner, r.Retention))
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case tagLost:
 		return reprise.ErrLeaseLost
 	default:
-		return fail(reprise.ErrUnknown, errOdd)
+		return fail(reprise.ErrUnknown, errUnexpected)
 	}
 }
 
@@ -115,10 +116,10 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 // failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	c := &command{script: releaseScript}
-	s.prepare(ctx, c, id, append(c.room[:0], owner[:]...))
+	s.prepare(ctx, c, id, append(c.buf[:0], owner[:]...))
 	answer, err := s.runOne(ctx, c)
 	if err == nil && answer[0] != tagChanged && answer[0] != tagNone {
-		err = fail(reprise.ErrUnknown, errOdd)
+		err = fail(reprise.ErrUnknown, errUnexpected)
 	}
 	return err
 }

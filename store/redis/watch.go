@@ -14,7 +14,7 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
 	if err != nil {
-		return nil, nil, fail(judge(err).class, err)
+		return nil, nil, fail(classify(err).class, err)
 	}
 	l, err := s.watches.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
 	if err != nil {

@@ -1,10 +1,16 @@
--- Claim decides who runs an operation. It carries no flags: with memory full its SET is refused, and replays go on.
+-- Claim decides who runs an operation. It carries no flags: with memory full its SET is refused,
+-- and replays go on.
 --
--- ARGV[1]: owner, fingerprint, lease µs, retention µs, takeover 0 or 1, attempts at most (0: any number)
+-- ARGV[1]: owner, fingerprint, lease µs, retention µs, takeover 0 or 1, attempts at most (0: any
+-- number); with one byte more, a large record is not replayed but answered 'B'
+local LARGE = 16384 -- bytes
 local me, mine = struct.unpack('>c16c32', ARGV[1])
 
 if seen and fingerprint ~= mine then return 'M' end
-if seen and state == COMPLETED then return raw end
+if seen and state == COMPLETED then
+  if #raw > LARGE and #ARGV[1] > 69 then return 'B' end
+  return raw
+end
 
 local term, retention, takeover, most = struct.unpack('>I8I8BI4', ARGV[1], 49)
 
