@@ -78,7 +78,39 @@ var storeFaultCases = []testCase{
 				}
 			}
 			at.faults.Clear()
-			at.replays(c, at.run(c))
+			at.protects(c)
+		},
+	},
+	{
+		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected one does, and the others are told that it runs.", Source: "profile"},
+		func(s *stage) {
+			at := s.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
+			at.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			c := s.post(held)
+			ran, refused := together(c, at)
+			if len(ran) != 1 || len(refused) != crowd-1 || ran[0].value(statusField) != "unprotected" {
+				at.Fatalf("%d ran and %d were refused, want 1 and %d", len(ran), len(refused), crowd-1)
+			}
+			at.ran(1)
+		},
+	},
+	{
+		conformance.Case{ID: "R40g", Rule: "A store that hangs delays the first request that runs unprotected, and not each of them.", Source: "profile"},
+		func(s *stage) {
+			const requests = 10
+			at := s.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
+			at.faults.Always(faultstore.Claim, faultstore.Hang())
+			start := time.Now()
+			for range requests {
+				if a := at.send(s.post(created).freshKey()); a.value(statusField) != "unprotected" {
+					at.Errorf("answered %v", a)
+				}
+			}
+			if took := time.Since(start); took > requests*hasty.ClaimTimeout/2 {
+				at.Errorf("%d requests took %v, and one waits for the store for %v", requests, took, hasty.ClaimTimeout)
+			}
+			at.faults.Clear()
+			at.protects(s.post(created))
 		},
 	},
 	{
@@ -267,6 +299,20 @@ var storeFaultCases = []testCase{
 			at.run(s.post(created))
 		},
 	},
+}
+
+// protects waits until a store that is back is asked again, and demands that the answer is replayed.
+func (at *site) protects(c call) {
+	at.Helper()
+	var a answer
+	at.eventually("an answer that is protected", func() bool {
+		a = at.send(c.freshKey())
+		return a.value(statusField) != "unprotected"
+	})
+	c = c.freshKey()
+	a = at.send(c)
+	at.wantRun(a)
+	at.replays(c, a)
 }
 
 // forget makes the store forget the claims that the server made.

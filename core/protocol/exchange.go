@@ -17,7 +17,7 @@ import (
 //   - where the framework holds the response in memory, with [Exchange.Finish].
 type Exchange struct {
 	guard   *Guard
-	attempt *reprise.Attempt // nil: the handler runs unprotected, because the policy fails open
+	attempt *reprise.Attempt
 	ctx     exchangeContext
 	body    Body
 	capture Capture
@@ -29,8 +29,7 @@ type Exchange struct {
 	finished bool
 }
 
-// newExchange returns the exchange in which the handler runs. Without an attempt it runs
-// unprotected.
+// newExchange returns the exchange in which the handler runs.
 func newExchange(ctx context.Context, g *Guard, a *reprise.Attempt, s *scratch, body []byte) *Exchange {
 	x := &Exchange{guard: g, attempt: a, scratch: s, body: Body{data: body}}
 	x.ctx = exchangeContext{Context: ctx, x: x}
@@ -46,12 +45,12 @@ func (x *Exchange) Body() *Body { return &x.body }
 
 // Buffered reports whether the whole response has to wait for Finish, because the effects
 // commit with it.
-func (x *Exchange) Buffered() bool { return x.attempt != nil && x.attempt.Atomic() }
+func (x *Exchange) Buffered() bool { return x.attempt.Atomic() }
 
 // Mark returns the field to set on a response that leaves before Finish, as a stream. Its
 // name is empty if there is none.
 func (x *Exchange) Mark() Field {
-	if x.attempt == nil {
+	if x.attempt.Unprotected() {
 		return markUnprotected
 	}
 	return Field{}
@@ -115,7 +114,8 @@ type Reply struct {
 func (x *Exchange) Finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
-	if x.attempt == nil {
+	if x.attempt.Unprotected() {
+		_ = x.attempt.Release() // nothing is recorded
 		return Reply{Mark: x.Mark()}
 	}
 	if x.attempt.Atomic() && c.Oversize {

@@ -120,13 +120,13 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	res, err := g.engine.Begin(ctx, reprise.Operation{
 		Scope: principal, Key: key, Endpoint: g.cfg.Endpoint, Fingerprint: fingerprint,
 		Preset: g.cfg.Preset, Retention: g.cfg.Retention, MaxAttempts: g.cfg.MaxAttempts, Wait: g.cfg.Wait,
+		FailOpen: g.cfg.FailOpen,
 	})
-	switch {
-	case err == nil && res.Outcome == reprise.Claimed:
+	if err == nil && res.Outcome == reprise.Claimed {
+		if res.Attempt.Unprotected() {
+			g.counts.unprotected.Add(1)
+		}
 		return Admission{Exchange: newExchange(res.Attempt.Context(), g, res.Attempt, s, body)} //nolint:contextcheck // the attempt has its own
-	case g.cfg.FailOpen && (errors.Is(err, reprise.ErrUnavailable) || errors.Is(err, reprise.ErrUnknown)):
-		g.counts.unprotected.Add(1)
-		return Admission{Exchange: newExchange(ctx, g, nil, s, body)}
 	}
 	s.free()
 	return g.answer(res, err)
