@@ -10,13 +10,39 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 # A checkout that another user owns must build as well; the version stamp is not worth a failure.
 export GOFLAGS ?= -buildvcs=false
 
+# Modules that stand outside the workspace, so that their requirements reach nobody.
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod))
+
+# What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
+# start and in the last line what is left out.
+LOOKED := bench boundaries build check check/test checks demo figures fuzz isolated lint race soak test tidy
+REPRISE_AVAILABLE ?=
+ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
+
+.PHONY: $(MAKECMDGOALS) inner
+$(MAKECMDGOALS): inner
+	@:
+inner:
+	+@exec .ci/available "$(if $(filter lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+
+else
+
+# What there is without the modules that are refused, if some are.
+AVAILABLE_PACKAGES :=
+NOT_ALONE :=
+ifneq ($(filter-out all,$(REPRISE_AVAILABLE)),)
+include $(REPRISE_AVAILABLE)/settings.mk
+endif
+
 # The folders of the modules, from go.work. One target, some modules: make race MODULES="core adapters/gin"
 ROOT := github.com/reprise-go/reprise/
 MODULES ?= $(patsubst $(ROOT)%,%,$(or $(filter $(ROOT)%,$(shell go list -m)),$(error go list -m found no modules)))
-PACKAGES = $(MODULES:%=./%/...)
+PACKAGES = $(if $(AVAILABLE_PACKAGES),$(or $(available),$(error nothing is left to build in $(MODULES))),$(MODULES:%=./%/...))
+available = $(sort $(foreach m,$(MODULES),$(filter ./$(m) ./$(m)/%,$(AVAILABLE_PACKAGES:%=./%))))
 
-# Modules that stand outside the workspace, so that their requirements reach nobody.
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod))
+# The modules that load without the workspace, and the others as far as there is something left of them.
+ALONE = $(filter-out $(NOT_ALONE),$(MODULES))
+TOGETHER = $(foreach m,$(filter $(NOT_ALONE),$(MODULES)),$(if $(filter $(m) $(m)/%,$(AVAILABLE_PACKAGES)),$(m)))
 
 BIN := $(CURDIR)/.bin
 BENCH ?= .
@@ -72,8 +98,9 @@ build: ## Build every package
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Lint every module
-	@export GOWORK=off
-	$(call each,$(MODULES) $(OUTSIDE),$(BIN)/golangci-lint run ./...)
+	@$(call each,$(ALONE) $(filter-out $(NOT_ALONE),$(OUTSIDE)),GOWORK=off $(BIN)/golangci-lint run ./...)
+	packages() { printf '%s\n' $(AVAILABLE_PACKAGES) | sed -n "s#^$$folder\(/.*\)\{0,1\}\$$#.\1#p"; }
+	$(call each,$(TOGETHER),$(BIN)/golangci-lint run $$(packages))
 
 .PHONY: boundaries
 boundaries: ## Prove who imports what, and what a go.mod may require
@@ -88,12 +115,12 @@ docs: ## Prove that the names, links, paths and targets in the documentation are
 .PHONY: isolated
 isolated: ## Build, vet and compile the tests of each module without the workspace
 	@export GOWORK=off
-	$(call each,$(MODULES),go build -o /dev/null ./... && go vet ./... && go test -run '^$$' ./... >/dev/null)
+	$(call each,$(ALONE),go build -o /dev/null ./... && go vet ./... && go test -run '^$$' ./... >/dev/null)
 
 .PHONY: tidy
 tidy: ## Fail if go mod tidy would change a go.mod or go.sum
 	@export GOWORK=off
-	$(call each,$(MODULES) $(OUTSIDE),go mod tidy -diff)
+	$(call each,$(ALONE) $(filter-out $(NOT_ALONE),$(OUTSIDE)),go mod tidy -diff)
 
 .PHONY: tidy/fix
 tidy/fix: ## Run go mod tidy in every module
@@ -151,3 +178,5 @@ $(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/goimports $(BIN)/benchstat: tools/go.
 	@cd tools
 	GOWORK=off GOBIN=$(BIN) go install $(PACKAGE)
 	touch $@
+
+endif

@@ -1,0 +1,198 @@
+package available
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// looking is a search for the packages that can be built without what is refused.
+type looking struct {
+	dir, out string
+	modules  []string
+	refused  map[string]Refusal // by path@version
+}
+
+// load returns the folders of all packages of the workspace, with whether they and their tests
+// can be built under the build tags. The graph has modules that no go.mod lists; those that are
+// refused are added to refused on the way.
+func (l *looking) load(ctx context.Context, tags ...string) (map[string]bool, error) {
+	args := []string{"list", "-e", "-test", "-tags=" + strings.Join(tags, ","), "-json=ImportPath,ForTest,Error,DepsErrors"}
+	for _, folder := range l.modules {
+		args = append(args, Root+folder+"/...")
+	}
+	for {
+		if err := l.writeWorkspace(); err != nil {
+			return nil, err
+		}
+		out, failed := run(ctx, l.dir, filepath.Join(l.out, "go.work"), args...)
+		if failed != nil {
+			if l.note(failed.Error()) {
+				continue
+			}
+			return nil, failed
+		}
+		packages, problems, err := parse(out)
+		if err != nil || !l.note(strings.Join(problems, "\n")) {
+			return packages, err
+		}
+	}
+}
+
+// listed is an object in the output of go list.
+type listed struct {
+	ImportPath, ForTest string
+	Error               *problem
+	DepsErrors          []problem
+}
+
+type problem struct{ Err string }
+
+// tested returns the import path of the package that an object is about: go list adds a test
+// binary "path.test", and what is compiled anew for it as "path [path.test]".
+func (p *listed) tested() string {
+	if p.ForTest != "" {
+		return p.ForTest
+	}
+	return strings.TrimSuffix(p.ImportPath, ".test")
+}
+
+// parse reads the output of go list: the packages, and everything that is wrong with them.
+func parse(out []byte) (packages map[string]bool, problems []string, err error) {
+	packages = make(map[string]bool)
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, problems, nil
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("output of go list: %w", err)
+		}
+		folder, ours := strings.CutPrefix(p.tested(), Root)
+		if !ours {
+			continue
+		}
+		if p.Error != nil {
+			p.DepsErrors = append(p.DepsErrors, *p.Error)
+		}
+		for _, e := range p.DepsErrors {
+			problems = append(problems, e.Err)
+		}
+		known, seen := packages[folder]
+		packages[folder] = (known || !seen) && len(p.DepsErrors) == 0
+	}
+}
+
+// unread is how the go command says that the proxy did not serve a file of a module.
+var unread = regexp.MustCompile(`(\S+)@(v[^\s:]+): reading \S+: [^\n]*(?:\n\t[^\n]*)*`)
+
+// note adds the modules that a text of the go command says were refused, and reports whether
+// there was a new one.
+func (l *looking) note(text string) bool {
+	found := false
+	for _, m := range unread.FindAllStringSubmatch(text, -1) {
+		id := m[1] + "@" + m[2]
+		if _, known := l.refused[id]; !known {
+			l.refused[id] = Refusal{Module: m[1], Version: m[2], Answer: answer(m[0])}
+			found = true
+		}
+	}
+	return found
+}
+
+// longestAnswer cuts the web pages that some proxies answer with.
+const longestAnswer = 200
+
+// answer shortens an error of the go command to what the proxy said.
+func answer(text string) string {
+	if _, after, found := strings.Cut(text, ": reading "); found {
+		text = after
+	}
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "server response:", "")), " ")
+	if len(text) > longestAnswer {
+		text = text[:longestAnswer] + "…"
+	}
+	return text
+}
+
+// writeWorkspace writes a go.work like that of the project, in which an empty module stands for
+// every refused one.
+func (l *looking) writeWorkspace() error {
+	original, err := os.ReadFile(filepath.Join(l.dir, "go.work"))
+	if err != nil {
+		return err
+	}
+	version := "go 1.26.0"
+	for line := range strings.Lines(string(original)) {
+		if strings.HasPrefix(line, "go ") {
+			version = strings.TrimSpace(line)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, version)
+	for _, folder := range l.modules {
+		fmt.Fprintf(&b, "use %q\n", filepath.Join(l.dir, filepath.FromSlash(folder)))
+	}
+	var ids []string
+	for id := range l.refused {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		r := l.refused[id]
+		stub := filepath.Join(l.out, "refused", filepath.FromSlash(escape(id)))
+		fmt.Fprintf(&b, "replace %s %s => %q\n", r.Module, r.Version, stub)
+		if err := write(filepath.Join(stub, "go.mod"), "module "+r.Module+"\n\ngo 1.17\n"); err != nil {
+			return err
+		}
+	}
+	if err := write(filepath.Join(l.out, "go.work"), b.String()); err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(filepath.Join(l.dir, "go.work.sum"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return write(filepath.Join(l.out, "go.work.sum"), string(sums))
+}
+
+// notAlone returns the modules whose graph does not load outside the workspace.
+func (l *looking) notAlone(ctx context.Context, required map[string][]string) ([]string, error) {
+	var folders []string
+	for folder, list := range required {
+		refused := slices.ContainsFunc(list, func(id string) bool { _, r := l.refused[id]; return r })
+		if !refused {
+			_, err := run(ctx, filepath.Join(l.dir, filepath.FromSlash(folder)), "off", "mod", "graph")
+			switch refused = err != nil && unread.MatchString(err.Error()); {
+			case refused:
+				l.note(err.Error())
+			case err != nil:
+				return nil, err
+			}
+		}
+		if refused {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return folders, nil
+}
+
+// write writes a file and the folders on its way, unless it is there already: another make may
+// be reading it.
+func write(file, text string) error {
+	if old, err := os.ReadFile(file); err == nil && string(old) == text {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
