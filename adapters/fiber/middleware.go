@@ -25,8 +25,9 @@ import (
 // the request with 403. The name may be a part of the request: it is not kept.
 type Scope func(*fiber.Ctx) (string, error)
 
-// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
-func Unscoped(*fiber.Ctx) (string, error) { return protocol.SharedScope, nil }
+// Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
+// learns another client's key can then replay its response.
+func Unscoped(*fiber.Ctx) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers behind it once for each key. One guard may serve many routes, groups and apps. An error that a
 // handler returns becomes its response here, by the error handler of the app, because that response is what is

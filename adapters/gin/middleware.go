@@ -21,8 +21,9 @@ import (
 // the request with 403.
 type Scope func(*gin.Context) (string, error)
 
-// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
-func Unscoped(*gin.Context) (string, error) { return protocol.SharedScope, nil }
+// Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
+// learns another client's key can then replay its response.
+func Unscoped(*gin.Context) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. Layers that make
 // responses of c.Errors belong behind it, too: a chain that only reports errors, and neither writes nor sets a status, has

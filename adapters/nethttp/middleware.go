@@ -19,8 +19,9 @@ import (
 // the request with 403.
 type Scope func(*http.Request) (string, error)
 
-// Unscoped is the [Scope] of services whose clients may share one key space. Whoever knows another's key then gets its response.
-func Unscoped(*http.Request) (string, error) { return protocol.SharedScope, nil }
+// Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
+// learns another client's key can then replay its response.
+func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers behind it once for each key. One guard may serve many routes. It panics if guard or scope
 // is nil.

@@ -58,6 +58,16 @@ var scopeCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R43d", Rule: "A principal whose name has a control byte is refused: nothing runs and nothing is stored.", Source: "profile"},
+		func(s *stage) {
+			at := s.serve(Options{})
+			c := s.post(created)
+			at.refuses(c.withTenant(s.tenant+"\tother"), protocol.CodeScopeMissing)
+			at.untouched()
+			at.run(c)
+		},
+	},
+	{
 		conformance.Case{ID: "R44", Rule: "A request whose principal is not known is refused: nothing runs and nothing is stored.", Source: "profile"},
 		func(s *stage) {
 			at := s.serve(Options{})

@@ -1,6 +1,10 @@
 package protocol
 
-import "context"
+import (
+	"context"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
 
 // A Decision says whether a response is kept or its claim released.
 type Decision uint8
@@ -12,8 +16,8 @@ const (
 	ReleaseKey                   // release the claim: the next request runs
 )
 
-// A handler may decide for its own request (R36), with the context that it was given. Each
-// function reports whether there is an exchange to decide about: there is none for a request
+// A handler may decide for its own request (R36), with the context of the request or with the
+// one of its framework. Each function reports whether there is an exchange to decide about: there is none for a request
 // without a key, and none after the handler's response was taken.
 
 // Keep records the response whatever its status, so that retries get a replay of it.
@@ -34,8 +38,8 @@ func OmitBody(ctx context.Context) bool {
 }
 
 func decideFor(ctx context.Context, decide func(*Exchange)) bool {
-	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
-	if !ok {
+	x := exchangeOf(ctx)
+	if x == nil {
 		return false
 	}
 	x.mu.Lock()
@@ -45,6 +49,18 @@ func decideFor(ctx context.Context, decide func(*Exchange)) bool {
 	}
 	decide(x)
 	return true
+}
+
+// exchangeOf returns the exchange of a handler's context, or of its framework's context (see
+// [reprise.ContextKey]), and nil outside of one.
+func exchangeOf(ctx context.Context) *Exchange {
+	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
+	if !ok {
+		if run, found := reprise.RunContext(ctx); found {
+			x, _ = run.Value(exchangeKey{}).(*Exchange)
+		}
+	}
+	return x
 }
 
 type exchangeKey struct{}

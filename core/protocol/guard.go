@@ -66,9 +66,6 @@ type Admission struct {
 	Response Response  // otherwise: write it; the handler does not run
 }
 
-// SharedScope is the scope of every adapter's Unscoped: one key space for all clients.
-const SharedScope = "unscoped"
-
 // How long a client is asked to wait before it tries again.
 const (
 	retryRunning = time.Second
@@ -78,8 +75,9 @@ const (
 // Admit decides about one request. It checks method, key lines, presence, grammar, scope and body, in this order, and asks the engine
 // last. A request that is not keyed costs no allocation, calls no scope function and reads no body.
 //
-// scope names the authenticated principal whose key it is; an error, or an empty name, refuses the request with 403. It
-// is called at most once, before Admit returns. ctx bounds the wait for another attempt, if the policy waits, and its values are the handler's; see
+// scope names the authenticated principal that the key belongs to. An error, an empty name, or one with a control byte
+// refuses the request with 403; [ErrUnscoped] puts the key in the key space that all clients share. It is called at most
+// once, before Admit returns. ctx bounds the wait for another attempt, if the policy waits, and its values are the handler's; see
 // [reprise.Engine.Begin].
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
 	if !slices.Contains(g.cfg.Methods, req.Method) {
@@ -98,8 +96,8 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	if err != nil {
 		return Admission{Response: g.problems.answerKey(err)}
 	}
-	principal, err := scope()
-	if err != nil || principal == "" {
+	principal, err := principalOf(scope)
+	if err != nil {
 		return g.refuse(CodeScopeMissing, 0)
 	}
 	if g.runs(ctx, principal, key) {

@@ -116,11 +116,39 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 	for _, scope := range []func() (string, error){
 		func() (string, error) { return "", nil },
 		func() (string, error) { return "tenant", errors.New("no token") },
+		func() (string, error) { return "ten\x00ant", nil },
+		func() (string, error) { return "tenant\n", nil },
+		func() (string, error) { return "tenant\x7f", nil },
+		func() (string, error) { return "\x00unscoped", nil },
 	} {
 		v := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 		if v.Response.Status != 403 || strings.Contains(string(v.Response.Body), "token") {
 			t.Errorf("admission %d %s", v.Response.Status, v.Response.Body)
 		}
+	}
+}
+
+// R43: no principal has the name of the key space that all share.
+func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	seen := map[reprise.ID]string{}
+	for name, scope := range map[string]func() (string, error){
+		"shared": func() (string, error) { return "", protocol.ErrUnscoped },
+		"tenant": func() (string, error) { return "unscoped", nil },
+		"other":  func() (string, error) { return "shared", nil },
+	} {
+		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+		if a.Exchange == nil {
+			t.Fatalf("%s: refused with %d", name, a.Response.Status)
+		}
+		defer a.Exchange.Close()
+		view, _ := reprise.AttemptFrom(a.Exchange.Context())
+		if other, taken := seen[view.ID()]; taken {
+			t.Errorf("%s and %s have the same operation", name, other)
+		}
+		seen[view.ID()] = name
+		a.Exchange.Finish(protocol.Captured{Status: 200})
 	}
 }
 

@@ -334,3 +334,43 @@ type discard struct{}
 
 func (discard) WriteHeader(int)             {}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// frameworkContext finds values by strings only, as that of Gin does.
+type frameworkContext struct {
+	context.Context
+
+	values map[string]any
+}
+
+func (c frameworkContext) Value(key any) any {
+	if name, ok := key.(string); ok {
+		return c.values[name]
+	}
+	return nil
+}
+
+// A handler has two contexts in some frameworks, and each of them is the right one.
+func TestR36DecisionsWithTheContextOfAFramework(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	own := frameworkContext{t.Context(), map[string]any{}}
+	if protocol.Keep(own) {
+		t.Error("there is something to decide about outside of an exchange")
+	}
+	b.run("k", func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+		own.values[reprise.ContextKey] = x.Context()
+		if view, ok := reprise.AttemptFrom(own); !ok || view.Number() != 1 {
+			t.Errorf("attempt %v, %v", view, ok)
+		}
+		if !protocol.Keep(own) {
+			t.Error("the decision found no exchange")
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	if protocol.Keep(own) {
+		t.Error("a decision came after the response was taken")
+	}
+	if w := b.replay("k"); w.Code != 500 {
+		t.Errorf("replayed %d, want the 500 that was kept", w.Code)
+	}
+}

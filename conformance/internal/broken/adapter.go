@@ -95,7 +95,10 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 func (a *adapter) principal(r *http.Request) (string, error) {
 	scope, err := a.scope(r)
 	if a.has(forgetsScope) || a.has(defaultsScope) && err != nil {
-		return protocol.SharedScope, nil //nolint:nilerr // that is the flaw
+		return "", protocol.ErrUnscoped
+	}
+	if a.has(cleansScope) {
+		scope = strings.ReplaceAll(scope, "\t", "")
 	}
 	return scope, err
 }

@@ -21,6 +21,7 @@ const (
 	forgetsQuery      Flaw = "forgets-query"
 	forgetsScope      Flaw = "forgets-scope"
 	defaultsScope     Flaw = "defaults-scope"
+	cleansScope       Flaw = "cleans-scope"
 	marksUnkeyed      Flaw = "marks-unkeyed"
 	recoversUnkeyed   Flaw = "recovers-unkeyed"
 )
@@ -36,6 +37,7 @@ var requestFlaws = []Mutant{
 	{forgetsQuery, "forgets the query", "R24a"},
 	{forgetsScope, "has one key space for all", "R43a"},
 	{defaultsScope, "shares a key space among those that it cannot name", "R44"},
+	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
 }

@@ -1,0 +1,42 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// ErrUnscoped is what a scope function returns as its error to put a key in the one key space
+// that all clients share. Anyone who learns another client's key can then replay its response.
+// Every adapter's Unscoped returns it.
+var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
+
+// sharedScope is the scope of the key space that all clients share. No principal has this name,
+// because a name with a control byte is refused (R43).
+const sharedScope = "\x00unscoped"
+
+// Why a scope is refused.
+var (
+	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", reprise.ErrInvalid)
+	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", reprise.ErrInvalid)
+)
+
+// principalOf returns the name that scope gives, or why it is refused.
+func principalOf(scope func() (string, error)) (string, error) {
+	name, err := scope()
+	switch {
+	case errors.Is(err, ErrUnscoped):
+		return sharedScope, nil
+	case err != nil:
+		return "", err
+	case name == "":
+		return "", errScopeEmpty
+	}
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == 0x7f {
+			return "", errScopeControl
+		}
+	}
+	return name, nil
+}
