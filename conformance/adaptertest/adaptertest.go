@@ -133,7 +133,7 @@ func (f *Fixture) check() error {
 type testCase struct {
 	conformance.Case
 
-	test func(*stage)
+	test func(*env)
 }
 
 // lacks returns the first need that the fixture does not meet.
@@ -155,7 +155,7 @@ func (c *testCase) judge(tb testing.TB, f Fixture) {
 	if _, waived := suite.WaiverOf(f.Waivers, c.Case); waived && (f.Patience == 0 || f.Patience > waivedPatience) {
 		f.Patience = waivedPatience
 	}
-	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newStage(tb, f)) })
+	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newEnv(tb, f)) })
 }
 
 // result tells how the case ended for tb.

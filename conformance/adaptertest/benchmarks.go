@@ -63,12 +63,12 @@ func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
 		b.Run(string(kind), func(b *testing.B) {
 			f := newFixture(b)
 			addr := f.Serve(b, Options{Store: f.Open(b)})
-			l := newLoad(b, addr, "/t/"+theOp, kind)
+			l := newLoad(b, addr, "/t/"+opName, kind)
 			l.send(1)
 			b.ResetTimer()
 			l.send(b.N)
 			b.StopTimer()
-			allocs := AllocsPerRequest(b, addr, "/t/"+theOp, kind)
+			allocs := AllocsPerRequest(b, addr, "/t/"+opName, kind)
 			b.ReportMetric(allocs, "allocs/request")
 			switch kind {
 			case NotKeyed:

@@ -24,55 +24,55 @@ const (
 )
 
 // send sends a call, which has to be answered.
-func (at *site) send(c call) answer {
-	at.Helper()
-	a, err := at.try(c)
+func (srv *server) send(c call) answer {
+	srv.Helper()
+	a, err := srv.try(c)
 	if err != nil {
-		at.Fatalf("%s %s: no answer: %v", c.method, c.target, err)
+		srv.Fatalf("%s %s: no answer: %v", c.method, c.target, err)
 	}
 	return a
 }
 
 // run sends a call whose handler has to run.
-func (at *site) run(c call) answer {
-	at.Helper()
-	a := at.send(c)
-	at.wantRun(a)
+func (srv *server) run(c call) answer {
+	srv.Helper()
+	a := srv.send(c)
+	srv.wantRun(a)
 	return a
 }
 
 // wantRun demands that a is the answer of a handler that ran for it, without any mark.
-func (at *site) wantRun(a answer) {
-	at.Helper()
+func (srv *server) wantRun(a answer) {
+	srv.Helper()
 	if a.value(ExecHeader) == "" {
-		at.Fatalf("the handler did not run: %v", a)
+		srv.Fatalf("the handler did not run: %v", a)
 	}
 	for _, mark := range []string{replayedField, statusField, omittedField} {
 		if v := a.values(mark); len(v) > 0 {
-			at.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
+			srv.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
 		}
 	}
 }
 
 // replays sends a call that has to get the answer first again.
-func (at *site) replays(c call, first answer) answer {
-	at.Helper()
-	a := at.send(c)
-	at.wantReplay(a, first)
+func (srv *server) replays(c call, first answer) answer {
+	srv.Helper()
+	a := srv.send(c)
+	srv.wantReplay(a, first)
 	return a
 }
 
 // wantReplay demands that a is a replay of first: status, body and fields, less what is never kept.
-func (at *site) wantReplay(a, first answer) {
-	at.Helper()
+func (srv *server) wantReplay(a, first answer) {
+	srv.Helper()
 	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
-		at.Fatalf("%s is %q, want one line with true: %v", replayedField, got, a)
+		srv.Fatalf("%s is %q, want one line with true: %v", replayedField, got, a)
 	}
 	if a.status != first.status || a.body != first.body {
-		at.Fatalf("replayed %v\nof       %v", a, first)
+		srv.Fatalf("replayed %v\nof       %v", a, first)
 	}
 	if got, want := kept(a), kept(first); !maps.EqualFunc(got, want, slices.Equal) {
-		at.Fatalf("replayed the fields %q\nof                  %q", got, want)
+		srv.Fatalf("replayed the fields %q\nof                  %q", got, want)
 	}
 }
 
@@ -104,28 +104,28 @@ func (a answer) exec() int {
 }
 
 // refuses sends a call that has to get a problem and leaves the number of runs as it is.
-func (at *site) refuses(c call, code protocol.Code) answer {
-	at.Helper()
-	before, _ := at.executions()
-	a := at.send(c)
-	at.wantProblem(a, c, code)
-	at.ran(before)
+func (srv *server) refuses(c call, code protocol.Code) answer {
+	srv.Helper()
+	before, _ := srv.executions()
+	a := srv.send(c)
+	srv.wantProblem(a, c, code)
+	srv.ran(before)
 	return a
 }
 
-// elsewhere is an attempt of another process on the operation of a call, made at the store itself.
-type elsewhere struct {
-	at    *site
+// otherProcess is an attempt of another process on the operation of a call, made at the store itself.
+type otherProcess struct {
+	at    *server
 	claim reprise.ClaimRequest
 }
 
 // claims claims the operation of c, whose key is a bare one, as another process does: with the ID and the fingerprint that the
 // package protocol derives.
-func (at *site) claims(c call, r reprise.ClaimRequest) elsewhere {
-	at.Helper()
+func (srv *server) claims(c call, r reprise.ClaimRequest) otherProcess {
+	srv.Helper()
 	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
 	if err != nil {
-		at.Fatal(err)
+		srv.Fatal(err)
 	}
 	r.ID, r.Owner, r.Fingerprint = reprise.DeriveID(c.tenant, "", c.keys[0]), reprise.NewOwner(), fingerprint
 	if r.Lease == 0 {
@@ -134,31 +134,31 @@ func (at *site) claims(c call, r reprise.ClaimRequest) elsewhere {
 	if r.Retention == 0 {
 		r.Retention = long
 	}
-	got, err := at.store.Claim(at.Context(), r)
+	got, err := srv.store.Claim(srv.Context(), r)
 	if err != nil || got.Outcome != reprise.Claimed {
-		at.Fatalf("claim at the store: %v, %v", got.Outcome, err)
+		srv.Fatalf("claim at the store: %v, %v", got.Outcome, err)
 	}
 	if got.Atomic { // it holds a transaction
-		at.Cleanup(func() { _ = at.store.Release(context.WithoutCancel(at.Context()), r.ID, r.Owner) })
+		srv.Cleanup(func() { _ = srv.store.Release(context.WithoutCancel(srv.Context()), r.ID, r.Owner) })
 	}
-	return elsewhere{at, r}
+	return otherProcess{srv, r}
 }
 
 // completes ends the attempt with a payload.
-func (e elsewhere) completes(payload string) {
-	e.at.Helper()
-	err := e.at.store.Complete(e.at.Context(), reprise.CompleteRequest{
-		ID: e.claim.ID, Owner: e.claim.Owner, Payload: []byte(payload), Retention: e.claim.Retention,
+func (other otherProcess) completes(payload string) {
+	other.at.Helper()
+	err := other.at.store.Complete(other.at.Context(), reprise.CompleteRequest{
+		ID: other.claim.ID, Owner: other.claim.Owner, Payload: []byte(payload), Retention: other.claim.Retention,
 	})
 	if err != nil {
-		e.at.Fatalf("complete at the store: %v", err)
+		other.at.Fatalf("complete at the store: %v", err)
 	}
 }
 
 // wantOneCompletion demands that the server recorded one answer so far.
-func (at *site) wantOneCompletion() {
-	at.Helper()
-	if n := at.faults.Count(faultstore.Complete); n != 1 {
-		at.Errorf("%d answers were recorded, want 1", n)
+func (srv *server) wantOneCompletion() {
+	srv.Helper()
+	if n := srv.faults.Count(faultstore.Complete); n != 1 {
+		srv.Errorf("%d answers were recorded, want 1", n)
 	}
 }

@@ -15,17 +15,17 @@ import (
 var fingerprintCases = []testCase{
 	{
 		conformance.Case{ID: "R24a", Rule: "Each part of a request counts: method, path, query, media type, charset, content coding, body.", Source: "draft 2.4, profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			base := s.post(created).withTarget("/t/op?a=1&b=2").with("Content-Type", "text/plain; charset=utf-8").with("Content-Encoding", "x-own")
+		func(e *env) {
+			srv := e.serve(Options{})
+			base := e.post(created).withTarget("/t/op?a=1&b=2").with("Content-Type", "text/plain; charset=utf-8").with("Content-Encoding", "x-own")
 			typed := func(media, coding string) call {
-				c := s.post(created).withTarget(base.target)
+				c := e.post(created).withTarget(base.target)
 				if media != "" {
 					c = c.with("Content-Type", media)
 				}
 				return c.with("Content-Encoding", coding)
 			}
-			first := at.run(base)
+			first := srv.run(base)
 			for what, other := range map[string]call{
 				"method":          base.withMethod("PATCH"),
 				"path":            base.withTarget("/t/other?a=1&b=2"),
@@ -43,33 +43,33 @@ var fingerprintCases = []testCase{
 				"shorter body":    base.withBody(base.body[1:]),
 				"no body":         base.withBody(""),
 			} {
-				if a := at.send(other); a.status != 422 {
-					at.Errorf("another %s is answered %v, want 422", what, a)
+				if a := srv.send(other); a.status != 422 {
+					srv.Errorf("another %s is answered %v, want 422", what, a)
 				}
 			}
-			at.replays(base, first)
-			at.ran(1)
+			srv.replays(base, first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R24b", Rule: "The path counts as it was sent: escapes are not decoded, and nothing is cleaned.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created).withTarget("/t/a%2Fb?q=%20")
-			first := at.dial().ask(c)
-			at.wantRun(first)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created).withTarget("/t/a%2Fb?q=%20")
+			first := srv.dial().ask(c)
+			srv.wantRun(first)
 			for _, target := range []string{"/t/a/b?q=%20", "/t/a%2fb?q=%20", "/t/a%2Fb?q=+", "/t/a%2Fb?q=%20&", "/t/a%2Fb?"} {
 				other := c.withTarget(target)
-				at.wantProblem(at.dial().ask(other), other, protocol.CodeKeyReused)
+				srv.wantProblem(srv.dial().ask(other), other, protocol.CodeKeyReused)
 			}
-			at.wantReplay(at.dial().ask(c), first)
+			srv.wantReplay(srv.dial().ask(c), first)
 		},
 	},
 	{
 		conformance.Case{ID: "R24c", Rule: "ID and fingerprint are those of the package protocol, whatever the adapter: processes with different ones understand each other.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			plain := s.post(created)
+		func(e *env) {
+			srv := e.serve(Options{})
+			plain := e.post(created)
 			for _, c := range []call{
 				plain,
 				plain.withMethod("PATCH").withTarget("/t/a%2Fb/c;d?x=1&y=%20").with("Content-Type", `Text/Plain; Charset="UTF-8"`),
@@ -77,37 +77,37 @@ var fingerprintCases = []testCase{
 				plain.withBody(""),
 			} {
 				c = c.freshKey()
-				other := at.claims(c, reprise.ClaimRequest{})
-				at.wantProblem(at.dial().ask(c), c, protocol.CodeInProgress) // and not that the key was used for another request
+				other := srv.claims(c, reprise.ClaimRequest{})
+				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress) // and not that the key was used for another request
 				other.completes("not a response")
-				at.wantProblem(at.dial().ask(c), c, protocol.CodeRecordCorrupt)
+				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R24d", Rule: "Canonical JSON as the fingerprint: the value counts, not how it is written.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Fingerprint: protocol.CanonicalJSON}})
-			c := s.post(created).with("Content-Type", "application/json").withBody(`{"a":1,"b":[1.0,"\u00e9"]}`)
-			first := at.run(c)
-			at.replays(c.withBody("{ \"b\": [1, \"\u00e9\"],\n\t\"a\": 10e-1 }"), first)
-			at.refuses(c.withBody(`{"a":1,"b":["é",1]}`), protocol.CodeKeyReused)
-			at.refuses(c.withBody(`{"a":1}`), protocol.CodeKeyReused)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.CanonicalJSON}})
+			c := e.post(created).with("Content-Type", "application/json").withBody(`{"a":1,"b":[1.0,"\u00e9"]}`)
+			first := srv.run(c)
+			srv.replays(c.withBody("{ \"b\": [1, \"\u00e9\"],\n\t\"a\": 10e-1 }"), first)
+			srv.refuses(c.withBody(`{"a":1,"b":["é",1]}`), protocol.CodeKeyReused)
+			srv.refuses(c.withBody(`{"a":1}`), protocol.CodeKeyReused)
 		},
 	},
 	{
 		conformance.Case{ID: "R24e", Rule: "No fingerprint: whatever comes with the key gets the first answer.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Fingerprint: protocol.NoFingerprint}})
-			c := s.post(created)
-			first := at.run(c)
-			at.replays(c.withBody("another").withTarget("/t/other?x=1").withMethod("PATCH"), first)
-			at.ran(1)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.NoFingerprint}})
+			c := e.post(created)
+			first := srv.run(c)
+			srv.replays(c.withBody("another").withTarget("/t/other?x=1").withMethod("PATCH"), first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R24f", Rule: "A fingerprint of one's own sees the request as it was sent, and one that fails refuses it.", Source: "profile"},
-		func(s *stage) {
+		func(e *env) {
 			own := func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
 				if string(body) == "refuse" {
 					return reprise.Fingerprint{}, reprise.ErrInvalid
@@ -115,21 +115,21 @@ var fingerprintCases = []testCase{
 				seen := strings.Join([]string{r.Method, r.Path, r.RawQuery, key, string(body), strings.Join(r.Header.Values("X-Counts"), "|")}, "\n")
 				return sha256.Sum256([]byte(seen)), nil
 			}
-			at := s.serve(Options{Guard: protocol.Config{Fingerprint: own}})
-			c := s.post(created).withTarget("/t/op?x=%2F")
-			first := at.run(c.with("X-Counts", "1").with("X-Counts", "2"))
-			at.replays(c.with("x-counts", "1").with("X-COUNTS", "2").with("Content-Type", "text/html"), first)
-			at.refuses(c.with("X-Counts", "2").with("X-Counts", "1"), protocol.CodeKeyReused)
-			at.refuses(c.freshKey().withBody("refuse"), protocol.CodeRequestInvalid)
-			at.ran(1)
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: own}})
+			c := e.post(created).withTarget("/t/op?x=%2F")
+			first := srv.run(c.with("X-Counts", "1").with("X-Counts", "2"))
+			srv.replays(c.with("x-counts", "1").with("X-COUNTS", "2").with("Content-Type", "text/html"), first)
+			srv.refuses(c.with("X-Counts", "2").with("X-Counts", "1"), protocol.CodeKeyReused)
+			srv.refuses(c.freshKey().withBody("refuse"), protocol.CodeRequestInvalid)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R25a", Rule: "Fields about the client, the trace, the credentials or what is accepted do not count, nor the order and case of fields.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created).with("Content-Type", "application/json; charset=utf-8")
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created).with("Content-Type", "application/json; charset=utf-8")
+			first := srv.run(c)
 			for _, l := range []line{
 				{"Date", "Sun, 06 Nov 1994 08:49:37 GMT"},
 				{"User-Agent", "other/2"},
@@ -146,80 +146,80 @@ var fingerprintCases = []testCase{
 				{"Cache-Control", "no-cache"},
 				{"Content-Language", "de"},
 			} {
-				at.replays(c.with(l.name, l.value), first)
+				srv.replays(c.with(l.name, l.value), first)
 			}
 			c.fields = []line{{"X-First", "1"}, {"content-TYPE", `APPLICATION/JSON;charset="UTF-8"`}}
-			at.wantReplay(at.dial().ask(c), first)
-			at.ran(1)
+			srv.wantReplay(srv.dial().ask(c), first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R25b", Rule: "How the body is framed, and how the key is written, does not count.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
 			for _, size := range []int{1, 5, 1000} {
-				w := at.dial()
+				w := srv.dial()
 				w.write(c.chunked(size))
-				at.wantReplay(w.read(), first)
+				srv.wantReplay(w.read(), first)
 			}
-			at.replays(c.withKeys(`"`+s.key+`";trace=1`), first)
-			at.ran(1)
+			srv.replays(c.withKeys(`"`+e.key+`";trace=1`), first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R25c", Rule: "The version of HTTP does not count.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
-			w := at.dial()
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
+			w := srv.dial()
 			w.write(strings.Replace(c.bytes(), "HTTP/1.1", "HTTP/1.0", 1))
-			at.wantReplay(w.read(), first)
-			at.ran(1)
+			srv.wantReplay(w.read(), first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R29a", Rule: "A key that comes back at another endpoint is refused.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
-			at.refuses(c.withTarget("/t/op/cancel"), protocol.CodeKeyReused)
-			at.refuses(c.withMethod("PATCH"), protocol.CodeKeyReused)
-			at.replays(c, first)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
+			srv.refuses(c.withTarget("/t/op/cancel"), protocol.CodeKeyReused)
+			srv.refuses(c.withMethod("PATCH"), protocol.CodeKeyReused)
+			srv.replays(c, first)
 		},
 	},
 	{
 		conformance.Case{ID: "R29b", Rule: "With endpoints as a part of the identity, one key names one operation at each.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{PerEndpoint: true})
-			c := s.post(created)
+		func(e *env) {
+			srv := e.serve(Options{PerEndpoint: true})
+			c := e.post(created)
 			other := c.withTarget("/t/op/cancel").does(Program{Status: 202, Body: "cancelled"})
-			first, second := at.run(c), at.run(other)
-			at.replays(c, first)
-			at.replays(other, second)
-			at.refuses(other.withBody("another"), protocol.CodeKeyReused)
+			first, second := srv.run(c), srv.run(other)
+			srv.replays(c, first)
+			srv.replays(other, second)
+			srv.refuses(other.withBody("another"), protocol.CodeKeyReused)
 		},
 	},
 }
 
 // echo reads the body of an answer to a program with echo.
-func (s *stage) echo(a answer) Echo {
-	s.Helper()
-	var e Echo
-	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
-		s.Fatalf("no echo: %v", a)
+func (e *env) echo(a answer) Echo {
+	e.Helper()
+	var got Echo
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+		e.Fatalf("the handler's echo is not JSON: %v", a)
 	}
-	return e
+	return got
 }
 
 // wantBody demands that the handler which echoed read this body.
-func (s *stage) wantBody(a answer, body string) {
-	s.Helper()
+func (e *env) wantBody(a answer, body string) {
+	e.Helper()
 	sum := sha256.Sum256([]byte(body))
-	if e := s.echo(a); e.BodyLength != len(body) || e.BodySHA256 != hex.EncodeToString(sum[:]) || e.BodyError != "" {
-		s.Errorf("the handler read %d bytes, error %q; want the %d bytes that were sent", e.BodyLength, e.BodyError, len(body))
+	if got := e.echo(a); got.BodyLength != len(body) || got.BodySHA256 != hex.EncodeToString(sum[:]) || got.BodyError != "" {
+		e.Errorf("the handler read %d bytes, error %q; want the %d bytes that were sent", got.BodyLength, got.BodyError, len(body))
 	}
 }

@@ -13,8 +13,8 @@ import (
 var headerCases = []testCase{
 	{
 		conformance.Case{ID: "R13a", Rule: "Fields are replayed with their values, as often and in the order in which the handler set them.", Source: "RFC 9110 5.3"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = []Pair{
 				{"X-Many", "b"},
@@ -28,102 +28,102 @@ var headerCases = []testCase{
 				{"Vary", "Accept"},
 				{"Vary", "Origin"},
 			}
-			c := s.post(p)
-			w := at.dial()
+			c := e.post(p)
+			w := srv.dial()
 			first := w.ask(c)
-			at.wantRun(first)
+			srv.wantRun(first)
 			again := w.ask(c)
-			at.wantReplay(again, first)
+			srv.wantReplay(again, first)
 			if got := again.values("X-Many"); !slices.Equal(got, []string{"b", "a", "b", "c, d"}) {
-				at.Errorf("replayed X-Many %q", got)
+				srv.Errorf("replayed X-Many %q", got)
 			}
 			if got := again.values("Link"); !slices.Equal(got, []string{"</2>; rel=next", "</1>; rel=prev"}) {
-				at.Errorf("replayed Link %q", got)
+				srv.Errorf("replayed Link %q", got)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R13b", Rule: "What outer layers set is each answer's own: it is neither replayed nor there twice.", Source: "trap: two X-Request-Id on a replay"},
-		func(s *stage) {
-			at := s.serve(Options{Outer: true})
-			c := s.post(Program{Status: 201, Body: "outer", Headers: []Pair{{"X-Inner", "kept"}}})
-			first := at.run(c.with("Origin", "https://one.test"))
-			again := at.replays(c.with("Origin", "https://two.test"), first)
+		func(e *env) {
+			srv := e.serve(Options{Outer: true})
+			c := e.post(Program{Status: 201, Body: "outer", Headers: []Pair{{"X-Inner", "kept"}}})
+			first := srv.run(c.with("Origin", "https://one.test"))
+			again := srv.replays(c.with("Origin", "https://two.test"), first)
 			for i, a := range []answer{first, again} {
 				origin := []string{"https://one.test", "https://two.test"}[i]
 				if got := a.values("Access-Control-Allow-Origin"); !slices.Equal(got, []string{origin}) {
-					at.Errorf("answer %d has Access-Control-Allow-Origin %q, want %q", i+1, got, origin)
+					srv.Errorf("answer %d has Access-Control-Allow-Origin %q, want %q", i+1, got, origin)
 				}
 				if ids, cookies := a.values("X-Request-Id"), a.values("Set-Cookie"); len(ids) != 1 || len(cookies) != 1 {
-					at.Errorf("answer %d has X-Request-Id %q and Set-Cookie %q, want one of each", i+1, ids, cookies)
+					srv.Errorf("answer %d has X-Request-Id %q and Set-Cookie %q, want one of each", i+1, ids, cookies)
 				}
 			}
 			if first.value("X-Request-Id") == again.value("X-Request-Id") {
-				at.Errorf("the replay has the X-Request-Id %q of the first answer", again.value("X-Request-Id"))
+				srv.Errorf("the replay has the X-Request-Id %q of the first answer", again.value("X-Request-Id"))
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R13c", Rule: "The fields of outer layers stand on what the middleware itself answers, too.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Outer: true})
-			c := s.post(created)
-			at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{Outer: true})
+			c := e.post(created)
+			srv.run(c)
 			for _, a := range []answer{
-				at.refuses(c.withBody("another"), protocol.CodeKeyReused), at.refuses(c.withKeys("not a key"), protocol.CodeKeyInvalid),
+				srv.refuses(c.withBody("another"), protocol.CodeKeyReused), srv.refuses(c.withKeys("not a key"), protocol.CodeKeyInvalid),
 			} {
 				if got := a.values("X-Request-Id"); len(got) != 1 {
-					at.Errorf("a problem has X-Request-Id %q, want one", got)
+					srv.Errorf("a problem has X-Request-Id %q, want one", got)
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R13d", Rule: "Values are replayed as they were, empty ones and long ones too.", Source: "RFC 9110 5.5"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = []Pair{{"X-Empty", ""}, {"X-Long", strings.Repeat("0123456789", 400)}, {"X-Quoted", `"a\"b", c;d="e"`}, {"X-Utf8", "gr\u00fc\u00df"}, {"x-lower-case", "v"}}
-			c := s.post(p)
-			w := at.dial()
+			c := e.post(p)
+			w := srv.dial()
 			first := w.ask(c)
-			at.wantReplay(w.ask(c), first)
+			srv.wantReplay(w.ask(c), first)
 			for _, h := range p.Headers {
 				if got := first.values(h[0]); !slices.Equal(got, []string{h[1]}) {
-					at.Errorf("the first answer has %s: %.60q, want %.60q", h[0], got, h[1])
+					srv.Errorf("the first answer has %s: %.60q, want %.60q", h[0], got, h[1])
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R13e", Rule: "What the handler sets after its first byte is replayed only if it was sent.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.HeadersAfter = []Pair{{"X-Late", "1"}, {"Location", "/late"}}
-			c := s.post(p)
-			at.replays(c, at.run(c)) // equal in every field
+			c := e.post(p)
+			srv.replays(c, srv.run(c)) // equal in every field
 		},
 	},
 	{
 		conformance.Case{ID: "R13f", Rule: "An answer with more fields than are ever kept is not replayed in part.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			many := created
 			for range 80 {
 				many.Headers = append(many.Headers, Pair{"X-Many", "1"})
 			}
-			c := s.post(many)
-			if first := at.run(c); len(first.values("X-Many")) != 80 {
-				at.Errorf("the first answer has %d of 80 fields", len(first.values("X-Many")))
+			c := e.post(many)
+			if first := srv.run(c); len(first.values("X-Many")) != 80 {
+				srv.Errorf("the first answer has %d of 80 fields", len(first.values("X-Many")))
 			}
-			at.refuses(c, protocol.CodeResultUnavailable)
+			srv.refuses(c, protocol.CodeResultUnavailable)
 		},
 	},
 	{
 		conformance.Case{ID: "R14a", Rule: "Fields that belong to one answer, one hop or one client are sent once and never kept.", Source: "RFC 9110 7.6.1, RFC 9111 3.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			names := []string{
 				"Proxy-Status", "Proxy-Authenticate", "Proxy-Anything", "Age", "Alt-Svc", "WWW-Authenticate", "Server-Timing", "RateLimit", "RateLimit-Limit",
 				"RateLimit-Policy", "traceparent", "tracestate", "b3", "X-B3-TraceId", "X-B3-Sampled", "X-Request-Id", "X-Correlation-Id", "X-Amzn-Trace-Id",
@@ -134,89 +134,89 @@ var headerCases = []testCase{
 				p.Headers = append(p.Headers, Pair{name, "of-the-first"})
 			}
 			p.Headers = append(p.Headers, Pair{"X-Kept", "1"}, Pair{"Retry-After", "5"}, Pair{"ETag", `"1"`})
-			c := s.post(p)
-			w := at.dial()
+			c := e.post(p)
+			w := srv.dial()
 			first, again := w.ask(c), w.ask(c)
-			at.wantRun(first)
+			srv.wantRun(first)
 			for _, name := range names {
 				if got := first.values(name); !slices.Contains(got, "of-the-first") {
-					at.Errorf("the first answer has %s %q, and the handler set it", name, got)
+					srv.Errorf("the first answer has %s %q, and the handler set it", name, got)
 				}
 				if got := again.values(name); slices.Contains(got, "of-the-first") {
-					at.Errorf("the replay has %s %q", name, got)
+					srv.Errorf("the replay has %s %q", name, got)
 				}
 			}
 			for _, name := range []string{"X-Kept", "Retry-After", "ETag"} {
 				if again.value(name) != first.value(name) {
-					at.Errorf("the replay has %s %q, the first answer %q", name, again.value(name), first.value(name))
+					srv.Errorf("the replay has %s %q, the first answer %q", name, again.value(name), first.value(name))
 				}
 			}
 			if again.status != 201 || again.value(replayedField) != "true" {
-				at.Errorf("replayed %v", again)
+				srv.Errorf("replayed %v", again)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R14b", Rule: "Set-Cookie is never replayed.", Source: "trap: Set-Cookie replayed to whoever retries"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = append(slices.Clip(p.Headers), Pair{"Set-Cookie", "session=secret; HttpOnly"}, Pair{"Set-Cookie", "b=2"})
-			c := s.post(p)
-			first := at.run(c)
+			c := e.post(p)
+			first := srv.run(c)
 			if got := first.values("Set-Cookie"); len(got) != 2 {
-				at.Errorf("the first answer has the cookies %q", got)
+				srv.Errorf("the first answer has the cookies %q", got)
 			}
-			if got := at.replays(c, first).values("Set-Cookie"); len(got) > 0 {
-				at.Errorf("the replay has the cookies %q", got)
+			if got := srv.replays(c, first).values("Set-Cookie"); len(got) > 0 {
+				srv.Errorf("the replay has the cookies %q", got)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R14c", Rule: "What Connection names is a matter of one hop and not kept.", Source: "RFC 9110 7.6.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = []Pair{{"Connection", "X-Hop"}, {"X-Hop", "1"}, {"X-Stays", "1"}}
-			c := s.post(p)
-			at.run(c)
-			again := at.dial().ask(c)
+			c := e.post(p)
+			srv.run(c)
+			again := srv.dial().ask(c)
 			if again.value("X-Hop") != "" || strings.Contains(again.value("Connection"), "X-Hop") || again.value("X-Stays") != "1" {
-				at.Errorf("replayed %v", again)
+				srv.Errorf("replayed %v", again)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R14d", Rule: "A list of fields to keep keeps no others.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"location", "Content-Type"}}})
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"location", "Content-Type"}}})
 			p := created
 			p.Headers = append(slices.Clip(p.Headers), Pair{"X-Secret", "1"}, Pair{"Set-Cookie", "a=1"})
-			c := s.post(p)
-			if first := at.run(c); first.value("X-Secret") != "1" {
-				at.Errorf("the first answer is %v", first)
+			c := e.post(p)
+			if first := srv.run(c); first.value("X-Secret") != "1" {
+				srv.Errorf("the first answer is %v", first)
 			}
-			again := at.send(c)
+			again := srv.send(c)
 			if again.value("Location") != "/orders/1" || again.value("Content-Type") != "application/json" || again.body != created.Body {
-				at.Errorf("replayed %v", again)
+				srv.Errorf("replayed %v", again)
 			}
 			for _, name := range []string{"X-Secret", ExecHeader, "Set-Cookie"} {
 				if got := again.values(name); len(got) > 0 {
-					at.Errorf("the replay has %s %q", name, got)
+					srv.Errorf("the replay has %s %q", name, got)
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R17a", Rule: "Informational answers go out at once, before the answer is recorded.", Source: "RFC 9110 15.2"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Informational = []Interim{{Status: 103, Headers: []Pair{{"Link", "</style.css>; rel=preload"}}}, {Status: 102}}
 			gate := make(chan struct{})
-			at.faults.Next(faultstore.Complete, faultstore.Hold(gate))
-			w := at.dial()
-			w.write(s.post(p).bytes())
+			srv.faults.Next(faultstore.Complete, faultstore.Hold(gate))
+			w := srv.dial()
+			w.write(e.post(p).bytes())
 			w.await("HTTP/1.1 103 Early Hints\r\n")
 			w.await("HTTP/1.1 102 Processing\r\n")
 			close(gate)
@@ -225,45 +225,45 @@ var headerCases = []testCase{
 	},
 	{
 		conformance.Case{ID: "R17b", Rule: "An informational status is never the recorded one, and its fields are not the answer's.", Source: "trap: WriteHeader(103) taken as final"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Informational = []Interim{{Status: 103, Headers: []Pair{{"Link", "</style.css>; rel=preload"}}}, {Status: 103}}
-			c := s.post(p)
-			w := at.dial()
+			c := e.post(p)
+			w := srv.dial()
 			first := w.ask(c)
-			at.wantRun(first)
+			srv.wantRun(first)
 			if first.status != 201 || first.body != p.Body || len(first.values("Link")) > 0 {
-				at.Errorf("the first answer is %v", first)
+				srv.Errorf("the first answer is %v", first)
 			}
 			again := w.ask(c)
-			at.wantReplay(again, first)
+			srv.wantReplay(again, first)
 			if len(again.values("Link")) > 0 {
-				at.Errorf("the replay has the field of an informational answer: %v", again)
+				srv.Errorf("the replay has the field of an informational answer: %v", again)
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R17c", Rule: "Trailers go out as trailers, and never become fields of the header, neither at first nor in a replay.", Source: "RFC 9110 6.5.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Trailers = []Pair{{"X-Checksum", "abc"}, {"X-Signature", "def"}}
-			c := s.post(p)
-			w := at.dial()
+			c := e.post(p)
+			w := srv.dial()
 			first, again := w.ask(c), w.ask(c)
-			at.wantRun(first)
-			at.wantReplay(again, first)
+			srv.wantRun(first)
+			srv.wantReplay(again, first)
 			if got := valuesOf(first.trailers, "X-Checksum"); !slices.Equal(got, []string{"abc"}) {
-				at.Errorf("the first answer has the trailers %q", first.trailers)
+				srv.Errorf("the first answer has the trailers %q", first.trailers)
 			}
 			for _, name := range []string{"X-Checksum", "X-Signature"} {
 				if len(first.values(name))+len(again.values(name)) > 0 {
-					at.Errorf("%s is a field of the header: %v, %v", name, first, again)
+					srv.Errorf("%s is a field of the header: %v, %v", name, first, again)
 				}
 				if got := valuesOf(again.trailers, name); len(got) > 0 && !slices.Equal(got, valuesOf(first.trailers, name)) {
-					at.Errorf("the replay has the trailer %s %q", name, got)
+					srv.Errorf("the replay has the trailer %s %q", name, got)
 				}
 			}
 		},

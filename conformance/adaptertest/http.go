@@ -19,15 +19,15 @@ func newClient() *http.Client {
 }
 
 // try sends a call with the client of net/http. It may run in any goroutine.
-func (at *site) try(c call) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(at.Context()), at.fixture.Patience)
+func (srv *server) try(c call) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(srv.Context()), srv.fixture.Patience)
 	defer cancel()
 	var got answer
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		got.early = append(got.early, answer{status: code, fields: linesOf(http.Header(h))})
 		return nil
 	}})
-	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+at.addr+c.target, strings.NewReader(c.body))
+	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+srv.addr+c.target, strings.NewReader(c.body))
 	if err != nil {
 		return got, err
 	}
@@ -35,7 +35,7 @@ func (at *site) try(c call) (answer, error) {
 	for _, l := range c.lines() {
 		r.Header.Add(l.name, l.value)
 	}
-	resp, err := at.client.Do(r)
+	resp, err := srv.client.Do(r)
 	if err != nil {
 		return got, err
 	}

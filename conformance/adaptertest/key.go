@@ -15,305 +15,305 @@ var created = Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}, {"
 var keyCases = []testCase{
 	{
 		conformance.Case{ID: "R1a", Rule: "The name of the key's field is case-insensitive.", Source: "RFC 9110 5.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
 			for _, name := range []string{"idempotency-key", "IDEMPOTENCY-KEY", "iDeMpOtEnCy-KeY"} {
-				at.wantReplay(at.dial().ask(c.withKeys().with(name, s.key)), first)
+				srv.wantReplay(srv.dial().ask(c.withKeys().with(name, e.key)), first)
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R1b", Rule: "The field can have another name; then the usual one means nothing, and problems name the other.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Header: "X-Order-Token", Required: true}})
-			c := s.post(created).withKeys()
-			first := at.run(c.with("X-Order-Token", s.key))
-			at.replays(c.with("x-order-token", s.key), first)
-			missing := at.refuses(c.withKeys(s.key), protocol.CodeKeyMissing)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Header: "X-Order-Token", Required: true}})
+			c := e.post(created).withKeys()
+			first := srv.run(c.with("X-Order-Token", e.key))
+			srv.replays(c.with("x-order-token", e.key), first)
+			missing := srv.refuses(c.withKeys(e.key), protocol.CodeKeyMissing)
 			if !strings.Contains(missing.body, "X-Order-Token") || strings.Contains(missing.body, keyField) {
-				at.Errorf("the problem does not name the field: %s", missing.body)
+				srv.Errorf("the problem does not name the field: %s", missing.body)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R1c", Rule: "An alias of the field counts as the field; two of the names in one request are refused.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Aliases: []string{"X-Idempotency-Key"}}})
-			c := s.post(created)
-			first := at.run(c)
-			at.replays(c.withKeys().with("X-Idempotency-Key", s.key), first)
-			at.refuses(c.with("X-Idempotency-Key", s.key), protocol.CodeKeyInvalid)
-			at.refuses(c.freshKey().with("x-idempotency-key", s.key), protocol.CodeKeyInvalid)
-			at.ran(1)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Aliases: []string{"X-Idempotency-Key"}}})
+			c := e.post(created)
+			first := srv.run(c)
+			srv.replays(c.withKeys().with("X-Idempotency-Key", e.key), first)
+			srv.refuses(c.with("X-Idempotency-Key", e.key), protocol.CodeKeyInvalid)
+			srv.refuses(c.freshKey().with("x-idempotency-key", e.key), protocol.CodeKeyInvalid)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R1d", Rule: "Checks come in the order method, key lines, grammar, scope, body: the first that fails is the answer.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 8}})
-			large := s.post(created).withBody("more than eight bytes")
-			at.run(large.withMethod("GET").withBody("").withKeys("not a key"))
-			at.refuses(large.withTenant("").withKeys(), protocol.CodeKeyMissing)
-			at.refuses(large.withTenant("").withKeys("not a key"), protocol.CodeKeyInvalid)
-			at.refuses(large.withTenant("").withKeys("a", "a"), protocol.CodeKeyInvalid)
-			at.refuses(large.withTenant(""), protocol.CodeScopeMissing)
-			at.refuses(large, protocol.CodeRequestTooLarge)
-			at.untouched()
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 8}})
+			large := e.post(created).withBody("more than eight bytes")
+			srv.run(large.withMethod("GET").withBody("").withKeys("not a key"))
+			srv.refuses(large.withTenant("").withKeys(), protocol.CodeKeyMissing)
+			srv.refuses(large.withTenant("").withKeys("not a key"), protocol.CodeKeyInvalid)
+			srv.refuses(large.withTenant("").withKeys("a", "a"), protocol.CodeKeyInvalid)
+			srv.refuses(large.withTenant(""), protocol.CodeScopeMissing)
+			srv.refuses(large, protocol.CodeRequestTooLarge)
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R1e", Rule: "A request without a key is passed on before its body has come: nothing reads it but the handler.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			held := created
 			held.Effect = true
-			for _, c := range []call{s.post(held).withKeys(), s.post(held).withMethod("PUT")} {
-				w := at.dial()
+			for _, c := range []call{e.post(held).withKeys(), e.post(held).withMethod("PUT")} {
+				w := srv.dial()
 				w.write(c.head(line{"Content-Length", "10"}))
-				at.holds()
+				srv.waitForHandler()
 				w.write("0123456789")
-				at.open()
-				at.wantRun(w.read())
+				srv.releaseHandlers()
+				srv.wantRun(w.read())
 			}
-			at.untouched()
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R1f", Rule: "A request without a key is not asked for its scope, and never reaches the store.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created).withTenant("")
-			at.run(c.withKeys())
-			at.run(c.withKeys().withMethod("PATCH"))
-			at.run(c.withMethod("GET").withBody(""))
-			at.untouched()
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created).withTenant("")
+			srv.run(c.withKeys())
+			srv.run(c.withKeys().withMethod("PATCH"))
+			srv.run(c.withMethod("GET").withBody(""))
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R2a", Rule: "A quoted key is a String of RFC 9651: escapes are decoded, and two spellings of one string are one key.", Source: "draft 2.1, RFC 9651 4.2.5"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c.withKeys(`"` + s.key + `"`))
-			at.replays(c, first)
-			escaped := at.run(c.withKeys(`"` + s.key + ` \"\\ {}@,;"`))
-			at.replays(c.withKeys(`"`+s.key+` \"\\ {}@,;";again`), escaped)
-			at.ran(2)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c.withKeys(`"` + e.key + `"`))
+			srv.replays(c, first)
+			escaped := srv.run(c.withKeys(`"` + e.key + ` \"\\ {}@,;"`))
+			srv.replays(c.withKeys(`"`+e.key+` \"\\ {}@,;";again`), escaped)
+			srv.ran(2)
 		},
 	},
 	{
 		conformance.Case{ID: "R2b", Rule: "Keys are case-sensitive, and no character of them is folded or trimmed.", Source: "draft 2.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
 			keys := []string{"abc", "ABC", "aBc", `"abc "`, `" abc"`, `"a b c"`, "abc.", "abc~", "%61bc"}
 			for i, key := range keys[:len(keys)-1] {
-				if a := at.run(c.withKeys(key)); a.exec() != i+1 {
-					at.Errorf("%s is taken for an earlier key: %v", key, a)
+				if a := srv.run(c.withKeys(key)); a.exec() != i+1 {
+					srv.Errorf("%s is taken for an earlier key: %v", key, a)
 				}
 			}
-			at.refuses(c.withKeys(keys[len(keys)-1]), protocol.CodeKeyInvalid)
+			srv.refuses(c.withKeys(keys[len(keys)-1]), protocol.CodeKeyInvalid)
 		},
 	},
 	{
 		conformance.Case{ID: "R2c", Rule: "Parameters of a key are checked for syntax and then ignored.", Source: "RFC 9651 3.1.2"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
 			for _, parameters := range []string{`;a`, `;v=1`, `;v=1.5;w=?0`, `; x="a;b\""`, `;a=tok/en:x`, `;b=:AAA=:;c`, `;*x=-1`} {
-				at.replays(c.withKeys(`"`+s.key+`"`+parameters), first)
+				srv.replays(c.withKeys(`"`+e.key+`"`+parameters), first)
 			}
 			for _, parameters := range []string{`;`, `;A`, `;=1`, `;a=`, `;a="`, `;a=?2`, `;a b`, `;a=1..2`, ` ;a`, `,`, `;a;`} {
-				at.refuses(c.withKeys(`"`+s.key+`"`+parameters), protocol.CodeKeyInvalid)
+				srv.refuses(c.withKeys(`"`+e.key+`"`+parameters), protocol.CodeKeyInvalid)
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R2d", Rule: "Bad escapes, unbalanced quotes and trailing bytes are refused.", Source: "RFC 9651 4.2.5"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, key := range []string{`"`, `"abc`, `"abc\"`, `"a\bc"`, `"abc"d`, `"abc" d`, `"abc""def"`, `"abc"=`, `"a\`, `"abc"(1)`} {
-				at.refuses(s.post(created).withKeys(key), protocol.CodeKeyInvalid)
+				srv.refuses(e.post(created).withKeys(key), protocol.CodeKeyInvalid)
 			}
-			at.untouched()
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R3a", Rule: "A bare key of letters, digits and . _ ~ : + / = - is the same key as its quoted form.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
 			for i, key := range []string{
 				"8e03978e-40d5-43dd-bc93-6894a57f9324", "ae03978e-40d5-43dd-bc93-6894a57f9324", "0", "-", "A._~:+/=-z", "YWJjZA==", "urn:x:1", "1.5", "=",
 			} {
-				first := at.run(c.withKeys(key))
+				first := srv.run(c.withKeys(key))
 				if first.exec() != i+1 {
-					at.Fatalf("%s is taken for an earlier key: %v", key, first)
+					srv.Fatalf("%s is taken for an earlier key: %v", key, first)
 				}
-				at.replays(c.withKeys(`"`+key+`"`), first)
+				srv.replays(c.withKeys(`"`+key+`"`), first)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R3b", Rule: "A bare key with any other character is refused.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, char := range "!#$%&'()*,;<>?@[\\]^`{|}\" " {
-				at.refuses(s.post(created).withKeys("abc"+string(char)+"def"), protocol.CodeKeyInvalid)
+				srv.refuses(e.post(created).withKeys("abc"+string(char)+"def"), protocol.CodeKeyInvalid)
 			}
 			for _, key := range []string{`?1`, `(a)`, `'abc'`, `abc"def"`, `abc;v=1`, `%22abc%22`, `{abc}`, `<abc>`} {
-				at.refuses(s.post(created).withKeys(key), protocol.CodeKeyInvalid)
+				srv.refuses(e.post(created).withKeys(key), protocol.CodeKeyInvalid)
 			}
-			at.untouched()
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R3c", Rule: "In strict mode a bare key is refused, and a quoted one is not.", Source: "draft 2.1"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{KeyMode: protocol.Strict}})
-			c := s.post(created)
-			for _, key := range []string{s.key, "8e03978e-40d5-43dd-bc93-6894a57f9324", "1", "?1"} {
-				at.refuses(c.withKeys(key), protocol.CodeKeyInvalid)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{KeyMode: protocol.Strict}})
+			c := e.post(created)
+			for _, key := range []string{e.key, "8e03978e-40d5-43dd-bc93-6894a57f9324", "1", "?1"} {
+				srv.refuses(c.withKeys(key), protocol.CodeKeyInvalid)
 			}
-			first := at.run(c.withKeys(`"` + s.key + `"`))
-			at.replays(c.withKeys(`"`+s.key+`";v=1`), first)
+			first := srv.run(c.withKeys(`"` + e.key + `"`))
+			srv.replays(c.withKeys(`"`+e.key+`";v=1`), first)
 		},
 	},
 	{
 		conformance.Case{ID: "R4a", Rule: "A control byte, a TAB within, or a byte from 0x80 in a key is refused, and nothing runs.", Source: "RFC 9651 4.2.5, profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for b := range 256 {
 				if b >= ' ' && b <= '~' || b == '\n' {
 					continue
 				}
 				for _, form := range []string{"abc%sdef", `"abc%sdef"`, `"abc";p="%s"`} {
 					key := fmt.Sprintf(form, string([]byte{byte(b)}))
-					if a := at.dial().ask(s.post(created).withKeys(key)); a.status != 400 {
-						at.Errorf("a key with the byte %#02x is answered %v, want 400", b, a)
+					if a := srv.dial().ask(e.post(created).withKeys(key)); a.status != 400 {
+						srv.Errorf("a key with the byte %#02x is answered %v, want 400", b, a)
 					}
 				}
 			}
-			at.ran(0)
-			at.untouched()
+			srv.ran(0)
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R4b", Rule: "Spaces and TABs around a key are not part of it.", Source: "RFC 9110 5.5"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
 			for _, form := range []string{" %s", "%s ", "\t%s", "%s\t", " \t %s \t ", ` "%s" `, "\t\"%s\"\t"} {
-				at.wantReplay(at.dial().ask(c.withKeys(fmt.Sprintf(form, s.key))), first)
+				srv.wantReplay(srv.dial().ask(c.withKeys(fmt.Sprintf(form, e.key))), first)
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R5a", Rule: "A field that is there and empty is refused: it is not an absent one.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, key := range []string{"", " ", "\t", `""`, `"";a=1`, ` "" `} {
-				c := s.post(created).withKeys(key)
-				at.wantProblem(at.dial().ask(c), c, protocol.CodeKeyInvalid)
+				c := e.post(created).withKeys(key)
+				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeKeyInvalid)
 			}
-			at.ran(0)
-			at.untouched()
+			srv.ran(0)
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R5b", Rule: "A key has at most 255 bytes, counted after decoding.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			at.run(c.withKeys(strings.Repeat("a", 255)))
-			at.run(c.withKeys(`"` + strings.Repeat(`\"`, 255) + `"`))
-			at.refuses(c.withKeys(strings.Repeat("a", 256)), protocol.CodeKeyInvalid)
-			at.refuses(c.withKeys(`"`+strings.Repeat("a", 256)+`"`), protocol.CodeKeyInvalid)
-			at.refuses(c.withKeys(strings.Repeat("a", 3000)), protocol.CodeKeyInvalid)
-			at.refuses(c.withKeys(`"a";p="`+strings.Repeat("a", 3000)+`"`), protocol.CodeKeyInvalid)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			srv.run(c.withKeys(strings.Repeat("a", 255)))
+			srv.run(c.withKeys(`"` + strings.Repeat(`\"`, 255) + `"`))
+			srv.refuses(c.withKeys(strings.Repeat("a", 256)), protocol.CodeKeyInvalid)
+			srv.refuses(c.withKeys(`"`+strings.Repeat("a", 256)+`"`), protocol.CodeKeyInvalid)
+			srv.refuses(c.withKeys(strings.Repeat("a", 3000)), protocol.CodeKeyInvalid)
+			srv.refuses(c.withKeys(`"a";p="`+strings.Repeat("a", 3000)+`"`), protocol.CodeKeyInvalid)
 		},
 	},
 	{
 		conformance.Case{ID: "R5c", Rule: "The longest key can be configured.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{MaxKeyLength: 36}})
-			c := s.post(created)
-			at.run(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f9324"))
-			at.refuses(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f93240"), protocol.CodeKeyInvalid)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{MaxKeyLength: 36}})
+			c := e.post(created)
+			srv.run(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f9324"))
+			srv.refuses(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f93240"), protocol.CodeKeyInvalid)
 		},
 	},
 	{
 		conformance.Case{ID: "R6a", Rule: "More than one line with a key is refused, also when they are equal.", Source: "RFC 9651 3"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			for _, keys := range [][]string{{s.key, s.key}, {s.key, "other"}, {s.key, ""}, {"", s.key}, {`"a"`, `"b"`}, {s.key, s.key, s.key}} {
-				c := s.post(created).withKeys(keys...)
-				at.wantProblem(at.dial().ask(c), c, protocol.CodeKeyInvalid)
+		func(e *env) {
+			srv := e.serve(Options{})
+			for _, keys := range [][]string{{e.key, e.key}, {e.key, "other"}, {e.key, ""}, {"", e.key}, {`"a"`, `"b"`}, {e.key, e.key, e.key}} {
+				c := e.post(created).withKeys(keys...)
+				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeKeyInvalid)
 			}
-			apart := s.post(created).with("X-Between", "1").with("idempotency-key", "other")
-			at.wantProblem(at.dial().ask(apart), apart, protocol.CodeKeyInvalid)
-			at.ran(0)
-			at.untouched()
+			apart := e.post(created).with("X-Between", "1").with("idempotency-key", "other")
+			srv.wantProblem(srv.dial().ask(apart), apart, protocol.CodeKeyInvalid)
+			srv.ran(0)
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R6b", Rule: "A list of keys in one line is refused.", Source: "RFC 9651 3"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, list := range []string{"abc, def", "abc,abc", `"abc", "def"`, `"abc","abc"`, `"abc",`, ",abc", "abc,"} {
-				at.refuses(s.post(created).withKeys(list), protocol.CodeKeyInvalid)
+				srv.refuses(e.post(created).withKeys(list), protocol.CodeKeyInvalid)
 			}
-			at.untouched()
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R7a", Rule: "A key in a trailer is ignored: the request has none.", Source: "RFC 9110 6.5.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created).withKeys()
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created).withKeys()
 			for range 2 {
-				w := at.dial()
-				w.write(c.chunked(4, line{keyField, s.key}))
-				at.wantRun(w.read())
+				w := srv.dial()
+				w.write(c.chunked(4, line{keyField, e.key}))
+				srv.wantRun(w.read())
 			}
-			at.ran(2)
-			at.untouched()
+			srv.ran(2)
+			srv.wantNoStoreCall()
 		},
 	},
 	{
 		conformance.Case{ID: "R7b", Rule: "A key in a trailer does not fill in for one that is required, nor stand beside the one in the header.", Source: "RFC 9110 6.5.1"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Required: true}})
-			c := s.post(created)
-			w := at.dial()
-			w.write(c.withKeys().chunked(4, line{keyField, s.key}))
-			at.wantProblem(w.read(), c.withKeys(), protocol.CodeKeyMissing)
-			w = at.dial()
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Required: true}})
+			c := e.post(created)
+			w := srv.dial()
+			w.write(c.withKeys().chunked(4, line{keyField, e.key}))
+			srv.wantProblem(w.read(), c.withKeys(), protocol.CodeKeyMissing)
+			w = srv.dial()
 			w.write(c.chunked(4, line{keyField, "another"}))
 			first := w.read()
-			at.wantRun(first)
-			at.replays(c, first)
-			at.ran(1)
+			srv.wantRun(first)
+			srv.replays(c, first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R8", Rule: "A malformed key is never treated as an absent one, where keys are optional.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, method := range []string{"POST", "PATCH"} {
 				for _, key := range []string{`"`, `"abc`, "a b", "(abc)", `""`, strings.Repeat("k", 256), "undefined null"} {
-					at.refuses(s.post(created).withMethod(method).withKeys(key), protocol.CodeKeyInvalid)
+					srv.refuses(e.post(created).withMethod(method).withKeys(key), protocol.CodeKeyInvalid)
 				}
 			}
-			at.ran(0)
-			at.untouched()
+			srv.ran(0)
+			srv.wantNoStoreCall()
 		},
 	},
 }

@@ -15,82 +15,82 @@ var atMostOnce = protocol.Config{Preset: reprise.AtMostOnce}
 var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31a", Rule: "401, 407, 408, 425 and 429 are released with both presets: the next request runs.", Source: "profile"},
-		func(s *stage) {
+		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
-				at := s.serve(Options{Guard: policy})
+				srv := e.serve(Options{Guard: policy})
 				statuses := []int{401, 407, 408, 425, 429}
 				for _, status := range statuses {
-					c := s.post(Program{Status: status, Headers: []Pair{{"WWW-Authenticate", "Basic"}}, Body: "again"}).freshKey()
+					c := e.post(Program{Status: status, Headers: []Pair{{"WWW-Authenticate", "Basic"}}, Body: "again"}).freshKey()
 					for range 2 {
-						if a := at.run(c); a.status != status || a.value("WWW-Authenticate") != "Basic" {
-							at.Errorf("answered %v", a)
+						if a := srv.run(c); a.status != status || a.value("WWW-Authenticate") != "Basic" {
+							srv.Errorf("answered %v", a)
 						}
 					}
 				}
-				at.ran(2 * len(statuses))
+				srv.ran(2 * len(statuses))
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R31b", Rule: "A 5xx is released: the next request runs at once, and is never told that one is in progress.", Source: "trap: a 5xx followed by 409s"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			statuses := []int{500, 501, 502, 503, 504, 599}
 			for _, status := range statuses {
-				c := s.post(Program{Status: status, Body: "failed"}).freshKey()
+				c := e.post(Program{Status: status, Body: "failed"}).freshKey()
 				for range 3 {
-					if a := at.run(c); a.status != status || a.body != "failed" {
-						at.Errorf("answered %v", a)
+					if a := srv.run(c); a.status != status || a.body != "failed" {
+						srv.Errorf("answered %v", a)
 					}
 				}
 				last := c.does(created)
-				at.replays(last, at.run(last))
+				srv.replays(last, srv.run(last))
 			}
-			at.ran(4 * len(statuses))
+			srv.ran(4 * len(statuses))
 		},
 	},
 	{
 		conformance.Case{ID: "R31c", Rule: "A 5xx is kept and replayed by a policy that runs at most once.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
 			for _, status := range []int{500, 502, 503, 599} {
-				c := s.post(Program{Status: status, Body: "failed", Headers: []Pair{{"X-Why", "disk"}}}).freshKey()
-				at.replays(c, at.run(c))
+				c := e.post(Program{Status: status, Body: "failed", Headers: []Pair{{"X-Why", "disk"}}}).freshKey()
+				srv.replays(c, srv.run(c))
 			}
-			at.ran(4)
+			srv.ran(4)
 		},
 	},
 	{
 		conformance.Case{ID: "R31d", Rule: "A panic is released: the next request runs.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(Program{Behaviour: Panics})
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(Program{Behaviour: Panics})
 			for range 2 {
-				at.dial().wantFailure(c)
+				srv.dial().wantFailure(c)
 			}
 			last := c.does(created)
-			at.replays(last, at.run(last))
-			at.ran(3)
+			srv.replays(last, srv.run(last))
+			srv.ran(3)
 		},
 	},
 	{
 		conformance.Case{ID: "R31e", Rule: "A panic is kept as a 500 without a body by a policy that runs at most once.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
-			c := s.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
-			at.dial().wantFailure(c)
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
+			c := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
+			srv.dial().wantFailure(c)
 			for range 2 {
-				if a := at.send(c); a.status != 500 || a.body != "" || a.value(replayedField) != "true" || a.value("X-Half") != "" {
-					at.Errorf("the retry is answered %v, want an empty 500 that is marked", a)
+				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(replayedField) != "true" || a.value("X-Half") != "" {
+					srv.Errorf("the retry is answered %v, want an empty 500 that is marked", a)
 				}
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R31f", Rule: "A function of the policy decides by the status, over the preset.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
 				switch status {
 				case 404:
 					return protocol.ReleaseKey
@@ -100,131 +100,131 @@ var outcomeCases = []testCase{
 					return protocol.ByPreset
 				}
 			}}})
-			released := s.post(Program{Status: 404}).freshKey()
-			at.run(released)
-			at.run(released)
-			kept := s.post(Program{Status: 500, Body: "kept"}).freshKey()
-			at.replays(kept, at.run(kept))
-			other := s.post(created).freshKey()
-			at.replays(other, at.run(other))
-			at.ran(4)
+			released := e.post(Program{Status: 404}).freshKey()
+			srv.run(released)
+			srv.run(released)
+			kept := e.post(Program{Status: 500, Body: "kept"}).freshKey()
+			srv.replays(kept, srv.run(kept))
+			other := e.post(created).freshKey()
+			srv.replays(other, srv.run(other))
+			srv.ran(4)
 		},
 	},
 	{
 		conformance.Case{ID: "R32a", Rule: "An error that the handler returns counts as the answer that the framework makes of it: below 500 it is kept.", Source: "trap: return err into the framework's error handler"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{400, 404, 409, 422} {
 				p := Program{Status: status, Behaviour: Fails}
-				plain := at.run(s.post(p).withKeys())
-				c := s.post(p).freshKey()
-				first := at.run(c)
+				plain := srv.run(e.post(p).withKeys())
+				c := e.post(p).freshKey()
+				first := srv.run(c)
 				if first.status != status || first.body != plain.body || first.value("Content-Type") != plain.value("Content-Type") {
-					at.Errorf("answered %v, without a key %v", first, plain)
+					srv.Errorf("answered %v, without a key %v", first, plain)
 				}
-				at.replays(c, first)
+				srv.replays(c, first)
 			}
-			at.ran(8)
+			srv.ran(8)
 		},
 	},
 	{
 		conformance.Case{ID: "R32b", Rule: "An error that the handler returns counts as the answer that the framework makes of it: from 500 it is released.", Source: "trap: return err into the framework's error handler"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{500, 503} {
 				p := Program{Status: status, Behaviour: Fails}
-				plain := at.run(s.post(p).withKeys())
-				c := s.post(p).freshKey()
+				plain := srv.run(e.post(p).withKeys())
+				c := e.post(p).freshKey()
 				for range 2 {
-					if a := at.run(c); a.status != status || a.body != plain.body {
-						at.Errorf("answered %v, without a key %v", a, plain)
+					if a := srv.run(c); a.status != status || a.body != plain.body {
+						srv.Errorf("answered %v, without a key %v", a, plain)
 					}
 				}
 			}
-			at.ran(6)
+			srv.ran(6)
 		},
 	},
 	{
 		conformance.Case{ID: "R32c", Rule: "An error that the handler returns is kept whatever its status by a policy that runs at most once.", Source: "trap: return err into the framework's error handler"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
-			c := s.post(Program{Status: 500, Behaviour: Fails})
-			at.replays(c, at.run(c))
-			at.ran(1)
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
+			c := e.post(Program{Status: 500, Behaviour: Fails})
+			srv.replays(c, srv.run(c))
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R33a", Rule: "An answer that is cut short is released, and never replayed as if it were whole.", Source: "RFC 9112 8"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, p := range cutShort {
-				c := s.post(p).freshKey()
-				at.dial().wantFailure(c)
+				c := e.post(p).freshKey()
+				srv.dial().wantFailure(c)
 				last := c.does(created)
-				at.replays(last, at.run(last))
+				srv.replays(last, srv.run(last))
 			}
-			at.ran(2 * len(cutShort))
+			srv.ran(2 * len(cutShort))
 		},
 	},
 	{
 		conformance.Case{ID: "R33b", Rule: "An answer that is cut short is never run again by a policy that runs at most once, nor replayed.", Source: "RFC 9112 8"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
 			for _, p := range cutShort {
-				c := s.post(p).freshKey()
-				at.dial().wantFailure(c)
+				c := e.post(p).freshKey()
+				srv.dial().wantFailure(c)
 				for range 2 {
-					at.refuses(c, protocol.CodeResultUnavailable)
+					srv.refuses(c, protocol.CodeResultUnavailable)
 				}
 			}
-			at.ran(len(cutShort))
+			srv.ran(len(cutShort))
 		},
 	},
 	{
 		conformance.Case{ID: "R36a", Rule: "A handler may keep an answer that would be released.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{500, 503, 429, 307} {
-				c := s.post(Program{Status: status, Body: "kept", Keep: true}).freshKey()
-				at.replays(c, at.run(c))
+				c := e.post(Program{Status: status, Body: "kept", Keep: true}).freshKey()
+				srv.replays(c, srv.run(c))
 			}
-			at.ran(4)
+			srv.ran(4)
 		},
 	},
 	{
 		conformance.Case{ID: "R36b", Rule: "A handler may release an answer that would be kept.", Source: "profile"},
-		func(s *stage) {
+		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
-				at := s.serve(Options{Guard: policy})
+				srv := e.serve(Options{Guard: policy})
 				for _, status := range []int{200, 404, 500} {
-					c := s.post(Program{Status: status, Body: "released", Release: true}).freshKey()
-					at.run(c)
-					at.run(c)
+					c := e.post(Program{Status: status, Body: "released", Release: true}).freshKey()
+					srv.run(c)
+					srv.run(c)
 				}
-				at.ran(6)
+				srv.ran(6)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R36c", Rule: "A handler may have its answer kept without the body.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(Program{Status: 201, Body: "card number", Headers: []Pair{{"Location", "/orders/1"}}, NoBody: true})
-			if first := at.run(c); first.body != "card number" {
-				at.Errorf("the first answer is %v", first)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(Program{Status: 201, Body: "card number", Headers: []Pair{{"Location", "/orders/1"}}, NoBody: true})
+			if first := srv.run(c); first.body != "card number" {
+				srv.Errorf("the first answer is %v", first)
 			}
-			at.wantSummary(at.send(c), 201)
-			at.ran(1)
+			srv.wantSummary(srv.send(c), 201)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R36d", Rule: "A decision without a key decides nothing.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, p := range []Program{{Status: 500, Keep: true}, {Status: 200, Release: true}, {Status: 200, Body: "b", NoBody: true}} {
-				at.run(s.post(p).withKeys())
+				srv.run(e.post(p).withKeys())
 			}
-			at.untouched()
+			srv.wantNoStoreCall()
 		},
 	},
 }
@@ -239,21 +239,21 @@ var cutShort = []Program{
 // wantFailure sends a request whose handler does not return, and demands a 500 or the end of the connection, and no more than the
 // half of its answer.
 func (w *wire) wantFailure(c call) {
-	w.stage.Helper()
+	w.env.Helper()
 	w.write(c.bytes())
 	a, err := w.tryRead()
 	if err == nil && a.status != 500 || err != nil && !isClosed(err) || a.value(replayedField) != "" {
-		w.stage.Fatalf("a handler that does not return is answered %v, %v", a, err)
+		w.env.Fatalf("a handler that does not return is answered %v, %v", a, err)
 	}
 }
 
 // wantSummary demands what stands for an answer whose body was not kept.
-func (s *stage) wantSummary(a answer, status int) {
-	s.Helper()
+func (e *env) wantSummary(a answer, status int) {
+	e.Helper()
 	if a.status != status || strings.TrimSpace(a.body) != `{"status":"completed"}` || a.value("Content-Type") != "application/json" {
-		s.Errorf("answered %v, want %d with a summary", a, status)
+		e.Errorf("answered %v, want %d with a summary", a, status)
 	}
 	if a.value(omittedField) != "omitted" || a.value(replayedField) != "true" || a.value("Location") != "/orders/1" {
-		s.Errorf("answered %v, want the fields of the first answer and the marks", a)
+		e.Errorf("answered %v, want the fields of the first answer and the marks", a)
 	}
 }

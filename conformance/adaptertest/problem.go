@@ -44,36 +44,36 @@ type problem struct {
 }
 
 // wantProblem demands that a, the answer to c, is the problem of a code, whole and without anything of the request.
-func (s *stage) wantProblem(a answer, c call, code protocol.Code) problem {
-	s.Helper()
+func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
+	e.Helper()
 	kind := problemKinds[code]
 	var p problem
 	if a.status != kind.status || a.value("Content-Type") != "application/problem+json" || json.Unmarshal([]byte(a.body), &p) != nil {
-		s.Fatalf("answered %v\nwant the problem %s, which is %d in application/problem+json", a, code, kind.status)
+		e.Fatalf("answered %v\nwant the problem %s, which is %d in application/problem+json", a, code, kind.status)
 	}
 	if p.Code != string(code) || p.Status != kind.status || p.Retryable != kind.retryable || p.Title == "" || p.Detail == "" {
-		s.Fatalf("answered %+v, want the code %s, status %d, retryable %v, a title and a detail", p, code, kind.status, kind.retryable)
+		e.Fatalf("answered %+v, want the code %s, status %d, retryable %v, a title and a detail", p, code, kind.status, kind.retryable)
 	}
 	if !strings.HasSuffix(p.Type, string(code)) {
-		s.Errorf("the type of %s is %q", code, p.Type)
+		e.Errorf("the type of %s is %q", code, p.Type)
 	}
 	if got := a.value("Cache-Control"); got != "no-store" {
-		s.Errorf("%s has Cache-Control %q, want no-store", code, got)
+		e.Errorf("%s has Cache-Control %q, want no-store", code, got)
 	}
 	if got := a.values("Retry-After"); kind.retryAfter != (len(got) == 1) {
-		s.Errorf("%s has Retry-After %q, want one: %v", code, got, kind.retryAfter)
+		e.Errorf("%s has Retry-After %q, want one: %v", code, got, kind.retryAfter)
 	} else if kind.retryAfter {
 		if seconds, err := strconv.Atoi(got[0]); err != nil || seconds < 1 || seconds > 10 {
-			s.Errorf("%s has Retry-After %q, want 1 to 10 seconds", code, got[0])
+			e.Errorf("%s has Retry-After %q, want 1 to 10 seconds", code, got[0])
 		}
 	}
-	s.wantNothingOf(a, c)
+	e.wantNothingOf(a, c)
 	return p
 }
 
 // wantNothingOf demands that nothing which the client sent is in the answer.
-func (s *stage) wantNothingOf(a answer, c call) {
-	s.Helper()
+func (e *env) wantNothingOf(a answer, c call) {
+	e.Helper()
 	secrets := map[string]string{"tenant": c.tenant, "body": c.body}
 	for _, key := range c.keys {
 		secrets["key"] = strings.Trim(key, "\" \t")
@@ -87,11 +87,11 @@ func (s *stage) wantNothingOf(a answer, c call) {
 			continue
 		}
 		if strings.Contains(a.body, secret) {
-			s.Errorf("the body of a problem has the request's %s: %.200q", what, a.body)
+			e.Errorf("the body of a problem has the request's %s: %.200q", what, a.body)
 		}
 		for _, l := range a.fields {
 			if strings.Contains(l.value, secret) {
-				s.Errorf("the field %s of a problem has the request's %s: %.200q", l.name, what, l.value)
+				e.Errorf("the field %s of a problem has the request's %s: %.200q", l.name, what, l.value)
 			}
 		}
 	}

@@ -14,102 +14,102 @@ import (
 var replayCases = []testCase{
 	{
 		conformance.Case{ID: "R11a", Rule: "A first run is one run of the handler, and its status, fields and body are not modified.", Source: "draft 2.6"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := Program{Status: 207, Headers: []Pair{{"X-One", "1"}, {"X-Two", "a"}, {"X-Two", "b"}, {"Content-Type", "text/x-own"}}, Body: "as it is"}
-			plain := at.run(s.post(p).withKeys())
-			keyed := at.run(s.post(p))
+			plain := srv.run(e.post(p).withKeys())
+			keyed := srv.run(e.post(p))
 			if keyed.status != 207 || keyed.body != "as it is" || !slices.Equal(keyed.values("X-Two"), []string{"a", "b"}) {
-				at.Errorf("answered %v", keyed)
+				srv.Errorf("answered %v", keyed)
 			}
 			for _, name := range []string{"X-One", "X-Two", "Content-Type", "Content-Length", "Cache-Control", "Vary"} {
 				if got, want := keyed.values(name), plain.values(name); !slices.Equal(got, want) {
-					at.Errorf("%s is %q with a key and %q without", name, got, want)
+					srv.Errorf("%s is %q with a key and %q without", name, got, want)
 				}
 			}
-			at.ran(2)
+			srv.ran(2)
 		},
 	},
 	{
 		conformance.Case{ID: "R11b", Rule: "A first run has no mark, not even one that the handler sets.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = []Pair{
 				{replayedField, "true"}, {strings.ToLower(statusField), "unprotected"}, {omittedField, "omitted"}, {"X-Else", "kept"},
 			}
-			c := s.post(p)
-			first := at.run(c) // demands that there is no mark
+			c := e.post(p)
+			first := srv.run(c) // demands that there is no mark
 			if first.value("X-Else") != "kept" {
-				at.Errorf("the other fields of the handler: %v", first)
+				srv.Errorf("the other fields of the handler: %v", first)
 			}
-			again := at.replays(c, first)
+			again := srv.replays(c, first)
 			if len(again.values(statusField))+len(again.values(omittedField)) > 0 {
-				at.Errorf("the replay has the marks of the handler: %v", again)
+				srv.Errorf("the replay has the marks of the handler: %v", again)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R12a", Rule: "A retry is answered with the same body, byte for byte, whatever its bytes.", Source: "draft 2.6"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			bodies := map[string][]byte{
 				"every byte": PatternBody(256), "NUL": {0}, "CRLF": []byte("\r\n0\r\n\r\n"), "no UTF-8": {0xff, 0xfe, 0x80}, "large": PatternBody(1_000_000),
 			}
 			for name, body := range bodies {
-				c := s.post(Program{Status: 200, Headers: []Pair{{"Content-Type", "application/octet-stream"}}, BodyBase64: body}).freshKey()
+				c := e.post(Program{Status: 200, Headers: []Pair{{"Content-Type", "application/octet-stream"}}, BodyBase64: body}).freshKey()
 				if len(body) > 1000 { // more than a header holds
 					c = c.does(Program{Status: 200, Headers: []Pair{{"Content-Type", "application/octet-stream"}}, BodySize: len(body)})
 				}
-				first := at.run(c)
+				first := srv.run(c)
 				if first.body != string(body) {
-					at.Errorf("%s: the first answer has %d bytes, want %d", name, len(first.body), len(body))
+					srv.Errorf("%s: the first answer has %d bytes, want %d", name, len(first.body), len(body))
 				}
-				at.replays(c, first)
+				srv.replays(c, first)
 			}
-			at.ran(len(bodies))
+			srv.ran(len(bodies))
 		},
 	},
 	{
 		conformance.Case{ID: "R12b", Rule: "A retry is answered with the same status, whichever is kept.", Source: "draft 2.6"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			statuses := []int{200, 201, 202, 203, 206, 226, 299, 300, 301, 302, 303, 305, 400, 402, 403, 404, 405, 409, 410, 415, 418, 422, 423, 451, 499}
 			for _, status := range statuses {
-				c := s.post(Program{Status: status, Body: "body"}).freshKey()
-				first := at.run(c)
+				c := e.post(Program{Status: status, Body: "body"}).freshKey()
+				first := srv.run(c)
 				if first.status != status {
-					at.Errorf("status %d, want %d", first.status, status)
+					srv.Errorf("status %d, want %d", first.status, status)
 				}
-				at.replays(c, first)
+				srv.replays(c, first)
 			}
-			at.ran(len(statuses))
+			srv.ran(len(statuses))
 		},
 	},
 	{
 		conformance.Case{ID: "R12c", Rule: "A replay does not depend on how the handler wrote its body.", Source: "trap: io.Copy and ReaderFrom go past a capture"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for i, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
 				for _, size := range []int{1, 600, 100_000} {
 					for _, status := range []int{0, 200} {
-						c := s.post(Program{Status: status, BodySize: size, Write: mode, Headers: []Pair{{"Content-Type", "x/y"}}}).freshKey()
-						first := at.run(c)
+						c := e.post(Program{Status: status, BodySize: size, Write: mode, Headers: []Pair{{"Content-Type", "x/y"}}}).freshKey()
+						first := srv.run(c)
 						if first.body != string(PatternBody(size)) {
-							at.Errorf("%s of %d bytes: the first answer has %d", mode, size, len(first.body))
+							srv.Errorf("%s of %d bytes: the first answer has %d", mode, size, len(first.body))
 						}
-						at.replays(c, first)
+						srv.replays(c, first)
 					}
 				}
-				at.ran(6 * (i + 1))
+				srv.ran(6 * (i + 1))
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R12d", Rule: "A retry that comes to another process is answered from the same record.", Source: "profile"},
-		func(s *stage) {
-			one, two := s.serve(Options{}), s.serve(Options{})
-			c := s.post(created)
+		func(e *env) {
+			one, two := e.serve(Options{}), e.serve(Options{})
+			c := e.post(created)
 			first := one.run(c)
 			two.replays(c, first)
 			two.ran(0)
@@ -117,100 +117,100 @@ var replayCases = []testCase{
 	},
 	{
 		conformance.Case{ID: "R12e", Rule: "A replay comes as often as it is asked for, and writes nothing.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			first := at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			first := srv.run(c)
 			for range 5 {
-				at.replays(c, first)
+				srv.replays(c, first)
 			}
-			at.ran(1)
-			at.wantOneCompletion()
+			srv.ran(1)
+			srv.wantOneCompletion()
 		},
 	},
 	{
 		conformance.Case{ID: "R15", Rule: "A replay is marked once, and has a date of its own.", Source: "profile, RFC 9110 6.6.1"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := created
 			p.Headers = []Pair{{"Date", "Sun, 06 Nov 1994 08:49:37 GMT"}}
-			c := s.post(p)
-			first := at.run(c)
-			again := at.replays(c, first) // demands one mark
+			c := e.post(p)
+			first := srv.run(c)
+			again := srv.replays(c, first) // demands one mark
 			dates := again.values("Date")
 			if len(dates) != 1 {
-				at.Fatalf("the replay has the dates %q", dates)
+				srv.Fatalf("the replay has the dates %q", dates)
 			}
 			date, err := http.ParseTime(dates[0])
 			if err != nil || time.Since(date).Abs() > time.Hour {
-				at.Errorf("the replay is dated %q, %v", dates[0], err)
+				srv.Errorf("the replay is dated %q, %v", dates[0], err)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R16a", Rule: "An answer without a body is replayed without one, and no media type is invented for it.", Source: "RFC 9110 15.3.5"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{0, 200, 201, 204, 205, 304, 404} {
-				c := s.post(Program{Status: status}).freshKey()
-				w := at.dial()
+				c := e.post(Program{Status: status}).freshKey()
+				w := srv.dial()
 				first := w.ask(c)
-				at.wantRun(first)
+				srv.wantRun(first)
 				if first.body != "" {
-					at.Errorf("the first answer has the body %q", first.body)
+					srv.Errorf("the first answer has the body %q", first.body)
 				}
-				at.wantReplay(w.ask(c), first) // its Content-Type included
+				srv.wantReplay(w.ask(c), first) // its Content-Type included
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R16b", Rule: "A replay has the media type of the first answer, also where the framework guessed it or there is none.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, body := range []string{"plain", "<html><body>page</body></html>", `{"json":true}`, "\x89PNG\r\n\x1a\n", "%PDF-1.7"} {
 				for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
-					c := s.post(Program{Status: 200, BodyBase64: []byte(body), Write: mode}).freshKey()
-					at.replays(c, at.run(c))
+					c := e.post(Program{Status: 200, BodyBase64: []byte(body), Write: mode}).freshKey()
+					srv.replays(c, srv.run(c))
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R18a", Rule: "307 and 308 are not kept, because the client resends the same key elsewhere.", Source: "RFC 9110 15.4.8"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{307, 308} {
-				c := s.post(Program{Status: status, Headers: []Pair{{"Location", "/t/elsewhere"}}}).freshKey()
+				c := e.post(Program{Status: status, Headers: []Pair{{"Location", "/t/elsewhere"}}}).freshKey()
 				for range 2 {
-					if a := at.run(c); a.status != status || a.value("Location") != "/t/elsewhere" {
-						at.Errorf("answered %v", a)
+					if a := srv.run(c); a.status != status || a.value("Location") != "/t/elsewhere" {
+						srv.Errorf("answered %v", a)
 					}
 				}
 			}
-			at.ran(4)
+			srv.ran(4)
 		},
 	},
 	{
 		conformance.Case{ID: "R18b", Rule: "Other redirections are kept, with where they lead.", Source: "RFC 9110 15.4"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			for _, status := range []int{301, 302, 303} {
-				c := s.post(Program{Status: status, Headers: []Pair{{"Location", "/orders/1?x=%2F"}}}).freshKey()
-				first := at.run(c)
-				if again := at.replays(c, first); again.value("Location") != "/orders/1?x=%2F" {
-					at.Errorf("replayed %v", again)
+				c := e.post(Program{Status: status, Headers: []Pair{{"Location", "/orders/1?x=%2F"}}}).freshKey()
+				first := srv.run(c)
+				if again := srv.replays(c, first); again.value("Location") != "/orders/1?x=%2F" {
+					srv.Errorf("replayed %v", again)
 				}
 			}
-			at.ran(3)
+			srv.ran(3)
 		},
 	},
 	{
 		conformance.Case{ID: "R18c", Rule: "Range and conditional fields of a retry do not change a replay.", Source: "RFC 9110 13, 14"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			p := Program{Status: 200, Body: "0123456789", Headers: []Pair{{"ETag", `"v1"`}, {"Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"}}}
-			c := s.post(p)
-			first := at.run(c)
+			c := e.post(p)
+			first := srv.run(c)
 			for _, l := range []line{
 				{"Range", "bytes=0-3"},
 				{"If-None-Match", `"v1"`},
@@ -220,41 +220,41 @@ var replayCases = []testCase{
 				{"If-Unmodified-Since", "Sat, 05 Nov 1994 08:49:37 GMT"},
 				{"If-Range", `"v1"`},
 			} {
-				at.replays(c.with(l.name, l.value), first)
+				srv.replays(c.with(l.name, l.value), first)
 			}
-			at.ran(1)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R19", Rule: "Content-Encoding stays with the body that was stored.", Source: "trap: a compressed body replayed without its coding"},
-		func(s *stage) {
-			at := s.serve(Options{})
+		func(e *env) {
+			srv := e.serve(Options{})
 			compressed := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05\x00\x00\x00" // "hello"
 			p := Program{Status: 200, BodyBase64: []byte(compressed), Headers: []Pair{{"Content-Encoding", "gzip"}, {"Content-Type", "text/plain"}, {"Vary", "Accept-Encoding"}}}
-			c := s.post(p).with("Accept-Encoding", "gzip")
-			first := at.run(c)
+			c := e.post(p).with("Accept-Encoding", "gzip")
+			first := srv.run(c)
 			for _, accept := range []string{"gzip", "identity", "br;q=1.0, *;q=0"} {
-				again := at.replays(s.post(p).with("Accept-Encoding", accept), first)
+				again := srv.replays(e.post(p).with("Accept-Encoding", accept), first)
 				if again.value("Content-Encoding") != "gzip" || again.body != compressed {
-					at.Errorf("replayed %v", again)
+					srv.Errorf("replayed %v", again)
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R30", Rule: "What the middleware itself answers is never stored: the next request with the key is judged on its own.", Source: "draft 2.6"},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{MaxRequestBody: 64}})
-			c := s.post(created)
-			at.refuses(c.withTenant(""), protocol.CodeScopeMissing)
-			at.refuses(c.withBody(strings.Repeat("x", 65)), protocol.CodeRequestTooLarge)
-			first := at.run(c)
-			at.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			at.replays(c, first)
-			at.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			at.replays(c, first)
-			at.ran(1)
-			at.wantOneCompletion()
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 64}})
+			c := e.post(created)
+			srv.refuses(c.withTenant(""), protocol.CodeScopeMissing)
+			srv.refuses(c.withBody(strings.Repeat("x", 65)), protocol.CodeRequestTooLarge)
+			first := srv.run(c)
+			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
+			srv.replays(c, first)
+			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
+			srv.replays(c, first)
+			srv.ran(1)
+			srv.wantOneCompletion()
 		},
 	},
 }

@@ -14,123 +14,123 @@ import (
 var timeCases = []testCase{
 	{
 		conformance.Case{ID: "R37a", Rule: "When the retention has ended the key is new, for another request too.", Source: "draft 2.3"},
-		func(s *stage) {
-			grain := s.fixture.Grain
-			at := s.serve(Options{Guard: protocol.Config{Retention: grain}})
-			c := s.post(created)
-			at.run(c)
-			at.advance(grain + grain/2)
+		func(e *env) {
+			grain := e.fixture.Grain
+			srv := e.serve(Options{Guard: protocol.Config{Retention: grain}})
+			c := e.post(created)
+			srv.run(c)
+			srv.advance(grain + grain/2)
 			other := c.withBody("another").does(Program{Status: 202, Body: "second"})
-			if a := at.run(other); a.exec() != 2 || a.status != 202 {
-				at.Errorf("answered %v", a)
+			if a := srv.run(other); a.exec() != 2 || a.status != 202 {
+				srv.Errorf("answered %v", a)
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R37b", Rule: "The retention counts from the completion, not from the first request.", Source: "draft 2.3"},
-		func(s *stage) {
-			for retention := 4 * s.fixture.Grain; ; retention *= 2 {
-				at := s.serve(Options{Guard: protocol.Config{Retention: retention}})
-				c := s.post(held).freshKey()
-				first := at.begin(c)
-				at.holds()
-				at.advance(retention * 3 / 4)
-				at.open()
+		func(e *env) {
+			for retention := 4 * e.fixture.Grain; ; retention *= 2 {
+				srv := e.serve(Options{Guard: protocol.Config{Retention: retention}})
+				c := e.post(held).freshKey()
+				first := srv.begin(c)
+				srv.waitForHandler()
+				srv.advance(retention * 3 / 4)
+				srv.releaseHandlers()
 				opened := time.Now()
 				first.answer()
-				at.advance(retention / 2) // past the retention of the claim, and half of the completion's
-				again := at.send(c)
+				srv.advance(retention / 2) // past the retention of the claim, and half of the completion's
+				again := srv.send(c)
 				if again.exec() == 1 || time.Since(opened) < retention {
-					at.wantReplay(again, first.answer())
+					srv.wantReplay(again, first.answer())
 					return
 				}
-				if retention > s.fixture.Patience {
-					at.Fatalf("inconclusive: two requests took longer than %v", retention/2)
+				if retention > e.fixture.Patience {
+					srv.Fatalf("inconclusive: two requests took longer than %v", retention/2)
 				}
 			}
 		},
 	},
 	{
 		conformance.Case{ID: "R38a", Rule: "When an owner died its request is in progress until the lease lapses; then it is run again, as attempt 2.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(echoes)
-			lease, start := 3*s.fixture.Grain, time.Now()
-			dead := at.claims(c, reprise.ClaimRequest{Lease: lease})
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(echoes)
+			lease, start := 3*e.fixture.Grain, time.Now()
+			dead := srv.claims(c, reprise.ClaimRequest{Lease: lease})
 			for range 2 {
-				if a := at.send(c); a.status != 409 && time.Since(start) < lease {
-					at.Fatalf("%v after a claim of %v the request is answered %v", time.Since(start), lease, a)
+				if a := srv.send(c); a.status != 409 && time.Since(start) < lease {
+					srv.Fatalf("%v after a claim of %v the request is answered %v", time.Since(start), lease, a)
 				}
-				at.advance(2 * s.fixture.Grain)
+				srv.advance(2 * e.fixture.Grain)
 			}
-			first := at.run(c)
-			if e := at.echo(first); e.Attempt != 2 {
-				at.Errorf("the handler is told that it is attempt %d", e.Attempt)
+			first := srv.run(c)
+			if e := srv.echo(first); e.Attempt != 2 {
+				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
-			at.replays(c, first)
-			err := dead.at.store.Complete(at.Context(), reprise.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
+			srv.replays(c, first)
+			err := dead.at.store.Complete(srv.Context(), reprise.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
 			if !errors.Is(err, reprise.ErrLeaseLost) {
-				at.Errorf("the former owner completes: %v", err)
+				srv.Errorf("the former owner completes: %v", err)
 			}
-			at.replays(c, first)
-			at.ran(1)
+			srv.replays(c, first)
+			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R38b", Rule: "When an owner died, a policy that runs at most once does not run again.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
-			c := s.post(created)
-			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain})
-			at.advance(s.fixture.Grain)
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
+			c := e.post(created)
+			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain})
+			srv.advance(e.fixture.Grain)
 			for range 2 {
-				at.refuses(c, protocol.CodeOutcomeUnknown)
+				srv.refuses(c, protocol.CodeOutcomeUnknown)
 			}
-			at.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			at.ran(0)
+			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
+			srv.ran(0)
 		},
 	},
 	{
 		conformance.Case{ID: "R38c", Rule: "After the last attempt that the policy allows the outcome is unknown.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(s *stage) {
-			at := s.serve(Options{Guard: protocol.Config{MaxAttempts: 1}})
-			c := s.post(created)
-			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain})
-			at.advance(s.fixture.Grain)
-			at.refuses(c, protocol.CodeOutcomeUnknown)
-			at.ran(0)
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{MaxAttempts: 1}})
+			c := e.post(created)
+			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain})
+			srv.advance(e.fixture.Grain)
+			srv.refuses(c, protocol.CodeOutcomeUnknown)
+			srv.ran(0)
 		},
 	},
 	{
 		conformance.Case{ID: "R38d", Rule: "A key that was never completed is free when its retention has ended.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(s *stage) {
-			at := s.serve(Options{Guard: atMostOnce})
-			c := s.post(echoes)
-			at.claims(c, reprise.ClaimRequest{Lease: s.fixture.Grain, Retention: 2 * s.fixture.Grain})
-			at.advance(2 * s.fixture.Grain)
+		func(e *env) {
+			srv := e.serve(Options{Guard: atMostOnce})
+			c := e.post(echoes)
+			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain, Retention: 2 * e.fixture.Grain})
+			srv.advance(2 * e.fixture.Grain)
 			other := c.withBody("another")
-			first := at.run(other)
-			if e := at.echo(first); e.Attempt != 1 {
-				at.Errorf("the handler is told that it is attempt %d", e.Attempt)
+			first := srv.run(other)
+			if e := srv.echo(first); e.Attempt != 1 {
+				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
-			at.replays(other, first)
+			srv.replays(other, first)
 		},
 	},
 	{
 		conformance.Case{ID: "R39", Rule: "A handler that runs longer than its lease gets no twin, in this process or in another.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(s *stage) {
+		func(e *env) {
 			options := Options{Engine: reprise.Config{Lease: 1500 * time.Millisecond}} // a second is the shortest
-			one, two := s.serve(options), s.serve(options)
-			c := s.post(held)
+			one, two := e.serve(options), e.serve(options)
+			c := e.post(held)
 			first := one.begin(c)
-			one.holds()
+			one.waitForHandler()
 			for range 6 {
 				one.advance(300 * time.Millisecond)
-				for _, at := range []*site{one, two} {
-					at.wantProblem(at.send(c), c, protocol.CodeInProgress)
+				for _, srv := range []*server{one, two} {
+					srv.wantProblem(srv.send(c), c, protocol.CodeInProgress)
 				}
 			}
-			one.open()
+			one.releaseHandlers()
 			two.replays(c, first.answer())
 			one.ran(1)
 			two.ran(0)

@@ -13,70 +13,70 @@ import (
 
 // wire is one connection to the server under test, on which a case writes the bytes itself.
 type wire struct {
-	stage *stage
-	conn  *net.TCPConn
-	in    reader
+	env  *env
+	conn *net.TCPConn
+	in   reader
 }
 
 // dial connects to the server.
-func (at *site) dial() *wire {
-	at.Helper()
-	d := net.Dialer{Timeout: at.fixture.Patience}
-	conn, err := d.DialContext(at.Context(), "tcp", at.addr)
+func (srv *server) dial() *wire {
+	srv.Helper()
+	d := net.Dialer{Timeout: srv.fixture.Patience}
+	conn, err := d.DialContext(srv.Context(), "tcp", srv.addr)
 	if err != nil {
-		at.Fatalf("connect: %v", err)
+		srv.Fatalf("connect: %v", err)
 	}
-	at.Cleanup(func() { _ = conn.Close() })
-	return &wire{at.stage, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
+	srv.Cleanup(func() { _ = conn.Close() })
+	return &wire{srv.env, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
 }
 
 // write sends bytes. That the server has closed the connection is not its failure: it may have answered before.
 func (w *wire) write(bytes string) {
-	w.stage.Helper()
-	_ = w.conn.SetWriteDeadline(time.Now().Add(w.stage.fixture.Patience))
+	w.env.Helper()
+	_ = w.conn.SetWriteDeadline(time.Now().Add(w.env.fixture.Patience))
 	_, err := io.WriteString(w.conn, bytes)
 	if err != nil && !isClosed(err) {
-		w.stage.Fatalf("write %d bytes: %v", len(bytes), err)
+		w.env.Fatalf("write %d bytes: %v", len(bytes), err)
 	}
 }
 
 // read reads an answer that has to come whole.
 func (w *wire) read() answer {
-	w.stage.Helper()
+	w.env.Helper()
 	a, err := w.tryRead()
 	if err != nil {
-		w.stage.Fatalf("read an answer: %v, after %v", err, a)
+		w.env.Fatalf("read an answer: %v, after %v", err, a)
 	}
 	return a
 }
 
 // tryRead reads an answer, or learns that there is none.
 func (w *wire) tryRead() (answer, error) {
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
 	return w.in.answer(false)
 }
 
 // ask sends a call as it is and reads its answer.
 func (w *wire) ask(c call) answer {
-	w.stage.Helper()
+	w.env.Helper()
 	w.write(c.bytes())
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
 	a, err := w.in.answer(c.method == "HEAD")
 	if err != nil {
-		w.stage.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
+		w.env.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
 	}
 	return a
 }
 
 // await reads until the bytes that came end in text.
 func (w *wire) await(text string) string {
-	w.stage.Helper()
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.stage.fixture.Patience))
+	w.env.Helper()
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), text) {
 		b, err := w.in.ReadByte()
 		if err != nil {
-			w.stage.Fatalf("waiting for %q: %v, after %q", text, err, got.String())
+			w.env.Fatalf("waiting for %q: %v, after %q", text, err, got.String())
 		}
 		got.WriteByte(b)
 	}

@@ -17,9 +17,9 @@ var abilityCases = []testCase{
 			Source: "Waiter",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.wakes(func() { first.complete("answer") })
 		},
 	},
@@ -30,9 +30,9 @@ var abilityCases = []testCase{
 			Source: "Waiter",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.wakes(first.release)
 		},
 	},
@@ -43,9 +43,9 @@ var abilityCases = []testCase{
 			Source: "Waiter.Watch",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			_, stop := first.watch()
 			first.wakes(func() {
 				stop()
@@ -62,24 +62,24 @@ var abilityCases = []testCase{
 			Source: "ContextBinder",
 			Needs:  []conformance.Need{conformance.Binder},
 		},
-		func(r *rig) {
+		func(e *env) {
 			type key struct{}
-			first := r.party()
-			first.anew()
-			ctx, cancel := context.WithCancel(context.WithValue(r.Context(), key{}, "value"))
+			first := e.caller()
+			first.claimNew()
+			ctx, cancel := context.WithCancel(context.WithValue(e.Context(), key{}, "value"))
 			defer cancel()
 			bound := ability[reprise.ContextBinder](first.store).Bind(ctx, first.id, first.owner)
 			if bound.Value(key{}) != "value" {
-				r.Error("a value of the context is lost")
+				e.Error("a value of the context is lost")
 			}
 			if err := bound.Err(); err != nil {
-				r.Errorf("the context has ended: %v", err)
+				e.Errorf("the context has ended: %v", err)
 			}
 			cancel()
 			select {
 			case <-bound.Done():
 			case <-time.After(callLimit):
-				r.Error("the context does not end with the one that it was made from")
+				e.Error("the context does not end with the one that it was made from")
 			}
 		},
 	},
@@ -90,17 +90,17 @@ var abilityCases = []testCase{
 			Source: "Checker, Finding",
 			Needs:  []conformance.Need{conformance.Checker},
 		},
-		func(r *rig) {
-			ctx, cancel := r.call()
+		func(e *env) {
+			ctx, cancel := e.call()
 			defer cancel()
-			findings, err := ability[reprise.Checker](r.one).Check(ctx)
-			r.checkError("check", err)
+			findings, err := ability[reprise.Checker](e.one).Check(ctx)
+			e.checkError("check", err)
 			if err != nil {
-				r.Fatalf("check: %v, want success", err)
+				e.Fatalf("check: %v, want success", err)
 			}
 			for _, f := range findings {
 				if f.Code == "" || f.Detail == "" || f.Severity < reprise.Warning || f.Severity > reprise.Unsafe {
-					r.Errorf("incomplete: %+v", f)
+					e.Errorf("incomplete: %+v", f)
 				}
 			}
 		},
@@ -108,21 +108,21 @@ var abilityCases = []testCase{
 }
 
 // watch watches the ID of p in the other process.
-func (p party) watch() (changed <-chan struct{}, stop func()) {
-	p.rig.Helper()
-	changed, stop, err := ability[reprise.Waiter](p.rig.two).Watch(p.rig.Context(), p.id)
-	p.checkError("watch", err)
+func (c caller) watch() (changed <-chan struct{}, stop func()) {
+	c.env.Helper()
+	changed, stop, err := ability[reprise.Waiter](c.env.two).Watch(c.env.Context(), c.id)
+	c.checkError("watch", err)
 	if err != nil {
-		p.rig.Fatalf("watch: %v, want success", err)
+		c.env.Fatalf("watch: %v, want success", err)
 	}
 	return changed, stop
 }
 
 // wakes demands that a watch is woken by an action. A watch is a hint that may stay away when something fails, and here
 // nothing does.
-func (p party) wakes(action func()) {
-	p.rig.Helper()
-	changed, stop := p.watch()
+func (c caller) wakes(action func()) {
+	c.env.Helper()
+	changed, stop := c.watch()
 	defer stop()
 	action()
 	patience := time.NewTimer(callLimit)
@@ -130,6 +130,6 @@ func (p party) wakes(action func()) {
 	select {
 	case <-changed:
 	case <-patience.C:
-		p.rig.Fatalf("a watch was not woken within %v", callLimit)
+		c.env.Fatalf("a watch was not woken within %v", callLimit)
 	}
 }

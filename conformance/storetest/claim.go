@@ -15,10 +15,10 @@ var claimCases = []testCase{
 			Rule:   "The first claim of an ID is granted: attempt 1, with what is left of the lease.",
 			Source: "Store.Claim",
 		},
-		func(r *rig) {
-			got := r.party().anew()
+		func(e *env) {
+			got := e.caller().claimNew()
 			if got.Remaining <= 0 {
-				r.Errorf("%v remain of a new lease of %v", got.Remaining, long)
+				e.Errorf("%v remain of a new lease of %v", got.Remaining, long)
 			}
 		},
 	},
@@ -28,9 +28,9 @@ var claimCases = []testCase{
 			Rule:   "While an attempt runs, the claim of another owner answers InProgress, in every process and as often as it is asked.",
 			Source: "Store.Claim, G1 exclusion",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			for range 3 {
 				first.rival().claim(reprise.InProgress)
 			}
@@ -47,12 +47,12 @@ var claimCases = []testCase{
 			Source: "ClaimResult.Remaining",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.lease = long / 2
-			first.anew()
+			first.claimNew()
 			if got := first.rival().claim(reprise.InProgress); got.Remaining > first.lease || got.Remaining < first.lease/2 {
-				r.Errorf("%v remain of a lease of %v", got.Remaining, first.lease)
+				e.Errorf("%v remain of a lease of %v", got.Remaining, first.lease)
 			}
 		},
 	},
@@ -62,20 +62,20 @@ var claimCases = []testCase{
 			Rule:   "IDs that differ in one bit are two operations, and any bytes are an ID.",
 			Source: "Store, interface comment",
 		},
-		func(r *rig) {
+		func(e *env) {
 			for _, special := range []byte{0x00, '\n', '"', '\'', '%', '{', '}', '\\', 0x7f, 0x80, 0xff} {
-				first := r.party()
+				first := e.caller()
 				first.id[0], first.id[len(first.id)-1] = special, special
 				second := first.rival()
 				second.id[len(second.id)-1] ^= 1
 				third := first.rival()
 				third.id[0] ^= 0x20 // the other case of a letter
 
-				first.anew()
+				first.claimNew()
 				first.complete("first")
-				second.anew()
+				second.claimNew()
 				second.complete("second")
-				third.anew()
+				third.claimNew()
 				third.release()
 				first.replay("first")
 				second.replay("second")
@@ -88,10 +88,10 @@ var claimCases = []testCase{
 			Rule:   "The fingerprint is looked at before the progress: another request is a Mismatch even while the first one runs.",
 			Source: "Store.Claim, G6 binding",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
-			first.stranger().claim(reprise.Mismatch)
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
+			first.otherRequest().claim(reprise.Mismatch)
 		},
 	},
 	{
@@ -100,12 +100,12 @@ var claimCases = []testCase{
 			Rule:   "Another request with the key of a completed one is a Mismatch, and gets nothing of its answer.",
 			Source: "Store.Claim, G6 binding",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("answer")
-			first.stranger().claim(reprise.Mismatch)
-			own := first.stranger()
+			first.otherRequest().claim(reprise.Mismatch)
+			own := first.otherRequest()
 			own.owner = first.owner
 			own.claim(reprise.Mismatch)
 		},
@@ -116,10 +116,10 @@ var claimCases = []testCase{
 			Rule:   "Fingerprints are any 32 bytes, all zero included, and differ when any one of them does.",
 			Source: "ClaimRequest.Fingerprint",
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.fingerprint = reprise.Fingerprint{}
-			first.anew()
+			first.claimNew()
 			first.complete("answer")
 			for i := range first.fingerprint {
 				other := first.rival()
@@ -135,20 +135,20 @@ var claimCases = []testCase{
 			Rule:   "A claim that is not granted changes neither owner nor fingerprint nor lease.",
 			Source: "Store.Claim",
 		},
-		func(r *rig) {
-			first := r.party()
-			granted := first.anew()
+		func(e *env) {
+			first := e.caller()
+			granted := first.claimNew()
 			refused := first.rival()
-			refused.lease, refused.retention = r.short(), r.short()
+			refused.lease, refused.retention = e.short(), e.short()
 			refused.claim(reprise.InProgress)
-			if _, err := first.stranger().tryClaim(); err != nil { // Mismatch has cases of its own
-				r.Fatalf("claim: %v", err)
+			if _, err := first.otherRequest().tryClaim(); err != nil { // Mismatch has cases of its own
+				e.Fatalf("claim: %v", err)
 			}
-			r.advance(r.short())
+			e.advance(e.short())
 			first.rival().claim(reprise.InProgress)
 			refused.completeLost("of a claim that was refused")
 			if again := first.claim(reprise.Claimed); again.Fence != granted.Fence {
-				r.Errorf("fence %d became %d", granted.Fence, again.Fence)
+				e.Errorf("fence %d became %d", granted.Fence, again.Fence)
 			}
 			first.complete("answer")
 			first.rival().replay("answer")
@@ -160,9 +160,9 @@ var claimCases = []testCase{
 			Rule:   "Every claim of a completed ID replays its payload, to every owner in every process, its own included, and never runs it again.",
 			Source: "Store.Claim, G2 replay equality",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("answer")
 			for range 3 {
 				first.rival().replay("answer")
@@ -176,13 +176,13 @@ var claimCases = []testCase{
 			Rule:   "An owner that claims again, because the reply was lost, is granted the same attempt and fence, whatever Takeover says.",
 			Source: "Store, Repetition",
 		},
-		func(r *rig) {
-			first := r.party()
-			granted := first.anew()
+		func(e *env) {
+			first := e.caller()
+			granted := first.claimNew()
 			for _, first.takeover = range []bool{true, false} {
 				again := first.claim(reprise.Claimed)
 				if again.Attempt != granted.Attempt || again.Fence != granted.Fence {
-					r.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, again.Attempt, again.Fence)
+					e.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, again.Attempt, again.Fence)
 				}
 			}
 			first.rival().claim(reprise.InProgress)
@@ -196,12 +196,12 @@ var claimCases = []testCase{
 			Source: "Store, Repetition",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			granted := first.anew()
-			first.store = r.two
+		func(e *env) {
+			first := e.caller()
+			granted := first.claimNew()
+			first.store = e.two
 			if again := first.claim(reprise.Claimed); again.Fence != granted.Fence {
-				r.Errorf("fence %d became %d", granted.Fence, again.Fence)
+				e.Errorf("fence %d became %d", granted.Fence, again.Fence)
 			}
 		},
 	},
@@ -212,25 +212,25 @@ var claimCases = []testCase{
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			r.unhurried(func(d time.Duration) bool {
-				first := r.party()
+		func(e *env) {
+			e.unhurried(func(d time.Duration) bool {
+				first := e.caller()
 				first.lease, first.retention = d, d
-				start := r.now()
-				first.anew()
+				start := e.now()
+				first.claimNew()
 				again := first
 				again.lease, again.retention = long, long
 				got, err := again.tryClaim()
-				if r.now().Sub(start) >= d {
+				if e.now().Sub(start) >= d {
 					return false
 				}
 				if err != nil || got.Outcome != reprise.Claimed {
-					r.Fatalf("claim answered %v, %v; want it granted", got.Outcome, err)
+					e.Fatalf("claim answered %v, %v; want it granted", got.Outcome, err)
 				}
 				if got.Remaining <= d {
-					r.Errorf("%v remain after a claim with a lease of %v", got.Remaining, long)
+					e.Errorf("%v remain after a claim with a lease of %v", got.Remaining, long)
 				}
-				r.advance(d)
+				e.advance(d)
 				first.rival().claim(reprise.InProgress)
 				return true
 			})

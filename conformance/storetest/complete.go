@@ -12,10 +12,10 @@ var completeCases = []testCase{
 			Rule:   "To complete what was never claimed is ErrLeaseLost, and creates nothing.",
 			Source: "Store.Complete",
 		},
-		func(r *rig) {
-			nobody := r.party()
+		func(e *env) {
+			nobody := e.caller()
 			nobody.completeLost("of nobody's attempt")
-			nobody.rival().anew()
+			nobody.rival().claimNew()
 		},
 	},
 	{
@@ -24,9 +24,9 @@ var completeCases = []testCase{
 			Rule:   "To complete the running attempt of another owner is ErrLeaseLost, and writes nothing.",
 			Source: "Store.Complete, G3 fencing",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.rival().completeLost("of another owner")
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")
@@ -39,9 +39,9 @@ var completeCases = []testCase{
 			Rule:   "Completing again succeeds, because the reply may have been lost, and keeps the first payload.",
 			Source: "Store, Repetition; Store.Complete",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("first")
 			first.complete("first")
 			first.complete("second")
@@ -54,9 +54,9 @@ var completeCases = []testCase{
 			Rule:   "A completed record keeps its owner and its payload: another owner's completion is ErrLeaseLost.",
 			Source: "Store.Complete, G3 fencing",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("answer")
 			first.rival().completeLost("of another owner")
 			first.rival().replay("answer")
@@ -69,12 +69,12 @@ var completeCases = []testCase{
 			Rule:   "A released attempt cannot be completed: nothing is resurrected.",
 			Source: "Store.Complete",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.release()
 			first.completeLost("of a released attempt")
-			first.rival().anew()
+			first.rival().claimNew()
 		},
 	},
 	{
@@ -83,12 +83,12 @@ var completeCases = []testCase{
 			Rule:   "An attempt that was released cannot be completed over the next one.",
 			Source: "Store.Complete, G3 fencing",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.release()
 			second := first.rival()
-			second.anew()
+			second.claimNew()
 			first.completeLost("of a released attempt")
 			second.complete("second")
 			first.replay("second")
@@ -101,8 +101,8 @@ var completeCases = []testCase{
 			Source: "Store.Complete",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
+		func(e *env) {
+			first, _ := e.lapsed()
 			first.complete("late")
 			first.rival().replay("late")
 		},
@@ -114,13 +114,13 @@ var completeCases = []testCase{
 			Source: "Store.Complete, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			zombie, current := r.takenOver()
-			zombie.completeLost("of a zombie")
-			zombie.rival().claim(reprise.InProgress)
+		func(e *env) {
+			stale, current := e.takenOver()
+			stale.completeLost("of a stale owner")
+			stale.rival().claim(reprise.InProgress)
 			current.complete("current")
-			zombie.completeLost("of a zombie")
-			zombie.rival().replay("current")
+			stale.completeLost("of a stale owner")
+			stale.rival().replay("current")
 		},
 	},
 	{
@@ -130,10 +130,10 @@ var completeCases = []testCase{
 			Source: "Store, Records; Store.Complete",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.unseen()
+		func(e *env) {
+			first := e.unseen()
 			first.completeLost("of an attempt that is not seen")
-			first.rival().anew()
+			first.rival().claimNew()
 		},
 	},
 	{
@@ -142,15 +142,15 @@ var completeCases = []testCase{
 			Rule:   "A completion past its retention is unseen to its own owner too: repeating it does not bring it back.",
 			Source: "Store, Records; Store.Complete",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			brief := first
-			brief.retention = r.short()
+			brief.retention = e.short()
 			brief.complete("answer")
-			r.advance(brief.retention)
+			e.advance(brief.retention)
 			first.completeLost("again, past its retention")
-			first.rival().anew()
+			first.rival().claimNew()
 		},
 	},
 }

@@ -22,12 +22,12 @@ var concurrencyCases = []testCase{
 			Rule:   "Of many owners that claim a new ID at once, in two processes, exactly one is granted.",
 			Source: "G1 exclusion",
 		},
-		func(r *rig) {
+		func(e *env) {
 			for range rounds {
-				current := r.party()
+				current := e.caller()
 				winner := current.race(reprise.InProgress)
 				if winner.granted.Attempt != 1 {
-					r.Fatalf("the winner is attempt %d, want 1", winner.granted.Attempt)
+					e.Fatalf("the winner is attempt %d, want 1", winner.granted.Attempt)
 				}
 				winner.complete("of the winner")
 				current.replay("of the winner")
@@ -41,13 +41,13 @@ var concurrencyCases = []testCase{
 			Source: "G1 exclusion",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			for _, current := range r.lapsedAll(rounds) {
+		func(e *env) {
+			for _, current := range e.lapsedAll(rounds) {
 				winner := current.race(reprise.InProgress)
 				if winner.granted.Attempt != 2 {
-					r.Fatalf("the winner is attempt %d, want 2", winner.granted.Attempt)
+					e.Fatalf("the winner is attempt %d, want 2", winner.granted.Attempt)
 				}
-				current.completeLost("of the zombie")
+				current.completeLost("of the stale owner")
 				winner.complete("of the winner")
 			}
 		},
@@ -58,16 +58,16 @@ var concurrencyCases = []testCase{
 			Rule:   "Of many owners that claim at the moment of a release, at most one is granted, and then the others wait for it.",
 			Source: "G1 exclusion",
 		},
-		func(r *rig) {
+		func(e *env) {
 			for range rounds {
-				current := r.party()
-				current.anew()
+				current := e.caller()
+				current.claimNew()
 				var release sync.WaitGroup
 				release.Go(current.release)
 				grants := len(current.claimTogether(reprise.InProgress))
 				release.Wait()
 				if grants > 1 {
-					r.Fatalf("%d claims were granted", grants)
+					e.Fatalf("%d claims were granted", grants)
 				}
 			}
 		},
@@ -79,21 +79,21 @@ var concurrencyCases = []testCase{
 			Source: "Store, Repetition",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
+		func(e *env) {
 			for range rounds {
-				first := r.party()
+				first := e.caller()
 				var mu sync.Mutex
 				fences := map[uint64]bool{}
 				var wg sync.WaitGroup
 				for i := range racers {
 					wg.Go(func() {
-						p := first
+						c := first
 						if i%2 == 1 {
-							p.store = r.two
+							c.store = e.two
 						}
-						got, err := p.tryClaim()
+						got, err := c.tryClaim()
 						if err != nil || got.Outcome != reprise.Claimed {
-							r.Errorf("claim answered %v, %v to its owner", got.Outcome, err)
+							e.Errorf("claim answered %v, %v to its owner", got.Outcome, err)
 						}
 						mu.Lock()
 						defer mu.Unlock()
@@ -102,7 +102,7 @@ var concurrencyCases = []testCase{
 				}
 				wg.Wait()
 				if len(fences) != 1 {
-					r.Fatalf("one owner was given the fences %v", fences)
+					e.Fatalf("one owner was given the fences %v", fences)
 				}
 				first.rival().claim(reprise.InProgress)
 			}
@@ -115,11 +115,11 @@ var concurrencyCases = []testCase{
 			Source: "G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			for some := range slices.Chunk(r.lapsedAll(rounds*racers), racers) {
+		func(e *env) {
+			for some := range slices.Chunk(e.lapsedAll(rounds*racers), racers) {
 				var meetings sync.WaitGroup
-				for _, p := range some {
-					meetings.Go(p.meetsTakeover)
+				for _, c := range some {
+					meetings.Go(c.raceTakeover)
 				}
 				meetings.Wait()
 			}
@@ -132,21 +132,21 @@ var concurrencyCases = []testCase{
 			Source: "G1 exclusion, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			origin := r.party()
-			var former []party
+		func(e *env) {
+			origin := e.caller()
+			var former []caller
 			fence := uint64(0)
 			for round := range rounds {
 				current := origin.rival()
-				current.lease = r.short()
+				current.lease = e.short()
 				got := current.claim(reprise.Claimed)
 				if got.Fence < fence || got.Attempt > 1 && got.Fence == fence {
-					r.Fatalf("attempt %d has fence %d after %d", got.Attempt, got.Fence, fence)
+					e.Fatalf("attempt %d has fence %d after %d", got.Attempt, got.Fence, fence)
 				}
 				fence = got.Fence
 				current.lease = long
 				current.renew(reprise.Renewed)
-				r.together(former)
+				e.wantAllRejected(former)
 				origin.rival().claim(reprise.InProgress)
 
 				former = append(former, current)
@@ -154,9 +154,9 @@ var concurrencyCases = []testCase{
 					current.release()
 					continue
 				}
-				current.lease = r.short()
+				current.lease = e.short()
 				current.renew(reprise.Renewed)
-				r.advance(current.lease)
+				e.advance(current.lease)
 			}
 		},
 	},
@@ -167,63 +167,63 @@ var concurrencyCases = []testCase{
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Purger},
 		},
-		func(r *rig) {
+		func(e *env) {
 			for range rounds {
-				dead := make([]party, racers)
+				dead := make([]caller, racers)
 				for i := range dead {
-					dead[i] = r.party()
+					dead[i] = e.caller()
 					brief := dead[i]
-					brief.lease, brief.retention = r.short(), r.short()
-					brief.anew()
+					brief.lease, brief.retention = e.short(), e.short()
+					brief.claimNew()
 				}
-				r.advance(3 * r.short()) // a store may purge a little late
+				e.advance(3 * e.short()) // a store may purge a little late
 				var claims sync.WaitGroup
 				for i := range dead {
 					claims.Go(func() {
 						if got, err := dead[i].tryClaim(); err != nil || got.Outcome != reprise.Claimed {
-							r.Errorf("claim answered %v, %v", got.Outcome, err)
+							e.Errorf("claim answered %v, %v", got.Outcome, err)
 						}
 					})
 				}
-				r.purge()
+				e.purge()
 				claims.Wait()
-				for _, p := range dead {
-					p.rival().claim(reprise.InProgress)
+				for _, c := range dead {
+					c.rival().claim(reprise.InProgress)
 				}
 			}
 		},
 	},
 }
 
-// winner is the party whose claim was granted in a race.
+// winner is the caller whose claim was granted in a race.
 type winner struct {
-	party
+	caller
 
 	granted reprise.ClaimResult
 }
 
 // race lets rivals of p claim at once and demands that one is granted and that the others are answered as wanted.
-func (p party) race(others reprise.Outcome) winner {
-	p.rig.Helper()
-	winners := p.claimTogether(others)
+func (c caller) race(others reprise.Outcome) winner {
+	c.env.Helper()
+	winners := c.claimTogether(others)
 	if len(winners) != 1 {
-		p.rig.Fatalf("%d of %d claims were granted, want 1", len(winners), racers)
+		c.env.Fatalf("%d of %d claims were granted, want 1", len(winners), racers)
 	}
 	return winners[0]
 }
 
 // claimTogether lets rivals of p claim at once, half of them in each process, and returns those that were granted. The
 // others have to be answered as wanted.
-func (p party) claimTogether(others reprise.Outcome) []winner {
-	p.rig.Helper()
+func (c caller) claimTogether(others reprise.Outcome) []winner {
+	c.env.Helper()
 	var mu sync.Mutex
 	var winners []winner
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for i := range racers {
-		rival := p.rival()
+		rival := c.rival()
 		if i%2 == 1 {
-			rival.store = p.rig.one
+			rival.store = c.env.one
 		}
 		wg.Go(func() {
 			<-start
@@ -232,11 +232,11 @@ func (p party) claimTogether(others reprise.Outcome) []winner {
 			defer mu.Unlock()
 			switch {
 			case err != nil:
-				p.rig.Errorf("claim: %v", err)
+				c.env.Errorf("claim: %v", err)
 			case got.Outcome == reprise.Claimed:
 				winners = append(winners, winner{rival, got})
 			case got.Outcome != others:
-				p.rig.Errorf("claim answered %v, want %v or %v", got.Outcome, reprise.Claimed, others)
+				c.env.Errorf("claim answered %v, want %v or %v", got.Outcome, reprise.Claimed, others)
 			}
 		})
 	}
@@ -245,15 +245,15 @@ func (p party) claimTogether(others reprise.Outcome) []winner {
 	return winners
 }
 
-// meetsTakeover completes the lapsed attempt of p while a rival takes it over.
-func (p party) meetsTakeover() {
-	p.rig.Helper()
-	rival := p.rival()
+// raceTakeover completes the lapsed attempt of p while a rival takes it over.
+func (c caller) raceTakeover() {
+	c.env.Helper()
+	rival := c.rival()
 	completed := make(chan error)
 	begun := make(chan struct{})
 	go func() {
 		close(begun)
-		completed <- p.tryComplete("of the late one")
+		completed <- c.tryComplete("of the late one")
 	}()
 	<-begun
 	got, claimErr := rival.tryClaim()
@@ -262,18 +262,18 @@ func (p party) meetsTakeover() {
 	case err == nil && claimErr == nil && got.Outcome == reprise.Completed:
 	case errors.Is(err, reprise.ErrLeaseLost) && got.Outcome == reprise.Claimed:
 		err = rival.tryComplete("of the rival")
-		if again, claimErr := p.tryClaim(); err != nil || claimErr != nil || string(again.Payload) != "of the rival" {
-			p.rig.Errorf("after the takeover: complete %v, claim %v with %q, %v", err, again.Outcome, again.Payload, claimErr)
+		if again, claimErr := c.tryClaim(); err != nil || claimErr != nil || string(again.Payload) != "of the rival" {
+			c.env.Errorf("after the takeover: complete %v, claim %v with %q, %v", err, again.Outcome, again.Payload, claimErr)
 		}
 	default:
-		p.rig.Errorf("the completion ended with %v, and the takeover with %v, %v", err, got.Outcome, claimErr)
+		c.env.Errorf("the completion ended with %v, and the takeover with %v, %v", err, got.Outcome, claimErr)
 	}
 }
 
 // untilDefinite claims again, as the engine does, while the store says that it is too busy or does not know.
-func (p party) untilDefinite() (got reprise.ClaimResult, err error) {
+func (c caller) untilDefinite() (got reprise.ClaimResult, err error) {
 	for range 50 {
-		got, err = p.tryClaim()
+		got, err = c.tryClaim()
 		if !errors.Is(err, reprise.ErrUnavailable) && !errors.Is(err, reprise.ErrUnknown) {
 			break
 		}
@@ -281,29 +281,29 @@ func (p party) untilDefinite() (got reprise.ClaimResult, err error) {
 	return got, err
 }
 
-// together lets former owners of an ID try everything at once. None of it may succeed.
-func (r *rig) together(former []party) {
-	r.Helper()
+// wantAllRejected lets former owners of an ID try everything at once. None of it may succeed.
+func (e *env) wantAllRejected(former []caller) {
+	e.Helper()
 	var wg sync.WaitGroup
-	for _, p := range former {
+	for _, c := range former {
 		wg.Go(func() {
-			if err := p.tryComplete("of a former owner"); !errors.Is(err, reprise.ErrLeaseLost) {
-				r.Errorf("complete by a former owner: error %v, want ErrLeaseLost", err)
+			if err := c.tryComplete("of a former owner"); !errors.Is(err, reprise.ErrLeaseLost) {
+				e.Errorf("complete by a former owner: error %v, want ErrLeaseLost", err)
 			}
 		})
 		wg.Go(func() {
-			ctx, cancel := r.call()
+			ctx, cancel := e.call()
 			defer cancel()
-			if err := p.store.Release(ctx, p.id, p.owner); err != nil {
-				r.Errorf("release by a former owner: %v, want success", err)
+			if err := c.store.Release(ctx, c.id, c.owner); err != nil {
+				e.Errorf("release by a former owner: %v, want success", err)
 			}
 		})
 		wg.Go(func() {
-			ctx, cancel := r.call()
+			ctx, cancel := e.call()
 			defer cancel()
-			got, err := p.store.Renew(ctx, []reprise.RenewRequest{{ID: p.id, Owner: p.owner, Lease: long}})
+			got, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: c.id, Owner: c.owner, Lease: long}})
 			if err != nil || len(got) != 1 || got[0] != reprise.RenewLost {
-				r.Errorf("renew by a former owner answered %v, %v; want %v", got, err, reprise.RenewLost)
+				e.Errorf("renew by a former owner answered %v, %v; want %v", got, err, reprise.RenewLost)
 			}
 		})
 	}

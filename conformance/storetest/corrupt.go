@@ -23,49 +23,49 @@ func corruptCase(id string, how Corruption) testCase {
 			Source: "Store, Errors",
 			Needs:  []conformance.Need{conformance.CorruptHook},
 		},
-		func(r *rig) {
-			done := r.party()
-			done.anew()
+		func(e *env) {
+			done := e.caller()
+			done.claimNew()
 			done.complete("answer")
-			r.fixture.Corrupt(r, done.id, how)
+			e.fixture.Corrupt(e, done.id, how)
 			done.corrupt()
-			if r.fixture.Atomic {
+			if e.fixture.Atomic {
 				return // its attempts in progress have no record yet
 			}
-			running := r.party()
-			running.anew()
-			r.fixture.Corrupt(r, running.id, how)
+			running := e.caller()
+			running.claimNew()
+			e.fixture.Corrupt(e, running.id, how)
 			running.corrupt()
 		},
 	}
 }
 
-// corrupt demands that every operation on the party's record finds it corrupt and leaves it so.
-func (p party) corrupt() {
-	p.rig.Helper()
+// corrupt demands that every operation on the caller's record finds it corrupt and leaves it so.
+func (c caller) corrupt() {
+	c.env.Helper()
 	want := func(what string, err error) {
-		p.rig.Helper()
+		c.env.Helper()
 		if !errors.Is(err, reprise.ErrCorrupt) {
-			p.rig.Errorf("%s of a corrupt record: error %v, want ErrCorrupt", what, err)
+			c.env.Errorf("%s of a corrupt record: error %v, want ErrCorrupt", what, err)
 		}
 	}
-	for _, claimant := range []party{p, p.rival(), p.stranger()} {
+	for _, claimant := range []caller{c, c.rival(), c.otherRequest()} {
 		_, err := claimant.tryClaim()
 		want("claim", err)
 	}
-	want("complete", p.tryComplete("over a corrupt record"))
+	want("complete", c.tryComplete("over a corrupt record"))
 
-	ctx, cancel := p.rig.call()
+	ctx, cancel := c.env.call()
 	defer cancel()
-	if err := p.store.Release(ctx, p.id, p.owner); err != nil {
+	if err := c.store.Release(ctx, c.id, c.owner); err != nil {
 		want("release", err)
 	}
-	statuses, err := p.store.Renew(ctx, []reprise.RenewRequest{{ID: p.id, Owner: p.owner, Lease: p.lease}})
+	statuses, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: c.id, Owner: c.owner, Lease: c.lease}})
 	if err != nil {
 		want("renew", err)
 	} else if len(statuses) != 1 || statuses[0] != reprise.RenewLost {
-		p.rig.Errorf("renew of a corrupt record answered %v, want ErrCorrupt or %v", statuses, reprise.RenewLost)
+		c.env.Errorf("renew of a corrupt record answered %v, want ErrCorrupt or %v", statuses, reprise.RenewLost)
 	}
-	_, err = p.rival().tryClaim()
+	_, err = c.rival().tryClaim()
 	want("claim", err)
 }

@@ -17,8 +17,8 @@ var errorCases = []testCase{
 			Rule:   "A claim outside its documented ranges is ErrInvalid, and leaves nothing behind.",
 			Source: "ClaimRequest.Validate",
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			for _, spoil := range []func(*reprise.ClaimRequest){
 				func(q *reprise.ClaimRequest) { q.Owner = reprise.Owner{} },
 				func(q *reprise.ClaimRequest) { q.Lease = 0 },
@@ -31,12 +31,12 @@ var errorCases = []testCase{
 			} {
 				request := first.claimRequest()
 				spoil(&request)
-				ctx, cancel := r.call()
-				_, err := r.one.Claim(ctx, request)
+				ctx, cancel := e.call()
+				_, err := e.one.Claim(ctx, request)
 				cancel()
-				r.wantInvalid("claim", err)
+				e.wantInvalid("claim", err)
 			}
-			first.rival().anew()
+			first.rival().claimNew()
 		},
 	},
 	{
@@ -45,9 +45,9 @@ var errorCases = []testCase{
 			Rule:   "A completion outside its documented ranges is ErrInvalid, and the attempt goes on.",
 			Source: "CompleteRequest.Validate",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			for _, spoil := range []func(*reprise.CompleteRequest){
 				func(q *reprise.CompleteRequest) { q.Owner = reprise.Owner{} },
 				func(q *reprise.CompleteRequest) { q.Retention = 0 },
@@ -56,10 +56,10 @@ var errorCases = []testCase{
 			} {
 				request := reprise.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("invalid"), Retention: long}
 				spoil(&request)
-				ctx, cancel := r.call()
-				err := r.one.Complete(ctx, request)
+				ctx, cancel := e.call()
+				err := e.one.Complete(ctx, request)
 				cancel()
-				r.wantInvalid("complete", err)
+				e.wantInvalid("complete", err)
 			}
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")
@@ -72,18 +72,18 @@ var errorCases = []testCase{
 			Rule:   "A renewal outside its documented ranges is ErrInvalid.",
 			Source: "RenewRequest.Validate",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			for _, bad := range []reprise.RenewRequest{
 				{ID: first.id, Owner: first.owner},
 				{ID: first.id, Owner: first.owner, Lease: reprise.MaxDuration + 1},
 				{ID: first.id, Lease: long},
 			} {
-				ctx, cancel := r.call()
-				_, err := r.one.Renew(ctx, []reprise.RenewRequest{bad})
+				ctx, cancel := e.call()
+				_, err := e.one.Renew(ctx, []reprise.RenewRequest{bad})
 				cancel()
-				r.wantInvalid("renew", err)
+				e.wantInvalid("renew", err)
 			}
 		},
 	},
@@ -93,22 +93,22 @@ var errorCases = []testCase{
 			Rule:   "The shortest and the longest durations are taken: 1 ms and ten years.",
 			Source: "MinDuration, MaxDuration",
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.lease, first.retention = reprise.MaxDuration, reprise.MaxDuration
-			if got := first.anew(); !got.Atomic && got.Remaining < first.lease-long {
-				r.Errorf("%v remain of a new lease of %v", got.Remaining, first.lease)
+			if got := first.claimNew(); !got.Atomic && got.Remaining < first.lease-long {
+				e.Errorf("%v remain of a new lease of %v", got.Remaining, first.lease)
 			}
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")
 			first.rival().replay("answer")
 
-			brief := r.party()
+			brief := e.caller()
 			brief.lease, brief.retention = reprise.MinDuration, reprise.MinDuration
-			brief.anew()
-			if !r.fixture.Atomic { // its claim has no lease to run out
-				r.advance(reprise.MinDuration)
-				brief.rival().anew()
+			brief.claimNew()
+			if !e.fixture.Atomic { // its claim has no lease to run out
+				e.advance(reprise.MinDuration)
+				brief.rival().claimNew()
 			}
 		},
 	},
@@ -118,15 +118,15 @@ var errorCases = []testCase{
 			Rule:   "An error wraps exactly one sentinel, and contains no owner and no payload.",
 			Source: "Store, Errors",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.rival().completeLost("a payload that nobody may log")
-			nobody := r.party()
+			nobody := e.caller()
 			nobody.completeLost("a payload that nobody may log")
 			first.retention = 0
 			if err := first.tryComplete("a payload that nobody may log"); err == nil {
-				r.Error("a completion without a retention succeeded")
+				e.Error("a completion without a retention succeeded")
 			}
 		},
 	},
@@ -136,9 +136,9 @@ var errorCases = []testCase{
 			Rule:   "With a context that has ended a call returns at once, by a definite answer or a sentinel, and a later call finds the store in order.",
 			Source: "Store, Errors",
 		},
-		func(r *rig) {
-			first := r.party()
-			err := r.atOnce("claim", func(ctx context.Context) error {
+		func(e *env) {
+			first := e.caller()
+			err := e.wantPrompt("claim", func(ctx context.Context) error {
 				_, err := first.store.Claim(ctx, first.claimRequest())
 				return err
 			})
@@ -147,61 +147,61 @@ var errorCases = []testCase{
 			}
 			first = first.rival()
 			if err != nil {
-				first.anewSoon()
+				first.claimNewSoon()
 			} else {
 				first.claim(reprise.InProgress)
-				first = r.party()
-				first.anew()
+				first = e.caller()
+				first.claimNew()
 			}
 
-			_ = r.atOnce("renew", func(ctx context.Context) error {
+			_ = e.wantPrompt("renew", func(ctx context.Context) error {
 				_, err := first.store.Renew(ctx, []reprise.RenewRequest{{ID: first.id, Owner: first.owner, Lease: long}})
 				return err
 			})
-			err = r.atOnce("complete", func(ctx context.Context) error {
+			err = e.wantPrompt("complete", func(ctx context.Context) error {
 				return first.store.Complete(ctx, reprise.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("answer"), Retention: long})
 			})
-			if !r.fixture.Atomic || err == nil { // else it may have been rolled back
+			if !e.fixture.Atomic || err == nil { // else it may have been rolled back
 				first.complete("answer")
 				first.rival().replay("answer")
 			}
 
-			last := r.party()
-			last.anew()
-			_ = r.atOnce("release", func(ctx context.Context) error { return last.store.Release(ctx, last.id, last.owner) })
+			last := e.caller()
+			last.claimNew()
+			_ = e.wantPrompt("release", func(ctx context.Context) error { return last.store.Release(ctx, last.id, last.owner) })
 			last.release()
-			last.rival().anewSoon()
+			last.rival().claimNewSoon()
 		},
 	},
 }
 
-// anewSoon is [party.anew] after a call with a context that had ended. Such a call may have cut the session of an Atomic claim, whose
+// claimNewSoon is [caller.claimNew] after a call with a context that had ended. Such a call may have cut the session of an Atomic claim, whose
 // end the server notices on its own, a little later.
-func (p party) anewSoon() {
-	p.rig.Helper()
+func (c caller) claimNewSoon() {
+	c.env.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for start := time.Now(); p.rig.fixture.Atomic && time.Since(start) < callLimit; <-poll.C {
-		if got, err := p.tryClaim(); err != nil || got.Outcome != reprise.InProgress {
-			break // the owner asks once more, for the verdict
+	for start := time.Now(); c.env.fixture.Atomic && time.Since(start) < callLimit; <-poll.C {
+		if got, err := c.tryClaim(); err != nil || got.Outcome != reprise.InProgress {
+			break // the owner asks once more, for a definite answer
 		}
 	}
-	p.anew()
+	c.claimNew()
 }
 
 // wantInvalid demands ErrInvalid.
-func (r *rig) wantInvalid(what string, err error) {
-	r.Helper()
-	r.checkError(what, err)
+func (e *env) wantInvalid(what string, err error) {
+	e.Helper()
+	e.checkError(what, err)
 	if !errors.Is(err, reprise.ErrInvalid) {
-		r.Errorf("%s: error %v, want ErrInvalid", what, err)
+		e.Errorf("%s: error %v, want ErrInvalid", what, err)
 	}
 }
 
-// atOnce makes a call with a context that has ended and demands that it returns without waiting.
-func (r *rig) atOnce(what string, call func(context.Context) error) error {
-	r.Helper()
-	ctx, cancel := context.WithCancel(r.Context())
+// wantPrompt makes a call with a context that has ended and demands that it returns without waiting.
+func (e *env) wantPrompt(what string, call func(context.Context) error) error {
+	e.Helper()
+	ctx, cancel := context.WithCancel(e.Context())
 	cancel()
 	answer := make(chan error, 1)
 	go func() { answer <- call(ctx) }()
@@ -209,12 +209,12 @@ func (r *rig) atOnce(what string, call func(context.Context) error) error {
 	defer patience.Stop()
 	select {
 	case err := <-answer:
-		r.checkError(what, err)
+		e.checkError(what, err)
 		return err
 	case <-patience.C:
-		r.Errorf("%s: no answer for %v, though the context has ended", what, callLimit)
-		if r.fixture.Advance != nil {
-			r.FailNow()
+		e.Errorf("%s: no answer for %v, though the context has ended", what, callLimit)
+		if e.fixture.Advance != nil {
+			e.FailNow()
 		}
 		return <-answer // a bubble ends with its last goroutine
 	}

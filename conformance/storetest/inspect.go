@@ -18,13 +18,13 @@ var inspectCases = []testCase{
 			Source: "Inspector.Inspect",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.wantNotFound()
-			first.anew()
-			first.retention = r.short()
+			first.claimNew()
+			first.retention = e.short()
 			first.complete("answer")
-			r.advance(first.retention)
+			e.advance(first.retention)
 			first.wantNotFound()
 		},
 	},
@@ -35,19 +35,19 @@ var inspectCases = []testCase{
 			Source: "Inspector.Inspect, Record",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
-		func(r *rig) {
-			first := r.party()
-			granted := first.anew()
+		func(e *env) {
+			first := e.caller()
+			granted := first.claimNew()
 			first.retention = long / 2
 			first.complete("answer")
 			got := first.inspect()
 			if got.ID != first.id || !got.Completed || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
-				r.Errorf("inspected %+v", got)
+				e.Errorf("inspected %+v", got)
 			}
-			if !r.fixture.Atomic && got.Fence != granted.Fence {
-				r.Errorf("fence %d, want %d", got.Fence, granted.Fence)
+			if !e.fixture.Atomic && got.Fence != granted.Fence {
+				e.Errorf("fence %d, want %d", got.Fence, granted.Fence)
 			}
-			r.between("the validity", got.Validity, long/4, long/2)
+			e.between("the validity", got.Validity, long/4, long/2)
 		},
 	},
 	{
@@ -57,23 +57,23 @@ var inspectCases = []testCase{
 			Source: "Inspector.Inspect, Record",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.lease = long / 2
-			granted := first.anew()
+			granted := first.claimNew()
 			got := first.inspect()
 			if got.ID != first.id || got.Completed || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
-				r.Errorf("inspected %+v after %+v", got, granted)
+				e.Errorf("inspected %+v after %+v", got, granted)
 			}
-			r.between("the lease", got.Lease, long/4, long/2)
-			r.between("the validity", got.Validity, 3*long/4, long)
+			e.between("the lease", got.Lease, long/4, long/2)
+			e.between("the validity", got.Validity, 3*long/4, long)
 
-			lapsed, _ := r.lapsed()
+			lapsed, _ := e.lapsed()
 			got = lapsed.inspect()
 			if got.Completed {
-				r.Errorf("inspected %+v of a lapsed attempt", got)
+				e.Errorf("inspected %+v of a lapsed attempt", got)
 			}
-			r.between("the lapsed lease", got.Lease, -long, 0)
+			e.between("the lapsed lease", got.Lease, -long, 0)
 		},
 	},
 	{
@@ -83,36 +83,36 @@ var inspectCases = []testCase{
 			Source: "Inspector.List",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
-		func(r *rig) {
-			gone, done := r.party(), r.party()
+		func(e *env) {
+			gone, done := e.caller(), e.caller()
 			brief := gone
-			brief.retention = r.short()
-			brief.anew()
+			brief.retention = e.short()
+			brief.claimNew()
 			brief.complete("gone")
-			r.advance(brief.retention)
-			done.anew()
+			e.advance(brief.retention)
+			done.claimNew()
 			done.complete("answer")
-			other := r.party()
-			other.anew()
+			other := e.caller()
+			other.claimNew()
 			other.complete("answer")
 
-			all := r.list(10_000)
+			all := e.list(10_000)
 			if i := slices.IndexFunc(all, func(rec reprise.Record) bool { return rec.ID == done.id }); i < 0 {
-				r.Errorf("a completed record is missing from %d in the listing", len(all))
+				e.Errorf("a completed record is missing from %d in the listing", len(all))
 			} else if !all[i].Completed || all[i].Payload != nil || all[i].Validity <= 0 {
-				r.Errorf("listed %+v", all[i])
+				e.Errorf("listed %+v", all[i])
 			}
 			if slices.ContainsFunc(all, func(rec reprise.Record) bool { return rec.ID == gone.id }) {
-				r.Error("a record past its retention is in the listing")
+				e.Error("a record past its retention is in the listing")
 			}
-			if got := r.list(1); len(got) != 1 {
-				r.Errorf("%d records in a listing of at most 1, while there are at least 2", len(got))
+			if got := e.list(1); len(got) != 1 {
+				e.Errorf("%d records in a listing of at most 1, while there are at least 2", len(got))
 			}
-			ctx, cancel := r.call()
+			ctx, cancel := e.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 10_001} {
-				_, err := ability[reprise.Inspector](r.one).List(ctx, limit)
-				r.wantInvalid("list", err)
+				_, err := ability[reprise.Inspector](e.one).List(ctx, limit)
+				e.wantInvalid("list", err)
 			}
 		},
 	},
@@ -123,14 +123,14 @@ var inspectCases = []testCase{
 			Source: "Inspector.Resolve, Resolution",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
-		func(r *rig) {
-			first, granted := r.lapsed()
+		func(e *env) {
+			first, granted := e.lapsed()
 			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long / 2}); err != nil {
-				r.Fatalf("resolve: %v, want success", err)
+				e.Fatalf("resolve: %v, want success", err)
 			}
 			first.rival().replay("by hand")
-			first.stranger().claim(reprise.Mismatch)
-			r.between("the validity", first.inspect().Validity, long/4, long/2)
+			first.otherRequest().claim(reprise.Mismatch)
+			e.between("the validity", first.inspect().Validity, long/4, long/2)
 		},
 	},
 	{
@@ -140,14 +140,14 @@ var inspectCases = []testCase{
 			Source: "Inspector.Resolve, Resolution",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
-		func(r *rig) {
-			first, granted := r.lapsed()
+		func(e *env) {
+			first, granted := e.lapsed()
 			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Forget: true}); err != nil {
-				r.Fatalf("resolve: %v, want success", err)
+				e.Fatalf("resolve: %v, want success", err)
 			}
-			second := first.stranger()
-			if got := second.anew(); got.Fence < granted.Fence {
-				r.Errorf("fence %d after %d", got.Fence, granted.Fence)
+			second := first.otherRequest()
+			if got := second.claimNew(); got.Fence < granted.Fence {
+				e.Errorf("fence %d after %d", got.Fence, granted.Fence)
 			}
 		},
 	},
@@ -158,10 +158,10 @@ var inspectCases = []testCase{
 			Source: "Inspector.Resolve, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
-		func(r *rig) {
-			first, granted := r.lapsed()
+		func(e *env) {
+			first, granted := e.lapsed()
 			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
-				r.Fatalf("resolve: %v, want success", err)
+				e.Fatalf("resolve: %v, want success", err)
 			}
 			first.completeLost("of the former owner")
 			first.renew(reprise.RenewLost)
@@ -176,20 +176,20 @@ var inspectCases = []testCase{
 			Source: "Inspector.Resolve",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
-		func(r *rig) {
+		func(e *env) {
 			for _, resolution := range []reprise.Resolution{{Forget: true}, {Payload: []byte("by hand"), Retention: long}} {
-				gone := r.party()
+				gone := e.caller()
 				gone.wantChanged("an ID that was never claimed", resolution)
 
-				live := r.party()
-				resolution.Fence = live.anew().Fence
+				live := e.caller()
+				resolution.Fence = live.claimNew().Fence
 				live.wantChanged("a live attempt", resolution)
 				live.rival().claim(reprise.InProgress)
 				live.complete("answer")
 				live.wantChanged("a completed record", resolution)
 				live.rival().replay("answer")
 
-				lapsed, granted := r.lapsed()
+				lapsed, granted := e.lapsed()
 				resolution.Fence = granted.Fence + 1
 				lapsed.wantChanged("another fence", resolution)
 				careful := lapsed.rival()
@@ -197,9 +197,9 @@ var inspectCases = []testCase{
 				careful.claim(reprise.Lapsed)
 
 				next := lapsed.rival()
-				next.lease = r.short()
+				next.lease = e.short()
 				next.claim(reprise.Claimed)
-				r.advance(next.lease)
+				e.advance(next.lease)
 				resolution.Fence = granted.Fence
 				lapsed.wantChanged("the fence of an earlier attempt", resolution)
 				careful.claim(reprise.Lapsed)
@@ -208,66 +208,66 @@ var inspectCases = []testCase{
 	},
 }
 
-func (p party) inspect() reprise.Record {
-	p.rig.Helper()
-	got, err := p.tryInspect()
+func (c caller) inspect() reprise.Record {
+	c.env.Helper()
+	got, err := c.tryInspect()
 	if err != nil {
-		p.rig.Fatalf("inspect: %v, want a record", err)
+		c.env.Fatalf("inspect: %v, want a record", err)
 	}
 	return got
 }
 
-func (p party) wantNotFound() {
-	p.rig.Helper()
-	if got, err := p.tryInspect(); !errors.Is(err, reprise.ErrNotFound) {
-		p.rig.Fatalf("inspect: %+v, %v; want ErrNotFound", got, err)
+func (c caller) wantNotFound() {
+	c.env.Helper()
+	if got, err := c.tryInspect(); !errors.Is(err, reprise.ErrNotFound) {
+		c.env.Fatalf("inspect: %+v, %v; want ErrNotFound", got, err)
 	}
 }
 
-func (p party) tryInspect() (reprise.Record, error) {
-	p.rig.Helper()
-	ctx, cancel := p.rig.call()
+func (c caller) tryInspect() (reprise.Record, error) {
+	c.env.Helper()
+	ctx, cancel := c.env.call()
 	defer cancel()
-	got, err := ability[reprise.Inspector](p.rig.two).Inspect(ctx, p.id)
-	p.checkError("inspect", err)
+	got, err := ability[reprise.Inspector](c.env.two).Inspect(ctx, c.id)
+	c.checkError("inspect", err)
 	return got, err
 }
 
-func (r *rig) list(limit int) []reprise.Record {
-	r.Helper()
-	ctx, cancel := r.call()
+func (e *env) list(limit int) []reprise.Record {
+	e.Helper()
+	ctx, cancel := e.call()
 	defer cancel()
-	got, err := ability[reprise.Inspector](r.two).List(ctx, limit)
-	r.checkError("list", err)
+	got, err := ability[reprise.Inspector](e.two).List(ctx, limit)
+	e.checkError("list", err)
 	if err != nil {
-		r.Fatalf("list: %v, want success", err)
+		e.Fatalf("list: %v, want success", err)
 	}
 	if len(got) > limit {
-		r.Fatalf("%d records in a listing of at most %d", len(got), limit)
+		e.Fatalf("%d records in a listing of at most %d", len(got), limit)
 	}
 	return got
 }
 
-func (p party) resolve(resolution reprise.Resolution) error {
-	p.rig.Helper()
-	ctx, cancel := p.rig.call()
+func (c caller) resolve(resolution reprise.Resolution) error {
+	c.env.Helper()
+	ctx, cancel := c.env.call()
 	defer cancel()
-	err := ability[reprise.Inspector](p.rig.two).Resolve(ctx, p.id, resolution)
-	p.checkError("resolve", err, string(resolution.Payload))
+	err := ability[reprise.Inspector](c.env.two).Resolve(ctx, c.id, resolution)
+	c.checkError("resolve", err, string(resolution.Payload))
 	return err
 }
 
-func (p party) wantChanged(what string, resolution reprise.Resolution) {
-	p.rig.Helper()
-	if err := p.resolve(resolution); !errors.Is(err, reprise.ErrRecordChanged) {
-		p.rig.Fatalf("resolve of %s: error %v, want ErrRecordChanged", what, err)
+func (c caller) wantChanged(what string, resolution reprise.Resolution) {
+	c.env.Helper()
+	if err := c.resolve(resolution); !errors.Is(err, reprise.ErrRecordChanged) {
+		c.env.Fatalf("resolve of %s: error %v, want ErrRecordChanged", what, err)
 	}
 }
 
 // between demands that a duration is within its bounds.
-func (r *rig) between(what string, got, low, high time.Duration) {
-	r.Helper()
+func (e *env) between(what string, got, low, high time.Duration) {
+	e.Helper()
 	if got < low || got > high {
-		r.Errorf("%s is %v, want %v to %v", what, got, low, high)
+		e.Errorf("%s is %v, want %v to %v", what, got, low, high)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// raised returns the owner of a running attempt and its fence, which a takeover has raised where there are takeovers.
-func (r *rig) raised() (current party, fence uint64) {
-	r.Helper()
-	if r.fixture.Atomic {
-		current = r.party()
-		return current, current.anew().Fence
+// raisedFence returns the owner of a running attempt and its fence, which a takeover has raised where there are takeovers.
+func (e *env) raisedFence() (current caller, fence uint64) {
+	e.Helper()
+	if e.fixture.Atomic {
+		current = e.caller()
+		return current, current.claimNew().Fence
 	}
-	lapsed, _ := r.lapsed()
+	lapsed, _ := e.lapsed()
 	current = lapsed.rival()
 	return current, current.claim(reprise.Claimed).Fence
 }
@@ -24,13 +24,13 @@ var releaseCases = []testCase{
 			Rule:   "After a release the key is new: to every owner, for every request, as attempt 1.",
 			Source: "Store.Release",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.release()
-			second := first.stranger()
+			second := first.otherRequest()
 			second.takeover = false
-			second.anew()
+			second.claimNew()
 			second.complete("second")
 			second.rival().replay("second")
 		},
@@ -41,10 +41,10 @@ var releaseCases = []testCase{
 			Rule:   "To release what is not there, or was released before, is no error.",
 			Source: "Store.Release",
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.release()
-			first.anew()
+			first.claimNew()
 			first.release()
 			first.release()
 		},
@@ -55,9 +55,9 @@ var releaseCases = []testCase{
 			Rule:   "To release the attempt of another owner is no error and changes nothing.",
 			Source: "Store.Release, G3 fencing",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.rival().release()
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")
@@ -69,9 +69,9 @@ var releaseCases = []testCase{
 			Rule:   "What was completed cannot be released any more, not even by its owner.",
 			Source: "Store.Release",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("answer")
 			first.release()
 			first.rival().replay("answer")
@@ -83,12 +83,12 @@ var releaseCases = []testCase{
 			Rule:   "A release that is repeated does not touch an attempt that began in between.",
 			Source: "Store, Repetition; G3 fencing",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.release()
 			second := first.rival()
-			second.anew()
+			second.claimNew()
 			first.release()
 			first.claim(reprise.InProgress)
 			second.complete("second")
@@ -101,12 +101,12 @@ var releaseCases = []testCase{
 			Source: "Store.Release",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
+		func(e *env) {
+			first, _ := e.lapsed()
 			first.release()
-			careful := first.stranger()
+			careful := first.otherRequest()
 			careful.takeover = false
-			careful.anew()
+			careful.claimNew()
 		},
 	},
 	{
@@ -116,10 +116,10 @@ var releaseCases = []testCase{
 			Source: "Store.Release, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			zombie, current := r.takenOver()
-			zombie.release()
-			zombie.rival().claim(reprise.InProgress)
+		func(e *env) {
+			stale, current := e.takenOver()
+			stale.release()
+			stale.rival().claim(reprise.InProgress)
 			current.complete("current")
 		},
 	},
@@ -129,12 +129,12 @@ var releaseCases = []testCase{
 			Rule:   "Released attempts do not count towards MaxAttempts.",
 			Source: "Store.Claim, Store.Release",
 		},
-		func(r *rig) {
-			current := r.party()
+		func(e *env) {
+			current := e.caller()
 			for range 3 {
 				current = current.rival()
 				current.maxAttempts = 1
-				current.anew()
+				current.claimNew()
 				current.release()
 			}
 		},
@@ -145,11 +145,11 @@ var releaseCases = []testCase{
 			Rule:   "The fence does not fall when a released key is claimed anew.",
 			Source: "Store.Claim",
 		},
-		func(r *rig) {
-			first, fence := r.raised()
+		func(e *env) {
+			first, fence := e.raisedFence()
 			first.release()
-			if got := first.rival().anew(); got.Fence < fence {
-				r.Errorf("fence %d after %d", got.Fence, fence)
+			if got := first.rival().claimNew(); got.Fence < fence {
+				e.Errorf("fence %d after %d", got.Fence, fence)
 			}
 		},
 	},

@@ -13,16 +13,16 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.lease = r.short()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.lease = e.short()
+			first.claimNew()
 			longer := first
 			longer.lease = long
 			longer.renew(reprise.Renewed)
-			r.advance(first.lease)
+			e.advance(first.lease)
 			if got := first.rival().claim(reprise.InProgress); got.Remaining < long/2 {
-				r.Errorf("%v remain after a renewal of %v", got.Remaining, long)
+				e.Errorf("%v remain after a renewal of %v", got.Remaining, long)
 			}
 			longer.complete("answer")
 		},
@@ -34,14 +34,14 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
-			first.lease = r.short()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
+			first.lease = e.short()
 			first.renew(reprise.Renewed)
-			r.advance(first.lease)
+			e.advance(first.lease)
 			if got := first.rival().claim(reprise.Claimed); got.Attempt != 2 {
-				r.Errorf("the takeover is attempt %d, want 2", got.Attempt)
+				e.Errorf("the takeover is attempt %d, want 2", got.Attempt)
 			}
 		},
 	},
@@ -52,8 +52,8 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
+		func(e *env) {
+			first, _ := e.lapsed()
 			first.renew(reprise.Renewed)
 			first.rival().claim(reprise.InProgress)
 			first.complete("answer")
@@ -66,12 +66,12 @@ var renewCases = []testCase{
 			Source: "Store.Renew, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.lease = r.short()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.lease = e.short()
+			first.claimNew()
 			first.rival().renew(reprise.RenewLost)
-			r.advance(first.lease)
+			e.advance(first.lease)
 			first.rival().claim(reprise.Claimed)
 		},
 	},
@@ -82,11 +82,11 @@ var renewCases = []testCase{
 			Source: "Store.Renew, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			zombie, current := r.takenOver()
-			zombie.renew(reprise.RenewLost)
-			r.advance(r.short())
-			zombie.claim(reprise.InProgress)
+		func(e *env) {
+			stale, current := e.takenOver()
+			stale.renew(reprise.RenewLost)
+			e.advance(e.short())
+			stale.claim(reprise.InProgress)
 			current.complete("current")
 		},
 	},
@@ -97,9 +97,9 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			first.complete("answer")
 			first.renew(reprise.RenewCompleted)
 			first.rival().renew(reprise.RenewLost)
@@ -113,13 +113,13 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			first.renew(reprise.RenewLost)
-			first.anew()
+			first.claimNew()
 			first.release()
 			first.renew(reprise.RenewLost)
-			first.rival().anew()
+			first.rival().claimNew()
 		},
 	},
 	{
@@ -129,10 +129,10 @@ var renewCases = []testCase{
 			Source: "Store, Records; Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.unseen()
+		func(e *env) {
+			first := e.unseen()
 			first.renew(reprise.RenewLost)
-			first.stranger().anew()
+			first.otherRequest().claimNew()
 		},
 	},
 	{
@@ -142,17 +142,17 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.lease, first.retention = long, r.short()
-			first.anew()
-			r.advance(first.retention)
-			first.lease = r.short()
+		func(e *env) {
+			first := e.caller()
+			first.lease, first.retention = long, e.short()
+			first.claimNew()
+			e.advance(first.retention)
+			first.lease = e.short()
 			first.renew(reprise.Renewed)
-			r.advance(first.lease)
-			careful := first.stranger()
+			e.advance(first.lease)
+			careful := first.otherRequest()
 			careful.takeover = false
-			careful.anew()
+			careful.claimNew()
 		},
 	},
 	{
@@ -162,23 +162,23 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			zombie, current := r.takenOver()
-			lapsed, _ := r.lapsed()
-			running, done, nobody := r.party(), r.party(), r.party()
-			running.anew()
-			done.anew()
+		func(e *env) {
+			stale, current := e.takenOver()
+			lapsed, _ := e.lapsed()
+			running, done, nobody := e.caller(), e.caller(), e.caller()
+			running.claimNew()
+			done.claimNew()
 			done.complete("answer")
 
-			batch := []party{running, zombie, lapsed, done, nobody, current}
+			batch := []caller{running, stale, lapsed, done, nobody, current}
 			want := []reprise.RenewStatus{
 				reprise.Renewed, reprise.RenewLost, reprise.Renewed, reprise.RenewCompleted, reprise.RenewLost, reprise.Renewed,
 			}
 			for range 3 { // more entries than one, in another order, in another process
-				got := r.renewAll(batch...)
+				got := e.renewAll(batch...)
 				for i := range want {
 					if got[i] != want[i] {
-						r.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
+						e.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
 					}
 				}
 				batch, want = append(batch[1:], batch[0]), append(want[1:], want[0])
@@ -192,21 +192,21 @@ var renewCases = []testCase{
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			batch := make([]party, 1000)
+		func(e *env) {
+			batch := make([]caller, 1000)
 			for i := range batch {
-				batch[i] = r.party()
+				batch[i] = e.caller()
 			}
 			for i := 0; i < len(batch); i += 100 { // the others were never claimed
-				batch[i].anew()
+				batch[i].claimNew()
 			}
-			for i, status := range r.renewAll(batch...) {
+			for i, status := range e.renewAll(batch...) {
 				want := reprise.RenewLost
 				if i%100 == 0 {
 					want = reprise.Renewed
 				}
 				if status != want {
-					r.Fatalf("entry %d is answered %v, want %v", i, status, want)
+					e.Fatalf("entry %d is answered %v, want %v", i, status, want)
 				}
 			}
 		},
@@ -217,12 +217,12 @@ var renewCases = []testCase{
 			Rule:   "An empty batch is no error and has no answers.",
 			Source: "Store.Renew",
 		},
-		func(r *rig) {
-			ctx, cancel := r.call()
+		func(e *env) {
+			ctx, cancel := e.call()
 			defer cancel()
 			for _, batch := range [][]reprise.RenewRequest{nil, {}} {
-				if got, err := r.one.Renew(ctx, batch); err != nil || len(got) != 0 {
-					r.Errorf("an empty batch is answered %v, %v", got, err)
+				if got, err := e.one.Renew(ctx, batch); err != nil || len(got) != 0 {
+					e.Errorf("an empty batch is answered %v, %v", got, err)
 				}
 			}
 		},

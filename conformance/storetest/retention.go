@@ -9,13 +9,13 @@ import (
 )
 
 // unseen returns the owner of an attempt that lapsed and is past its validity.
-func (r *rig) unseen() party {
-	r.Helper()
-	first := r.party()
+func (e *env) unseen() caller {
+	e.Helper()
+	first := e.caller()
 	brief := first
-	brief.lease, brief.retention = r.short(), r.short()
-	brief.anew()
-	r.advance(r.short())
+	brief.lease, brief.retention = e.short(), e.short()
+	brief.claimNew()
+	e.advance(e.short())
 	return first
 }
 
@@ -27,11 +27,11 @@ var retentionCases = []testCase{
 			Source: "Store, Records; G7 horizon",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			careful := r.unseen().stranger()
+		func(e *env) {
+			careful := e.unseen().otherRequest()
 			careful.takeover = false
 			careful.maxAttempts = 1
-			careful.anew()
+			careful.claimNew()
 		},
 	},
 	{
@@ -41,10 +41,10 @@ var retentionCases = []testCase{
 			Source: "Store, Records",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.unseen()
-			if got := first.anew(); got.Remaining <= 0 {
-				r.Errorf("%v remain of a new lease", got.Remaining)
+		func(e *env) {
+			first := e.unseen()
+			if got := first.claimNew(); got.Remaining <= 0 {
+				e.Errorf("%v remain of a new lease", got.Remaining)
 			}
 			first.rival().claim(reprise.InProgress)
 		},
@@ -56,11 +56,11 @@ var retentionCases = []testCase{
 			Source: "Store, Records; Store.Release",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.unseen()
+		func(e *env) {
+			first := e.unseen()
 			first.release()
 			second := first.rival()
-			second.anew()
+			second.claimNew()
 			first.release()
 			first.claim(reprise.InProgress)
 			second.complete("second")
@@ -73,14 +73,14 @@ var retentionCases = []testCase{
 			Source: "Store, Records; G1 exclusion",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
+		func(e *env) {
+			first := e.caller()
 			brief := first
-			brief.retention = r.short()
-			brief.anew()
-			r.advance(2 * brief.retention)
+			brief.retention = e.short()
+			brief.claimNew()
+			e.advance(2 * brief.retention)
 			first.rival().claim(reprise.InProgress)
-			first.stranger().claim(reprise.Mismatch)
+			first.otherRequest().claim(reprise.Mismatch)
 			first.complete("answer")
 			first.rival().replay("answer")
 		},
@@ -92,21 +92,21 @@ var retentionCases = []testCase{
 			Source: "Store, Records; Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			r.unhurried(func(d time.Duration) bool {
-				first := r.party()
+		func(e *env) {
+			e.unhurried(func(d time.Duration) bool {
+				first := e.caller()
 				brief := first
 				brief.lease, brief.retention = d, d
-				start := r.now()
-				brief.anew()
-				status := r.renewAll(first)[0]
-				if r.now().Sub(start) >= d {
+				start := e.now()
+				brief.claimNew()
+				status := e.renewAll(first)[0]
+				if e.now().Sub(start) >= d {
 					return false
 				}
 				if status != reprise.Renewed {
-					r.Fatalf("renew answered %v, want %v", status, reprise.Renewed)
+					e.Fatalf("renew answered %v, want %v", status, reprise.Renewed)
 				}
-				r.advance(2 * d)
+				e.advance(2 * d)
 				first.rival().claim(reprise.InProgress)
 				first.complete("answer")
 				first.rival().replay("answer")
@@ -120,20 +120,20 @@ var retentionCases = []testCase{
 			Rule:   "A response is replayed for the retention counted from its completion, not from its claim.",
 			Source: "Store.Complete, G7 horizon",
 		},
-		func(r *rig) {
-			r.unhurried(func(d time.Duration) bool {
-				first := r.party()
+		func(e *env) {
+			e.unhurried(func(d time.Duration) bool {
+				first := e.caller()
 				first.retention = d
-				first.anew()
-				r.advance(d)
-				start := r.now()
+				first.claimNew()
+				e.advance(d)
+				start := e.now()
 				first.complete("answer")
 				got, err := first.rival().tryClaim()
-				if r.now().Sub(start) >= d {
+				if e.now().Sub(start) >= d {
 					return false
 				}
 				if err != nil || got.Outcome != reprise.Completed {
-					r.Fatalf("claim answered %v, %v within the retention, want Completed", got.Outcome, err)
+					e.Fatalf("claim answered %v, %v within the retention, want Completed", got.Outcome, err)
 				}
 				return true
 			})
@@ -145,16 +145,16 @@ var retentionCases = []testCase{
 			Rule:   "When the retention of a response ends, the key is new; a longer retention of the claim does not hold it.",
 			Source: "Store.Complete, G7 horizon",
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
 			brief := first
-			brief.retention = r.short()
+			brief.retention = e.short()
 			brief.complete("answer")
-			r.advance(brief.retention)
-			second := first.stranger()
+			e.advance(brief.retention)
+			second := first.otherRequest()
 			second.takeover = false
-			second.anew()
+			second.claimNew()
 			second.complete("second")
 			second.rival().replay("second")
 		},
@@ -166,15 +166,15 @@ var retentionCases = []testCase{
 			Source: "Store, interface comment: at = expired",
 			Needs:  []conformance.Need{conformance.ExactTime},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.anew()
-			first.retention = r.short()
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
+			first.retention = e.short()
 			first.complete("answer")
-			r.advance(r.short() - time.Nanosecond)
+			e.advance(e.short() - time.Nanosecond)
 			first.rival().replay("answer")
-			r.advance(time.Nanosecond)
-			first.rival().anew()
+			e.advance(time.Nanosecond)
+			first.rival().claimNew()
 		},
 	},
 	{
@@ -183,13 +183,13 @@ var retentionCases = []testCase{
 			Rule:   "The fence does not fall when a key is claimed anew after its retention.",
 			Source: "Store.Claim",
 		},
-		func(r *rig) {
-			first, fence := r.raised()
-			first.retention = r.short()
+		func(e *env) {
+			first, fence := e.raisedFence()
+			first.retention = e.short()
 			first.complete("answer")
-			r.advance(first.retention)
-			if got := first.rival().anew(); got.Fence < fence {
-				r.Errorf("fence %d after %d", got.Fence, fence)
+			e.advance(first.retention)
+			if got := first.rival().claimNew(); got.Fence < fence {
+				e.Errorf("fence %d after %d", got.Fence, fence)
 			}
 		},
 	},
@@ -200,16 +200,16 @@ var retentionCases = []testCase{
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Purger},
 		},
-		func(r *rig) {
-			live := r.party()
-			live.retention = r.short()
-			live.anew()
-			r.advance(2 * live.retention)
-			lapsed, _ := r.lapsed()
-			done := r.party()
-			done.anew()
+		func(e *env) {
+			live := e.caller()
+			live.retention = e.short()
+			live.claimNew()
+			e.advance(2 * live.retention)
+			lapsed, _ := e.lapsed()
+			done := e.caller()
+			done.claimNew()
 			done.complete("answer")
-			r.purge()
+			e.purge()
 
 			live.rival().claim(reprise.InProgress)
 			careful := lapsed.rival()
@@ -225,22 +225,22 @@ var retentionCases = []testCase{
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Purger},
 		},
-		func(r *rig) {
-			kept := r.party()
-			kept.anew()
+		func(e *env) {
+			kept := e.caller()
+			kept.claimNew()
 			kept.complete("kept")
 			for range 5 {
-				first := r.party()
-				first.retention = r.short()
-				first.anew()
+				first := e.caller()
+				first.retention = e.short()
+				first.claimNew()
 				first.complete("answer")
 			}
-			r.advance(4 * r.short()) // a store may purge a little late
-			if deleted := r.purge(); deleted == 0 {
-				r.Error("nothing was purged")
+			e.advance(4 * e.short()) // a store may purge a little late
+			if deleted := e.purge(); deleted == 0 {
+				e.Error("nothing was purged")
 			}
-			if deleted := r.purge(); deleted != 0 {
-				r.Errorf("%d records were purged after all that were there", deleted)
+			if deleted := e.purge(); deleted != 0 {
+				e.Errorf("%d records were purged after all that were there", deleted)
 			}
 			kept.rival().replay("kept")
 		},
@@ -252,35 +252,35 @@ var retentionCases = []testCase{
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Purger},
 		},
-		func(r *rig) {
-			ctx, cancel := r.call()
+		func(e *env) {
+			ctx, cancel := e.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 100_001} {
-				_, err := ability[reprise.Purger](r.one).Purge(ctx, limit)
-				r.wantInvalid("purge", err)
+				_, err := ability[reprise.Purger](e.one).Purge(ctx, limit)
+				e.wantInvalid("purge", err)
 			}
-			if _, err := ability[reprise.Purger](r.one).Purge(ctx, 100_000); err != nil {
-				r.Errorf("purge: %v, want success", err)
+			if _, err := ability[reprise.Purger](e.one).Purge(ctx, 100_000); err != nil {
+				e.Errorf("purge: %v, want success", err)
 			}
 		},
 	},
 }
 
 // purge purges until there is no more to do, and returns how many records were deleted.
-func (r *rig) purge() int {
-	r.Helper()
+func (e *env) purge() int {
+	e.Helper()
 	const limit = 2
 	total := 0
 	for {
-		ctx, cancel := r.call()
-		deleted, err := ability[reprise.Purger](r.two).Purge(ctx, limit)
+		ctx, cancel := e.call()
+		deleted, err := ability[reprise.Purger](e.two).Purge(ctx, limit)
 		cancel()
-		r.checkError("purge", err)
+		e.checkError("purge", err)
 		if err != nil {
-			r.Fatalf("purge: %v, want success", err)
+			e.Fatalf("purge: %v, want success", err)
 		}
 		if deleted < 0 || deleted > limit {
-			r.Fatalf("purge deleted %d records, with a limit of %d", deleted, limit)
+			e.Fatalf("purge deleted %d records, with a limit of %d", deleted, limit)
 		}
 		total += deleted
 		if deleted < limit {

@@ -109,7 +109,7 @@ func (f *Fixture) check() error {
 type testCase struct {
 	conformance.Case
 
-	test func(*rig)
+	test func(*env)
 }
 
 var cases = slices.Concat(
@@ -137,10 +137,10 @@ func (c *testCase) run(t *testing.T, f Fixture) {
 // judge reports the case to tb: as it ends, or the other way round when it is waived.
 func (c *testCase) judge(tb testing.TB, f Fixture) {
 	tb.Helper()
-	r := newRig(tb, f)
-	defer r.leave()
-	if why, lacking := r.lacks(c.Needs); lacking {
+	e := newEnv(tb, f)
+	defer e.releaseHeld()
+	if why, lacking := e.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s", c.ID, why)
 	}
-	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(r.reportingTo(tb)) })
+	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(e.reportingTo(tb)) })
 }

@@ -9,37 +9,37 @@ import (
 )
 
 // lapsed returns the owner of an attempt whose lease has run out.
-func (r *rig) lapsed() (party, reprise.ClaimResult) {
-	r.Helper()
-	first := r.party()
+func (e *env) lapsed() (caller, reprise.ClaimResult) {
+	e.Helper()
+	first := e.caller()
 	brief := first
-	brief.lease = r.short()
-	granted := brief.anew()
-	r.advance(r.short())
+	brief.lease = e.short()
+	granted := brief.claimNew()
+	e.advance(e.short())
 	return first, granted
 }
 
 // lapsedAll returns the owners of n attempts whose leases have run out.
-func (r *rig) lapsedAll(n int) []party {
-	r.Helper()
-	all := make([]party, n)
+func (e *env) lapsedAll(n int) []caller {
+	e.Helper()
+	all := make([]caller, n)
 	for i := range all {
-		all[i] = r.party()
+		all[i] = e.caller()
 		brief := all[i]
-		brief.lease = r.short()
-		brief.anew()
+		brief.lease = e.short()
+		brief.claimNew()
 	}
-	r.advance(r.short())
+	e.advance(e.short())
 	return all
 }
 
 // takenOver returns the former owner of an attempt that lapsed, and the one that took over and runs.
-func (r *rig) takenOver() (zombie, current party) {
-	r.Helper()
-	zombie, _ = r.lapsed()
-	current = zombie.rival()
+func (e *env) takenOver() (stale, current caller) {
+	e.Helper()
+	stale, _ = e.lapsed()
+	current = stale.rival()
 	current.claim(reprise.Claimed)
-	return zombie, current
+	return stale, current
 }
 
 var takeoverCases = []testCase{
@@ -50,18 +50,18 @@ var takeoverCases = []testCase{
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, granted := r.lapsed()
+		func(e *env) {
+			first, granted := e.lapsed()
 			second := first.rival()
 			got := second.claim(reprise.Claimed)
 			if got.Attempt != 2 {
-				r.Errorf("the takeover is attempt %d, want 2", got.Attempt)
+				e.Errorf("the takeover is attempt %d, want 2", got.Attempt)
 			}
 			if got.Fence <= granted.Fence {
-				r.Errorf("fence %d after %d", got.Fence, granted.Fence)
+				e.Errorf("fence %d after %d", got.Fence, granted.Fence)
 			}
 			if got.Remaining <= 0 {
-				r.Errorf("%v remain of a new lease of %v", got.Remaining, second.lease)
+				e.Errorf("%v remain of a new lease of %v", got.Remaining, second.lease)
 			}
 			first.rival().claim(reprise.InProgress)
 			second.complete("second")
@@ -75,19 +75,19 @@ var takeoverCases = []testCase{
 			Source: "G1 exclusion",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			r.unhurried(func(d time.Duration) bool {
-				first := r.party()
+		func(e *env) {
+			e.unhurried(func(d time.Duration) bool {
+				first := e.caller()
 				first.lease = 4 * d
-				start := r.now()
-				first.anew()
-				r.advance(3 * d)
+				start := e.now()
+				first.claimNew()
+				e.advance(3 * d)
 				got, err := first.rival().tryClaim()
-				if r.now().Sub(start) >= first.lease {
+				if e.now().Sub(start) >= first.lease {
 					return false
 				}
 				if err != nil || got.Outcome != reprise.InProgress {
-					r.Fatalf("claim answered %v, %v before the end of the lease, want InProgress", got.Outcome, err)
+					e.Fatalf("claim answered %v, %v before the end of the lease, want InProgress", got.Outcome, err)
 				}
 				return true
 			})
@@ -100,15 +100,15 @@ var takeoverCases = []testCase{
 			Source: "Store, interface comment: at = expired",
 			Needs:  []conformance.Need{conformance.Leases, conformance.ExactTime},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.lease = r.short()
-			first.anew()
-			r.advance(r.short() - time.Nanosecond)
+		func(e *env) {
+			first := e.caller()
+			first.lease = e.short()
+			first.claimNew()
+			e.advance(e.short() - time.Nanosecond)
 			if got := first.rival().claim(reprise.InProgress); got.Remaining != time.Nanosecond {
-				r.Errorf("%v remain, want 1ns", got.Remaining)
+				e.Errorf("%v remain, want 1ns", got.Remaining)
 			}
-			r.advance(time.Nanosecond)
+			e.advance(time.Nanosecond)
 			first.rival().claim(reprise.Claimed)
 		},
 	},
@@ -119,8 +119,8 @@ var takeoverCases = []testCase{
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
+		func(e *env) {
+			first, _ := e.lapsed()
 			careful := first.rival()
 			careful.takeover = false
 			careful.claim(reprise.Lapsed)
@@ -137,23 +137,23 @@ var takeoverCases = []testCase{
 			Source: "ClaimRequest.MaxAttempts",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			current, _ := r.lapsed()
+		func(e *env) {
+			current, _ := e.lapsed()
 			for attempt := 2; attempt <= 3; attempt++ {
 				current = current.rival()
 				current.maxAttempts = attempt - 1
 				current.claim(reprise.Lapsed)
 				current.maxAttempts = attempt
-				current.lease = r.short()
+				current.lease = e.short()
 				if got := current.claim(reprise.Claimed); got.Attempt != attempt {
-					r.Fatalf("the takeover is attempt %d, want %d", got.Attempt, attempt)
+					e.Fatalf("the takeover is attempt %d, want %d", got.Attempt, attempt)
 				}
-				r.advance(current.lease)
+				e.advance(current.lease)
 			}
 			current = current.rival()
 			current.maxAttempts = 0
 			if got := current.claim(reprise.Claimed); got.Attempt != 4 {
-				r.Fatalf("the takeover is attempt %d, want 4", got.Attempt)
+				e.Fatalf("the takeover is attempt %d, want 4", got.Attempt)
 			}
 		},
 	},
@@ -164,15 +164,15 @@ var takeoverCases = []testCase{
 			Source: "G6 binding",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
-			stranger := first.stranger()
-			for _, stranger.takeover = range []bool{true, false} {
-				stranger.claim(reprise.Mismatch)
+		func(e *env) {
+			first, _ := e.lapsed()
+			other := first.otherRequest()
+			for _, other.takeover = range []bool{true, false} {
+				other.claim(reprise.Mismatch)
 			}
 			current := first.rival()
 			current.claim(reprise.Claimed)
-			stranger.claim(reprise.Mismatch)
+			other.claim(reprise.Mismatch)
 		},
 	},
 	{
@@ -182,12 +182,12 @@ var takeoverCases = []testCase{
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first := r.party()
-			first.lease = r.short()
-			first.anew()
+		func(e *env) {
+			first := e.caller()
+			first.lease = e.short()
+			first.claimNew()
 			first.complete("answer")
-			r.advance(first.lease)
+			e.advance(first.lease)
 			first.rival().replay("answer")
 			first.replay("answer")
 		},
@@ -199,15 +199,15 @@ var takeoverCases = []testCase{
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, granted := r.lapsed()
+		func(e *env) {
+			first, granted := e.lapsed()
 			for _, first.takeover = range []bool{false, true} {
 				got := first.claim(reprise.Claimed)
 				if got.Attempt != granted.Attempt || got.Fence != granted.Fence {
-					r.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, got.Attempt, got.Fence)
+					e.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, got.Attempt, got.Fence)
 				}
 				if got.Remaining > 0 {
-					r.Errorf("%v remain of a lease that lapsed", got.Remaining)
+					e.Errorf("%v remain of a lease that lapsed", got.Remaining)
 				}
 			}
 			first.renew(reprise.Renewed)
@@ -217,15 +217,15 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-own-after-rival",
-			Rule:   "An owner that was taken over is an owner no more: its claim answers as a stranger's.",
+			Rule:   "An owner that was taken over is an owner no more: its claim answers as any other's.",
 			Source: "Store.Claim, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			zombie, current := r.takenOver()
-			zombie.claim(reprise.InProgress)
+		func(e *env) {
+			stale, current := e.takenOver()
+			stale.claim(reprise.InProgress)
 			current.complete("current")
-			zombie.replay("current")
+			stale.replay("current")
 		},
 	},
 	{
@@ -235,13 +235,13 @@ var takeoverCases = []testCase{
 			Source: "G7 horizon",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
-		func(r *rig) {
-			first, _ := r.lapsed()
+		func(e *env) {
+			first, _ := e.lapsed()
 			second := first.rival()
-			second.lease, second.retention = r.short(), r.short()
+			second.lease, second.retention = e.short(), e.short()
 			second.claim(reprise.Claimed)
-			r.advance(r.short())
-			first.stranger().anew()
+			e.advance(e.short())
+			first.otherRequest().claimNew()
 		},
 	},
 }

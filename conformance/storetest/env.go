@@ -22,75 +22,75 @@ const (
 	callLimit = 10 * time.Second
 )
 
-// rig is what a case works with: the test it reports to, two handles on the store, and its clock.
-type rig struct {
+// env is what a case works with: the test it reports to, two handles on the store, and its clock.
+type env struct {
 	testing.TB
 
 	fixture Fixture
 	one     reprise.Store
 	two     reprise.Store
-	shared  *rigState
+	shared  *envState
 }
 
-type rigState struct {
+type envState struct {
 	ahead time.Duration // by how much the store's clock was moved ahead of the wall clock
 
 	mu   sync.Mutex
-	held []party // whose claims were granted
+	held []caller // whose claims were granted
 }
 
-func newRig(tb testing.TB, f Fixture) *rig {
+func newEnv(tb testing.TB, f Fixture) *env {
 	tb.Helper()
 	if f.Grain == 0 {
 		f.Grain = defaultGrain
 	}
-	return &rig{TB: tb, fixture: f, one: f.Open(tb), two: f.Open(tb), shared: &rigState{}}
+	return &env{TB: tb, fixture: f, one: f.Open(tb), two: f.Open(tb), shared: &envState{}}
 }
 
-// reportingTo returns the same rig for another test.
-func (r *rig) reportingTo(tb testing.TB) *rig {
-	other := *r
+// reportingTo returns the same env for another test.
+func (e *env) reportingTo(tb testing.TB) *env {
+	other := *e
 	other.TB = tb
 	return &other
 }
 
-// leave ends what an Atomic store holds open for the claims of the case: transactions, and the connections below them.
-func (r *rig) leave() {
-	if !r.fixture.Atomic {
+// releaseHeld releases what the case claimed in an Atomic store, which holds a transaction and its connection for each.
+func (e *env) releaseHeld() {
+	if !e.fixture.Atomic {
 		return
 	}
-	r.shared.mu.Lock()
-	defer r.shared.mu.Unlock()
-	for _, p := range r.shared.held {
-		ctx, cancel := r.call()
-		_ = p.store.Release(ctx, p.id, p.owner) // of most there is nothing left; the fixture's cleanup finds what stays
+	e.shared.mu.Lock()
+	defer e.shared.mu.Unlock()
+	for _, c := range e.shared.held {
+		ctx, cancel := e.call()
+		_ = c.store.Release(ctx, c.id, c.owner) // of most there is nothing left; the fixture's cleanup finds what stays
 		cancel()
 	}
 }
 
 // lacks returns the first need that the fixture does not meet, and why.
-func (r *rig) lacks(needs []conformance.Need) (why string, lacking bool) {
+func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 	for _, n := range needs {
 		has := false
 		switch n {
 		case conformance.Leases:
-			has = !r.fixture.Atomic
+			has = !e.fixture.Atomic
 		case conformance.AtomicClaims:
-			has = r.fixture.Atomic
+			has = e.fixture.Atomic
 		case conformance.ExactTime:
-			has = r.fixture.Advance == nil
+			has = e.fixture.Advance == nil
 		case conformance.CorruptHook:
-			has = r.fixture.Corrupt != nil
+			has = e.fixture.Corrupt != nil
 		case conformance.Waiter:
-			_, has = reprise.As[reprise.Waiter](r.one)
+			_, has = reprise.As[reprise.Waiter](e.one)
 		case conformance.Inspector:
-			_, has = reprise.As[reprise.Inspector](r.one)
+			_, has = reprise.As[reprise.Inspector](e.one)
 		case conformance.Purger:
-			_, has = reprise.As[reprise.Purger](r.one)
+			_, has = reprise.As[reprise.Purger](e.one)
 		case conformance.Checker:
-			_, has = reprise.As[reprise.Checker](r.one)
+			_, has = reprise.As[reprise.Checker](e.one)
 		case conformance.Binder:
-			_, has = reprise.As[reprise.ContextBinder](r.one)
+			_, has = reprise.As[reprise.ContextBinder](e.one)
 		}
 		if !has {
 			return fmt.Sprintf("%s, which this fixture does not have", n), true
@@ -109,42 +109,42 @@ func ability[T any](store reprise.Store) T {
 }
 
 // short is a lease or a retention that ends with advance(short).
-func (r *rig) short() time.Duration { return r.fixture.Grain }
+func (e *env) short() time.Duration { return e.fixture.Grain }
 
 // advance lets at least d pass on the store's clock.
-func (r *rig) advance(d time.Duration) {
-	r.Helper()
-	if r.fixture.Advance == nil {
-		conformance.Sleep(r, d) // in the bubble
+func (e *env) advance(d time.Duration) {
+	e.Helper()
+	if e.fixture.Advance == nil {
+		conformance.Sleep(e, d) // in the bubble
 		return
 	}
 	start := time.Now()
-	r.fixture.Advance(r, d)
+	e.fixture.Advance(e, d)
 	if time.Since(start) < d { // it did not sleep
-		r.shared.ahead += d
+		e.shared.ahead += d
 	}
 }
 
 // now returns the wall clock as far as the store's clock may have gone.
-func (r *rig) now() time.Time { return time.Now().Add(r.shared.ahead) }
+func (e *env) now() time.Time { return time.Now().Add(e.shared.ahead) }
 
 // unhurried runs a measurement that means something only if its calls took less time than it allows them, in proportion
 // to d. It reports whether they did; if not, it is run again with more time.
-func (r *rig) unhurried(measure func(d time.Duration) (inTime bool)) {
-	r.Helper()
-	d := r.short()
+func (e *env) unhurried(measure func(d time.Duration) (inTime bool)) {
+	e.Helper()
+	d := e.short()
 	for range 7 {
 		if measure(d) {
 			return
 		}
 		d *= 2
 	}
-	r.Fatalf("inconclusive: a few calls took longer than %v", d)
+	e.Fatalf("inconclusive: a few calls took longer than %v", d)
 }
 
 // call returns the context of one call.
-func (r *rig) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), callLimit)
+func (e *env) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(e.Context()), callLimit)
 }
 
 var sentinels = []error{
@@ -155,8 +155,8 @@ var sentinels = []error{
 
 // checkError holds every error that a case meets to what the Store interface says of all of them. The secrets are what it
 // must not show.
-func (r *rig) checkError(what string, err error, secrets ...string) {
-	r.Helper()
+func (e *env) checkError(what string, err error, secrets ...string) {
+	e.Helper()
 	if err == nil {
 		return
 	}
@@ -167,11 +167,11 @@ func (r *rig) checkError(what string, err error, secrets ...string) {
 		}
 	}
 	if len(classes) != 1 {
-		r.Errorf("%s: the error %q wraps the sentinels %q, want exactly one", what, err, classes)
+		e.Errorf("%s: the error %q wraps the sentinels %q, want exactly one", what, err, classes)
 	}
 	for _, s := range secrets {
 		if len(s) >= 8 && strings.Contains(err.Error(), s) {
-			r.Errorf("%s: the error %q contains an owner or a payload", what, err)
+			e.Errorf("%s: the error %q contains an owner or a payload", what, err)
 		}
 	}
 }

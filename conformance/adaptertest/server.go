@@ -1,0 +1,144 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// server is a server under test, with the store behind it.
+type server struct {
+	*env
+
+	addr   string
+	store  reprise.Store      // a handle as the server's, without faults
+	faults *faultstore.Faults // the script and the log of the server's calls
+
+	arrived  chan struct{} // a value for each handler that has an effect
+	released chan struct{} // closed by releaseHandlers
+	once     sync.Once
+}
+
+// serve starts a server over a handle of its own on the fixture's store. A handler with an effect is held until
+// releaseHandlers.
+func (e *env) serve(o Options) *server {
+	e.Helper()
+	inner := e.fixture.Open(e)
+	srv := &server{env: e, store: inner, arrived: make(chan struct{}, 1000), released: make(chan struct{})}
+	o.Store, srv.faults = faultstore.New(inner)
+	o.Effect = func(context.Context, string) error {
+		srv.arrived <- struct{}{}
+		<-srv.released
+		return nil
+	}
+	e.Cleanup(srv.releaseHeld) // after the server has stopped
+	srv.addr = e.fixture.Serve(e, o)
+	e.Cleanup(func() { // before the server stops, which waits for its handlers
+		srv.releaseHandlers()
+		srv.faults.Close()
+		e.client.CloseIdleConnections()
+	})
+	return srv
+}
+
+// releaseHeld releases what the server claimed in an Atomic store and a fault kept it from completing: a transaction each.
+func (srv *server) releaseHeld() {
+	if !srv.fixture.Atomic {
+		return
+	}
+	for _, call := range srv.faults.Calls() {
+		if call.Op == faultstore.Claim {
+			_ = srv.store.Release(context.WithoutCancel(srv.Context()), call.ID, call.Owner) // of most there is nothing left
+		}
+	}
+}
+
+// releaseHandlers lets the handlers that are held go on, and later ones pass.
+func (srv *server) releaseHandlers() { srv.once.Do(func() { close(srv.released) }) }
+
+// waitForHandler waits until one more handler is held.
+func (srv *server) waitForHandler() {
+	srv.Helper()
+	limit := time.NewTimer(srv.fixture.Patience)
+	defer limit.Stop()
+	select {
+	case <-srv.arrived:
+	case <-limit.C:
+		srv.Fatalf("no handler started within %v", srv.fixture.Patience)
+	}
+}
+
+// executions asks the server how often it ran the operation, and how many runs have not ended.
+func (srv *server) executions() (n, inFlight int) {
+	srv.Helper()
+	a, err := srv.try(call{method: "GET", target: "/executions/" + opName, tenant: srv.tenant})
+	var got struct {
+		Executions *int `json:"executions"`
+		InFlight   *int `json:"in_flight"`
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(a.body), &got)
+	}
+	if err != nil || got.Executions == nil || got.InFlight == nil {
+		srv.Fatalf("the server does not tell its executions: %v, %v", a, err)
+	}
+	return *got.Executions, *got.InFlight
+}
+
+// ran demands that the operation ran n times in the server so far.
+func (srv *server) ran(n int) {
+	srv.Helper()
+	if got, _ := srv.executions(); got != n {
+		srv.Fatalf("the handler ran %d times, want %d", got, n)
+	}
+}
+
+// wantNoStoreCall fails if the server called its store.
+func (srv *server) wantNoStoreCall() {
+	srv.Helper()
+	if calls := srv.faults.Calls(); len(calls) > 0 {
+		srv.Fatalf("the server called %v on its store, and made %d more calls; want none", calls[0].Op, len(calls)-1)
+	}
+}
+
+// pending is a call that was sent.
+type pending struct {
+	env  *env
+	done chan struct{}
+	got  answer
+	err  error
+}
+
+// begin sends a call without waiting for its answer.
+func (srv *server) begin(c call) *pending {
+	p := &pending{env: srv.env, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.got, p.err = srv.try(c)
+	}()
+	return p
+}
+
+// answer waits for the answer and fails without one.
+func (p *pending) answer() answer {
+	p.env.Helper()
+	<-p.done
+	if p.err != nil {
+		p.env.Fatalf("no answer: %v", p.err)
+	}
+	return p.got
+}
+
+// answered reports whether the answer has arrived.
+func (p *pending) answered() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}

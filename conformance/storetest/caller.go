@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/internal/suite"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// caller is one owner of an operation and what it asks for. It is a value: a copy with another field is another caller.
+type caller struct {
+	env   *env
+	store reprise.Store
+
+	id          reprise.ID
+	fingerprint reprise.Fingerprint
+	owner       reprise.Owner
+	lease       time.Duration
+	retention   time.Duration
+	takeover    bool
+	maxAttempts int
+}
+
+// caller returns the owner of a new operation, in the first process. Its lease and retention outlast the case.
+func (e *env) caller() caller {
+	c := caller{env: e, store: e.one, id: suite.NewID(), owner: reprise.NewOwner(), lease: long, retention: long, takeover: true}
+	c.fingerprint = reprise.Fingerprint(suite.NewID())
+	return c
+}
+
+// rival returns another owner of the same operation, in the other process.
+func (c caller) rival() caller {
+	c.owner = reprise.NewOwner()
+	c.store = c.env.two
+	c.lease, c.retention = long, long
+	return c
+}
+
+// otherRequest returns another owner, in the other process, that uses the same ID for a different request.
+func (c caller) otherRequest() caller {
+	c = c.rival()
+	c.fingerprint[len(c.fingerprint)-1] ^= 1
+	return c
+}
+
+// claim claims and demands the outcome.
+func (c caller) claim(want reprise.Outcome) reprise.ClaimResult {
+	c.env.Helper()
+	got, err := c.tryClaim()
+	if err != nil {
+		c.env.Fatalf("claim: %v, want %v", err, want)
+	}
+	if got.Outcome != want {
+		c.env.Fatalf("claim answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// claimNew claims and wants attempt 1: no earlier record is seen.
+func (c caller) claimNew() reprise.ClaimResult {
+	c.env.Helper()
+	got := c.claim(reprise.Claimed)
+	if got.Attempt != 1 {
+		c.env.Fatalf("claim is attempt %d of an operation that is not seen, want 1", got.Attempt)
+	}
+	return got
+}
+
+// replay claims and demands the payload.
+func (c caller) replay(want string) {
+	c.env.Helper()
+	if got := c.claim(reprise.Completed); string(got.Payload) != want {
+		c.env.Fatalf("replayed %q, want %q", abridged(got.Payload), abridged([]byte(want)))
+	}
+}
+
+// tryClaim claims, and holds the answer to what is true of all answers. Like all try methods it may run in any goroutine.
+func (c caller) tryClaim() (reprise.ClaimResult, error) {
+	c.env.Helper()
+	ctx, cancel := c.env.call()
+	defer cancel()
+	got, err := c.store.Claim(ctx, c.claimRequest())
+	c.checkError("claim", err)
+	if err != nil {
+		return got, err
+	}
+	c.checkAnswer(got)
+	if got.Outcome == reprise.Claimed {
+		c.env.shared.mu.Lock()
+		defer c.env.shared.mu.Unlock()
+		c.env.shared.held = append(c.env.shared.held, c)
+	}
+	return got, nil
+}
+
+func (c caller) claimRequest() reprise.ClaimRequest {
+	return reprise.ClaimRequest{
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Lease: c.lease, Retention: c.retention,
+		Takeover: c.takeover, MaxAttempts: c.maxAttempts,
+	}
+}
+
+// checkAnswer checks that the fields which an outcome names are sound, and that the others are zero.
+func (c caller) checkAnswer(got reprise.ClaimResult) {
+	c.env.Helper()
+	outcome, leased := got.Outcome, !c.env.fixture.Atomic
+	if outcome < reprise.Claimed || outcome > reprise.Lapsed {
+		c.env.Errorf("claim answered the outcome %v", outcome)
+	}
+	if isClaimed := outcome == reprise.Claimed; (got.Attempt >= 1) != isClaimed || (got.Fence != 0) != isClaimed {
+		c.env.Errorf("claim answered %v with attempt %d and fence %d", outcome, got.Attempt, got.Fence)
+	}
+	if got.Atomic != (outcome == reprise.Claimed && !leased) {
+		c.env.Errorf("claim answered %v with Atomic %v, and the fixture says %v", outcome, got.Atomic, !leased)
+	}
+	if outcome != reprise.Completed && got.Payload != nil {
+		c.env.Errorf("claim answered %v with a payload", outcome)
+	}
+	switch outcome {
+	case reprise.Claimed:
+		if leased && got.Remaining > c.lease {
+			c.env.Errorf("claim answered that %v remain of a lease of %v", got.Remaining, c.lease)
+		}
+	case reprise.InProgress:
+		if leased && got.Remaining <= 0 {
+			c.env.Errorf("claim answered that an attempt is in progress and that %v remain of its lease", got.Remaining)
+		}
+	default:
+		if got.Remaining != 0 {
+			c.env.Errorf("claim answered %v and that %v remain", outcome, got.Remaining)
+		}
+	}
+}
+
+// complete completes and demands success.
+func (c caller) complete(payload string) {
+	c.env.Helper()
+	if err := c.tryComplete(payload); err != nil {
+		c.env.Fatalf("complete: %v, want success", err)
+	}
+}
+
+// completeLost completes and demands to hear that the lease is lost.
+func (c caller) completeLost(payload string) {
+	c.env.Helper()
+	if err := c.tryComplete(payload); !errors.Is(err, reprise.ErrLeaseLost) {
+		c.env.Fatalf("complete: error %v, want ErrLeaseLost", err)
+	}
+}
+
+func (c caller) tryComplete(payload string) error {
+	c.env.Helper()
+	ctx, cancel := c.env.call()
+	defer cancel()
+	err := c.store.Complete(ctx, reprise.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention})
+	c.checkError("complete", err, payload)
+	return err
+}
+
+// release releases and demands success.
+func (c caller) release() {
+	c.env.Helper()
+	ctx, cancel := c.env.call()
+	defer cancel()
+	err := c.store.Release(ctx, c.id, c.owner)
+	c.checkError("release", err)
+	if err != nil {
+		c.env.Fatalf("release: %v, want success", err)
+	}
+}
+
+// renew renews and demands the status.
+func (c caller) renew(want reprise.RenewStatus) {
+	c.env.Helper()
+	got := c.env.renewAll(c)
+	if got[0] != want {
+		c.env.Fatalf("renew answered %v, want %v", got[0], want)
+	}
+}
+
+// renewAll renews the leases of all callers in one batch, through the handle of the first.
+func (e *env) renewAll(callers ...caller) []reprise.RenewStatus {
+	e.Helper()
+	batch := make([]reprise.RenewRequest, len(callers))
+	for i, c := range callers {
+		batch[i] = reprise.RenewRequest{ID: c.id, Owner: c.owner, Lease: c.lease}
+	}
+	ctx, cancel := e.call()
+	defer cancel()
+	got, err := callers[0].store.Renew(ctx, batch)
+	callers[0].checkError("renew", err)
+	if err != nil {
+		e.Fatalf("renew: %v, want an answer", err)
+	}
+	if len(got) != len(batch) {
+		e.Fatalf("renew gave %d answers to %d requests", len(got), len(batch))
+	}
+	return got
+}
+
+// checkError is [env.checkError] with the secrets of the caller.
+func (c caller) checkError(what string, err error, secrets ...string) {
+	c.env.Helper()
+	c.env.checkError(what, err, append(secrets, string(c.owner[:]), hex.EncodeToString(c.owner[:]))...)
+}
+
+// abridged shortens a payload for a message.
+func abridged(payload []byte) []byte { return payload[:min(len(payload), 64)] }
