@@ -59,12 +59,12 @@ var scopeCases = []testCase{
 	},
 	{
 		conformance.Case{ID: "R43d", Rule: "A principal whose name has a control byte is refused: nothing runs and nothing is stored.", Source: "profile"},
-		func(s *stage) {
-			at := s.serve(Options{})
-			c := s.post(created)
-			at.refuses(c.withTenant(s.tenant+"\tother"), protocol.CodeScopeMissing)
-			at.untouched()
-			at.run(c)
+		func(e *env) {
+			srv := e.serve(Options{})
+			c := e.post(created)
+			srv.refuses(c.withTenant(e.tenant+"\tother"), protocol.CodeScopeMissing)
+			srv.wantNoStoreCall()
+			srv.run(c)
 		},
 	},
 	{
