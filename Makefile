@@ -70,8 +70,8 @@ demo: ## Run the example on real HTTP and print what happens
 
 .PHONY: test
 test: ## Run every test with the race detector, on real servers (installs them if it may)
-	@require=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE="$${REPRISE_TEST_REQUIRE-$$require}"
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
 	go test -race $(PACKAGES)
 
 .PHONY: race
@@ -82,8 +82,8 @@ race: ## Like test, with the servers that are there; what needs another is skipp
 # itself, so they skip under it and run here.
 .PHONY: figures
 figures: ## Run the gates on exact figures, without the race detector
-	@require=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE="$${REPRISE_TEST_REQUIRE-$$require}"
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
 	go test -count=1 -run '^Test(Cost|P[0-9])' $(PACKAGES)
 
 .PHONY: check

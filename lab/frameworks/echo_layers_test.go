@@ -1,3 +1,5 @@
+//go:build !without_echo
+
 package frameworks
 
 import (

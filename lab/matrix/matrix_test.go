@@ -78,6 +78,7 @@ var matrixStores = []matrixStore{
 // always returns the same for every case.
 func always[T any](v T) func() T { return func() T { return v } }
 
+// matrixAdapters has every adapter that package serve knows, whether this binary has it or not.
 var matrixAdapters = []matrixAdapter{
 	{name: "nethttp"},
 	{name: "gin"},
@@ -104,6 +105,7 @@ func TestMatrix(t *testing.T) {
 			for _, adapter := range matrixAdapters {
 				t.Run("adapter="+adapter.name, func(t *testing.T) {
 					t.Parallel()
+					built(t, adapter.name)
 					perCase := store.connect(t)
 					adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
 						return adaptertest.Fixture{
@@ -114,5 +116,30 @@ func TestMatrix(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// built skips the test of an adapter that this binary was built without, or fails it if
+// REPRISE_TEST_REQUIRE names the adapter. The page keeps what it says of it.
+func built(t *testing.T, adapter string) {
+	t.Helper()
+	if !slices.Contains(serve.LeftOut(), adapter) {
+		return
+	}
+	const text = "the build tag without_%s left %[1]s out: its cells in docs/conformance.md are not checked"
+	if servers.Required(t, adapter) {
+		t.Fatalf(text, adapter)
+	}
+	t.Skipf(text, adapter)
+}
+
+func TestEveryAdapterIsAColumn(t *testing.T) {
+	t.Parallel()
+	want := slices.Sorted(slices.Values(slices.Concat(serve.Adapters(), serve.LeftOut())))
+	if columns := slices.Sorted(slices.Values(names(matrixAdapters))); !slices.Equal(columns, want) {
+		t.Errorf("the columns are %v, want the adapters of package serve, %v", columns, want)
+	}
+	for _, name := range serve.LeftOut() {
+		servers.Required(t, name) // which fails for a name that it does not know
 	}
 }

@@ -84,6 +84,7 @@ func TestMissingServerSkipsUnlessRequired(t *testing.T) {
 		{"required fails", "redis", []string{"REPRISE_TEST_REQUIRE=postgres, redis"}, []string{"--- FAIL", "redis-server", "requires it"}, true},
 		{"shared required fails", "shared valkey", []string{"REPRISE_TEST_REQUIRE=valkey"}, []string{"--- FAIL", "valkey-server"}, true},
 		{"another one required skips", "redis", []string{"REPRISE_TEST_REQUIRE=postgres"}, []string{"--- SKIP"}, false},
+		{"the name of a framework is known", "redis", []string{"REPRISE_TEST_REQUIRE=fiber,echo5"}, []string{"--- SKIP"}, false},
 		{"a misspelt name fails", "redis", []string{"REPRISE_TEST_REQUIRE=rediss"}, []string{"--- FAIL", `"rediss"`}, true},
 		{"a URL that does not answer fails", "shared redis", []string{"REPRISE_TEST_REDIS_URL=redis://:secret@127.0.0.1:1"}, []string{"--- FAIL", "REPRISE_TEST_REDIS_URL"}, true},
 		{"a malformed URL fails", "shared redis", []string{"REPRISE_TEST_REDIS_URL=:secret@localhost"}, []string{"--- FAIL", "REPRISE_TEST_REDIS_URL"}, true},

@@ -16,8 +16,9 @@
 // gets one of its own, always from a program. Nothing is installed: where a program is missing the test is skipped with a
 // message that names the package.
 //
-// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns the skip into a failure, so that a
-// build cannot pass because it tested nothing.
+// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns the skip
+// into a failure, so that a build cannot pass because it tested nothing. The frameworks that a
+// build may leave out are named in the same list; see [Required].
 //
 // # What they leave behind
 //
@@ -45,6 +46,10 @@ const (
 	namePostgres  = "postgres"
 	namePgBouncer = "pgbouncer"
 )
+
+// frameworks are the other names that REPRISE_TEST_REQUIRE knows: those of the build tags
+// without_<framework>.
+var frameworks = []string{"gin", "echo", "echo5", "fiber"}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 
@@ -80,10 +85,29 @@ func must(tb testing.TB, err error) {
 	}
 }
 
+// Required reports whether REPRISE_TEST_REQUIRE names a server or a framework, which a test may
+// then not leave out. It ends the test if the list has a name that it does not know.
+func Required(tb testing.TB, name string) bool {
+	tb.Helper()
+	names, err := required()
+	if err == nil && !slices.Contains(known(), name) {
+		err = fmt.Errorf("%s does not know %q; add it to the package servers", requireEnv, name)
+	}
+	if err != nil {
+		tb.Fatalf("servers: %v", err)
+	}
+	return slices.Contains(names, name)
+}
+
+// known returns every name that REPRISE_TEST_REQUIRE may have.
+func known() []string {
+	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer}, frameworks...)
+}
+
 // required returns the names in REPRISE_TEST_REQUIRE. A name that is not known is an error: a misspelt one would let a build
 // pass untested.
 func required() ([]string, error) {
-	known := []string{nameRedis, nameValkey, namePostgres, namePgBouncer}
+	known := known()
 	var names []string
 	for name := range strings.SplitSeq(os.Getenv(requireEnv), ",") {
 		name = strings.TrimSpace(name)

@@ -1,0 +1,27 @@
+//go:build !without_gin
+
+package frameworks
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	reprisegin "github.com/reprise-go/reprise/adapters/gin"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func init() { costFrameworks["gin"] = costGin }
+
+// costGin is [costHandler] in Gin, behind the middleware if there is a guard.
+func costGin(guard *protocol.Guard) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	if guard != nil {
+		engine.Use(reprisegin.Middleware(guard, reprisegin.Unscoped))
+	}
+	body := []byte(adaptertest.DefaultBody)
+	engine.Any("/orders", func(c *gin.Context) { c.Data(adaptertest.DefaultStatus, adaptertest.DefaultContentType, body) })
+	return engine
+}
