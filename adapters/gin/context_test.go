@@ -103,3 +103,54 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 		return err == nil && len(entries) == 0
 	})
 }
+
+// What takes a context in a handler takes gin.Context, too, with or without ContextWithFallback.
+func TestGinContextIsTheContextOfTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	copies := make(chan *gin.Context, 4)
+	b.Use(func(c *gin.Context) {
+		c.Next()
+		if _, inside := reprise.AttemptFrom(c); inside || protocol.Keep(c) {
+			t.Error("a layer outside finds the run")
+		}
+	}, b.guarded)
+	b.POST("/view", b.counted(func(c *gin.Context) {
+		view, ok := reprise.AttemptFrom(c)
+		if of, _ := reprise.AttemptFrom(c.Request.Context()); !ok || view != of {
+			t.Error("gin.Context does not know the attempt")
+		}
+		copies <- c.Copy()
+		created(c)
+	}))
+	b.POST("/released", b.counted(func(c *gin.Context) {
+		if !protocol.Release(c) {
+			t.Error("Release did nothing")
+		}
+		created(c)
+	}))
+	b.POST("/kept", b.counted(func(c *gin.Context) {
+		if !protocol.Keep(c) {
+			t.Error("Keep did nothing")
+		}
+		c.Status(http.StatusServiceUnavailable)
+	}))
+	b.POST("/omitted", b.counted(func(c *gin.Context) {
+		if !protocol.OmitBody(c) {
+			t.Error("OmitBody did nothing")
+		}
+		created(c)
+	}))
+	b.twice("POST", "/view")
+	b.afresh("POST", "/released")
+	b.twice("POST", "/kept")
+	for _, want := range []string{createdBody, `{"status":"completed"}`} {
+		if a := b.send("POST", "/omitted", "Idempotency-Key", "omitted"); a.body != want {
+			t.Errorf("answered %+v, want the body %s", a, want)
+		}
+	}
+	b.ran(5)
+	if late := <-copies; protocol.Release(late) {
+		t.Error("a copy of the context decides after the answer")
+	}
+}

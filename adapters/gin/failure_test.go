@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -32,6 +34,10 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 		_ = c.Error(errors.New("only for the log"))
 		c.Status(http.StatusAccepted)
 	}))
+	b.POST("/decided/ok", b.guarded, b.counted(func(c *gin.Context) {
+		_ = c.Error(errors.New("only for the log"))
+		c.Status(http.StatusOK)
+	}))
 	const body = `{"error":"no stock"}`
 	if first, _ := b.twice("POST", "/inside"); first.status != http.StatusUnprocessableEntity || first.body != body {
 		t.Errorf("inside: %+v", first)
@@ -45,7 +51,24 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	if first, _ := b.twice("POST", "/decided"); first.status != http.StatusAccepted {
 		t.Errorf("decided: %+v", first)
 	}
-	b.ran(4)
+	if first, _ := b.twice("POST", "/decided/ok"); first.status != http.StatusOK {
+		t.Errorf("decided: %+v", first)
+	}
+	b.ran(5)
+}
+
+// What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is told so, and gets no made-up answer.
+func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
+	b.POST("/orders", b.guarded, b.counted(func(c *gin.Context) { _ = c.Error(errors.New("no stock")) }))
+	if first := b.send("POST", "/orders", "Idempotency-Key", "k"); first.status != http.StatusOK {
+		t.Errorf("the first answer is %+v", first)
+	}
+	if again := b.send("POST", "/orders", "Idempotency-Key", "k"); again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable") {
+		t.Errorf("the retry got %+v", again)
+	}
+	b.ran(1)
 }
 
 // A recovery outside finds Gin's own writer, with the header as it was before the handler; one inside makes a response like

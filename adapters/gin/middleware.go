@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -40,7 +41,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		case admission.Exchange != nil:
 			run(c, admission.Exchange)
 		default:
-			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer}, admission.Response)
+			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer, now: c.FullPath() == ""}, admission.Response)
 			c.Abort()
 		}
 	}
@@ -48,31 +49,40 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 
 // run runs the rest of the chain in an exchange.
 func run(c *gin.Context, x *protocol.Exchange) {
-	behind, request, status, errors := c.Writer, c.Request, c.Writer.Status(), len(c.Errors)
-	w := &writer{ResponseWriter: behind, ctx: x.Context(), status: status, size: notWritten}
-	w.wire.ResponseWriter = behind
-	w.rec.Start(x, behind.Header(), &w.wire, http.DetectContentType)
-	defer func() { // also where the chain panics: a recovery before this finds Gin's own writer
+	outer, request, reported := c.Writer, c.Request, len(c.Errors)
+	started := outer.Written()
+	w := newWriter(outer, x)
+	outside, _ := c.Get(reprise.ContextKey)
+	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
-		request.MultipartForm = c.Request.MultipartForm // the server removes its files
-		c.Writer, c.Request = behind, request
+		if x.Runs(c.Request.Context()) { //nolint:contextcheck // asks whose context it is
+			if form := c.Request.MultipartForm; form != nil {
+				request.MultipartForm = form // the server removes its files
+			}
+			c.Writer, c.Request = outer, request
+			c.Set(reprise.ContextKey, outside)
+		}
 	}()
-	started := behind.Written()
 	c.Writer = w
 	c.Request = request.WithContext(x.Context())
 	c.Request.Body = x.Body()
+	c.Set(reprise.ContextKey, x.Context())
 	c.Next()
 	switch {
-	case behind.Written() && !started && !w.wire.sent:
-		w.rec.Hijack() // HandleContext gave the chain Gin's own writer
-	case w.Written():
-	case len(c.Errors) > errors && w.status == status:
+	case !x.Runs(c.Request.Context()): // the chain outlived a timeout, and c serves another request
+		w.rec.Cut()
 		return
-	case c.FullPath() == "":
+	case w.answered():
+	case outer.Written() && !started: // HandleContext gave the chain Gin's own writer
+		w.rec.Hijack()
+	case len(c.Errors) > reported: // a layer outside makes the response
+		w.rec.Cut()
+		return
+	}
+	if c.FullPath() == "" && !w.Written() && w.Status() == outer.Status() {
 		w.noRoute()
 	}
-	w.WriteHeaderNow()
-	w.rec.Finish()
+	w.finish()
 }
 
 // request is what the protocol looks at of r.

@@ -88,6 +88,12 @@ func TestUnmatchedRoutes(t *testing.T) {
 			b.NoMethod(func(c *gin.Context) { c.String(http.StatusMethodNotAllowed, "not so") })
 		}, "PATCH", http.StatusMethodNotAllowed, "not so"},
 		"NoRoute without a word": {func(b *bench) { b.NoRoute(func(*gin.Context) {}) }, "POST", http.StatusNotFound, "404 page not found"},
+		"NoRoute with only the status": {func(b *bench) {
+			b.NoRoute(func(c *gin.Context) { c.Status(http.StatusNotFound) })
+		}, "POST", http.StatusNotFound, "404 page not found"},
+		"NoRoute that ends with the header": {func(b *bench) {
+			b.NoRoute(func(c *gin.Context) { c.AbortWithStatus(http.StatusNotFound) })
+		}, "POST", http.StatusNotFound, ""},
 		"NoRoute with another status": {func(b *bench) {
 			b.NoRoute(func(c *gin.Context) { c.Status(http.StatusAccepted) })
 		}, "POST", http.StatusAccepted, ""},

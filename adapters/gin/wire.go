@@ -2,15 +2,16 @@ package reprisegin
 
 import (
 	"net/http"
+	"reflect"
 
 	"github.com/gin-gonic/gin"
 )
 
-// wire writes through Gin's writer, header at once: nothing may change the status after it was recorded.
+// wire writes to the writer of the layers outside.
 type wire struct {
 	gin.ResponseWriter
 
-	sent bool
+	now bool // the header was written by itself, which Gin's WriteHeader leaves to the first byte
 }
 
 // WriteHeader implements [protocol.Wire].
@@ -19,12 +20,25 @@ func (w *wire) WriteHeader(status int) {
 		w.inform(status)
 		return
 	}
-	w.sent = true
 	w.ResponseWriter.WriteHeader(status)
-	w.WriteHeaderNow()
+	if w.now && passesHeader(w.ResponseWriter) {
+		w.WriteHeaderNow()
+	}
 }
 
-// inform sends an informational status past Gin's writers, which take any status as the final one. Behind one that cannot be passed it is lost.
+// ginWriter is the type of Gin's own writer, which Gin does not export.
+var ginWriter = reflect.TypeOf(new(gin.Context).Copy().Writer)
+
+// passesHeader reports whether WriteHeaderNow of w does no more than its name says. A layer's
+// writer, such as one that compresses, usually inherits the method from the writer behind it:
+// calling it would send the header before that layer has decided about it.
+func passesHeader(w gin.ResponseWriter) bool {
+	_, nested := w.(*writer)
+	return nested || reflect.TypeOf(w) == ginWriter
+}
+
+// inform sends an informational status past Gin's writers, which take any status as the final
+// one. It is lost where a writer cannot be passed.
 func (w *wire) inform(status int) {
 	var behind http.ResponseWriter = w.ResponseWriter
 	for {

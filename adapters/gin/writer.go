@@ -6,49 +6,93 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is the gin.ResponseWriter of handlers that are recorded. As Gin's own it holds the status back until the first
-// byte, so that it may still change.
+// writer is the gin.ResponseWriter of a chain that is recorded. As Gin's own does, it holds the
+// status back until the first byte, so that a handler may still change it.
 type writer struct {
-	gin.ResponseWriter // Header and Pusher
+	gin.ResponseWriter // of the layers outside, for Header and Pusher
 
-	rec    protocol.Recorder
-	wire   wire
-	ctx    context.Context // of the exchange
-	status int
-	size   int
+	rec  protocol.Recorder
+	wire wire
+	ctx  context.Context // of the exchange
+
+	mu      sync.Mutex // a timeout outside may abort the chain from its own goroutine
+	status  int
+	size    int
+	decided bool // the chain set a status
 }
 
 const notWritten = -1
 
 var errWritten = errors.New("reprisegin: the response body was written before the connection was hijacked")
 
-// WriteHeader sets the status, until it was written. An informational one goes out at once.
+func newWriter(outer gin.ResponseWriter, x *protocol.Exchange) *writer {
+	w := &writer{ResponseWriter: outer, ctx: x.Context(), status: outer.Status(), size: notWritten}
+	w.wire.ResponseWriter = outer
+	w.rec.Start(x, outer.Header(), &w.wire, http.DetectContentType)
+	return w
+}
+
+// WriteHeader sets the status until the header is written. An informational one goes out at once.
 func (w *writer) WriteHeader(status int) {
-	switch {
-	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
+	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
 		w.rec.WriteHeader(status)
-	case status > 0 && !w.Written():
-		w.status = status
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if status > 0 && w.size == notWritten {
+		w.status, w.decided = status, true
 	}
 }
 
-// WriteHeaderNow writes status and header.
+// WriteHeaderNow writes status and header. Once a layer outside has answered instead of the
+// chain, nobody can get the header, and the call may be that layer's, which aborts the chain
+// through the context they share: the chain's own bytes then decide the status.
 func (w *writer) WriteHeaderNow() {
-	if !w.Written() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.decided = true
+	if w.size == notWritten && !w.ResponseWriter.Written() {
+		w.wire.now = true
+		w.commit()
+	}
+}
+
+// commit gives the recorder status and header. The caller holds mu.
+func (w *writer) commit() {
+	if w.size == notWritten {
 		w.size = 0
 		w.rec.WriteHeader(w.status)
 	}
 }
 
+// finish ends the exchange with the response as it is.
+func (w *writer) finish() {
+	w.mu.Lock()
+	w.commit()
+	w.mu.Unlock()
+	w.rec.Finish()
+}
+
+// answered reports whether the chain made a response: it set a status or wrote.
+func (w *writer) answered() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.decided || w.size != notWritten
+}
+
 // Write implements [io.Writer].
 func (w *writer) Write(p []byte) (int, error) {
-	w.WriteHeaderNow()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commit()
 	n, err := w.rec.Write(p)
 	w.size += n
 	return n, err
@@ -56,31 +100,44 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // WriteString implements [io.StringWriter].
 func (w *writer) WriteString(s string) (int, error) {
-	w.WriteHeaderNow()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commit()
 	n, err := w.rec.WriteString(s)
 	w.size += n
 	return n, err
 }
 
 // Status returns the status that was, or will be, written.
-func (w *writer) Status() int { return w.status }
+func (w *writer) Status() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
 
 // Size returns how many bytes of the body were written, -1 before the header was.
-func (w *writer) Size() int { return w.size }
+func (w *writer) Size() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size
+}
 
 // Written reports whether the header was written.
-func (w *writer) Written() bool { return w.size != notWritten }
+func (w *writer) Written() bool { return w.Size() != notWritten }
 
-// Flush implements [http.Flusher]. Where the effects commit with the response it does nothing.
+// Flush implements [http.Flusher]. It does nothing where the effects commit with the response.
 func (w *writer) Flush() {
-	w.WriteHeaderNow()
+	w.mu.Lock()
+	w.commit()
+	w.mu.Unlock()
 	if w.rec.Flush() {
 		w.ResponseWriter.Flush()
 	}
 }
 
-// CloseNotify implements [http.CloseNotifier]: it tells that the run is over or has lost its lease. A client that leaves does not
-// stop it, and must not make a stream end as if it were complete.
+// CloseNotify implements [http.CloseNotifier]: it notifies of the end of the run, or of the loss
+// of its lease. It does not notify of a client that left, because a stream that ended then would
+// be recorded as if it were complete.
 func (w *writer) CloseNotify() <-chan bool {
 	over := make(chan bool, 1)
 	context.AfterFunc(w.ctx, func() { over <- true })
@@ -89,6 +146,8 @@ func (w *writer) CloseNotify() <-chan bool {
 
 // Hijack implements [http.Hijacker], under the conditions of Gin's own.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.size > 0 {
 		return nil, nil, errWritten
 	}
@@ -103,10 +162,13 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap lets [http.ResponseController] reach the deadlines of the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// noRoute writes what Gin writes when no route and no handler of its own answered: it does so after the middlewares, which is too
-// late to be recorded.
+// noRoute writes what Gin writes after the middlewares, which is too late to be recorded, when no
+// route matched and no handler answered.
 func (w *writer) noRoute() {
-	text := map[int]string{http.StatusNotFound: "404 page not found", http.StatusMethodNotAllowed: "405 method not allowed"}[w.status]
+	text := map[int]string{
+		http.StatusNotFound:         "404 page not found",
+		http.StatusMethodNotAllowed: "405 method not allowed",
+	}[w.Status()]
 	if text != "" {
 		w.Header()["Content-Type"] = []string{gin.MIMEPlain}
 		_, _ = w.WriteString(text)

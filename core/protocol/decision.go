@@ -63,6 +63,14 @@ func exchangeOf(ctx context.Context) *Exchange {
 	return x
 }
 
+// Runs reports whether ctx is the context of this exchange, or one made of it. A framework that
+// reuses its request contexts may have given the adapter's to another request, while a handler
+// outlived a timeout: the adapter must then neither read nor restore anything in it.
+func (x *Exchange) Runs(ctx context.Context) bool {
+	of, _ := ctx.Value(exchangeKey{}).(*Exchange)
+	return of == x
+}
+
 type exchangeKey struct{}
 
 // exchangeContext is the context of a handler, with its exchange.

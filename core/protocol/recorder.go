@@ -36,6 +36,7 @@ type Recorder struct {
 	live     bool // the header has left, and the body follows as it is written
 	oversize bool
 	taken    bool // the handler took the connection
+	cut      bool // the response is not whole, or not known
 	finished bool
 }
 
@@ -132,6 +133,14 @@ func (r *Recorder) Hijack() {
 	r.taken = true
 }
 
+// Cut says that the response is not whole, or that the adapter does not know it, so that no
+// replay may pass for it (R33). The client gets what was written; the preset decides about the key.
+func (r *Recorder) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = true
+}
+
 // Status returns the final status that the handler wrote, 0 if it did not yet.
 func (r *Recorder) Status() int {
 	r.mu.Lock()
@@ -154,7 +163,7 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType()
 	}
-	reply := r.x.Finish(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken})
+	reply := r.x.Finish(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || r.cut})
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:
@@ -174,7 +183,7 @@ func (r *Recorder) Abandon() {
 		return
 	}
 	r.finished = true
-	started := r.status != 0 || r.taken
+	started := r.status != 0 || r.taken || r.cut
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // ErrTxManaged is what Commit and Rollback of the transaction of an attempt return, having done nothing: the store commits it with the
@@ -14,7 +16,8 @@ import (
 var ErrTxManaged = errors.New("reprisepg: the transaction of an attempt is ended by the store, with the response; use Begin for a part that may be rolled back")
 
 // Tx returns the transaction of the attempt that ctx belongs to, and false where there is none: outside a handler, on a route
-// without the middleware or without a key, or with a store that is not transactional.
+// without the middleware or without a key, or with a store that is not transactional. ctx may be
+// the context of the handler's framework, see [reprise.ContextKey].
 //
 // What is written through it commits together with the stored response. Its Commit and Rollback are refused with [ErrTxManaged], so
 // that a deferred Rollback does no harm; Begin opens a savepoint, which may be committed and rolled back. It is READ COMMITTED, it
@@ -23,7 +26,13 @@ var ErrTxManaged = errors.New("reprisepg: the transaction of an attempt is ended
 func Tx(ctx context.Context) (pgx.Tx, bool) {
 	tx, ok := ctx.Value(txKey{}).(*handlerTx)
 	if !ok {
-		return nil, false
+		run, found := reprise.RunContext(ctx)
+		if !found {
+			return nil, false
+		}
+		if tx, ok = run.Value(txKey{}).(*handlerTx); !ok {
+			return nil, false
+		}
 	}
 	return tx, true
 }

@@ -1,0 +1,132 @@
+package reprisegin
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// timeout answers while the chain runs on in a goroutine, as the layer of gin-contrib does. It waits
+// for a value of over instead of a clock, and tells ended when the chain returned.
+func timeout(over <-chan struct{}, ended chan<- struct{}, abort bool) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		outer := c.Writer
+		w := &lateWriter{ResponseWriter: outer, header: http.Header{}}
+		c.Writer = w
+		done := make(chan struct{})
+		go func() {
+			c.Next()
+			close(done)
+			ended <- struct{}{}
+		}()
+		select {
+		case <-done:
+			w.send()
+		case <-over:
+			w.expire()
+			outer.WriteHeader(http.StatusRequestTimeout)
+			_, _ = outer.WriteString("late")
+			if abort {
+				c.AbortWithStatus(http.StatusRequestTimeout) // of the context that the chain still uses
+			}
+		}
+	}
+}
+
+// lateWriter holds a response back until its handler returned.
+type lateWriter struct {
+	gin.ResponseWriter
+
+	mu      sync.Mutex
+	header  http.Header
+	body    bytes.Buffer
+	status  int
+	expired bool
+}
+
+func (w *lateWriter) Header() http.Header { return w.header }
+
+func (w *lateWriter) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status = status
+}
+
+func (w *lateWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.expired {
+		return 0, http.ErrHandlerTimeout
+	}
+	return w.body.Write(p)
+}
+
+func (w *lateWriter) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
+func (w *lateWriter) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expired = true
+}
+
+func (w *lateWriter) send() {
+	for name, values := range w.header {
+		w.ResponseWriter.Header()[name] = values
+	}
+	w.ResponseWriter.WriteHeader(w.status)
+	_, _ = w.ResponseWriter.Write(w.body.Bytes())
+}
+
+// The client of a timeout outside gets that layer's answer; its retry gets the handler's, which ran once.
+func TestRunOutlivesATimeoutOutside(t *testing.T) {
+	t.Parallel()
+	for name, abort := range map[string]bool{"answers": false, "answers and aborts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, protocol.Config{})
+			over, ended, answered := make(chan struct{}), make(chan struct{}, 2), make(chan struct{})
+			b.POST("/orders", timeout(over, ended, abort), b.guarded, b.counted(func(c *gin.Context) {
+				over <- struct{}{}
+				<-answered
+				created(c)
+			}))
+			if first := b.send("POST", "/orders", "Idempotency-Key", "k"); first.status != http.StatusRequestTimeout || first.body != "late" {
+				t.Errorf("the timeout answered %+v", first)
+			}
+			close(answered)
+			<-ended
+			again := b.send("POST", "/orders", "Idempotency-Key", "k")
+			if !again.replayed() || again.status != http.StatusCreated || again.body != createdBody {
+				t.Errorf("the retry got %+v", again)
+			}
+			b.ran(1)
+		})
+	}
+}
+
+// Gin reuses its contexts: a chain that outlived its timeout may find another request in its own.
+// What it wrote went to that request, so it has no response to keep, and it restores nothing.
+func TestContextThatServesAnotherRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/orders", func(c *gin.Context) {
+		request, w := c.Request, c.Writer
+		c.Next()
+		if c.Request == request || c.Writer == w {
+			t.Error("what belongs to another request was replaced")
+		}
+		c.Request, c.Writer = request, w
+		c.AbortWithStatus(http.StatusRequestTimeout)
+	}, b.guarded, b.counted(func(c *gin.Context) {
+		c.Request = c.Request.Clone(t.Context()) // as Gin's pool does for the next request
+		c.Writer = &lateWriter{ResponseWriter: c.Writer, header: http.Header{}}
+		created(c)
+	}))
+	b.afresh("POST", "/orders")
+	b.ran(2)
+}
