@@ -85,6 +85,8 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	}
 	line, lines := g.keyLines(&req)
 	switch {
+	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // whether it has a key is not known (R8)
+		return g.refuseAndClose(CodeRequestInvalid)
 	case lines == 0 && g.cfg.Required:
 		return g.refuse(CodeKeyMissing, 0)
 	case lines == 0:
@@ -95,6 +97,9 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	key, err := g.grammar.parse(line)
 	if err != nil {
 		return Admission{Response: g.problems.answerKey(err)}
+	}
+	if req.Section.flaw(req.HTTP10) != sound {
+		return g.refuseAndClose(CodeRequestInvalid)
 	}
 	principal, err := principalOf(scope)
 	if err != nil {
@@ -183,4 +188,14 @@ func (g *Guard) answer(res reprise.Result, err error) Admission {
 
 func (g *Guard) refuse(code Code, retryAfter time.Duration) Admission {
 	return Admission{Response: g.problems.answer(code, retryAfter)}
+}
+
+// refuseAndClose refuses a request behind which the bytes of the connection cannot be trusted.
+func (g *Guard) refuseAndClose(code Code) Admission {
+	refusal := g.refuse(code, 0)
+	if _, there := refusal.Response.Header.Get("Connection"); !there {
+		fields := []Field{{Name: "Connection", Value: "close"}}
+		refusal.Response.Header = Header{fields: slices.AppendSeq(fields, refusal.Response.Header.All())}
+	}
+	return refusal
 }

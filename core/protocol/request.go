@@ -30,6 +30,12 @@ type Request struct {
 
 	Header HeaderValues // the header section; nil is an empty one
 
+	// Section is the header section as its bytes came in, where the framework has it: a
+	// request that its recipients may read in different ways is refused (R27b). It stays empty
+	// where the server refuses such requests itself.
+	Section HeaderSection
+	HTTP10  bool // the request has HTTP/1.0; only the check of Section asks
+
 	// Body is the body as it was sent. It is read only after the checks on the header. A
 	// framework that has read the body already sets Bytes instead, and one that has parsed it
 	// sets Form. All three empty: no body.

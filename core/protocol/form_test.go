@@ -1,0 +1,87 @@
+package protocol
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/textproto"
+	"strings"
+	"testing"
+)
+
+// formPart is a part of a form: a value, or a file where it has a file name.
+type formPart struct{ name, file, content string }
+
+// notation returns what appendForm makes of a form with these parts.
+func notation(t *testing.T, parts ...formPart) string {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for _, p := range parts {
+		disposition := fmt.Sprintf("form-data; name=%q", p.name)
+		if p.file != "" {
+			disposition += fmt.Sprintf("; filename=%q", p.file)
+		}
+		part, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(part, p.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	size := body.Len()
+	form, err := multipart.NewReader(&body, w.Boundary()).ReadForm(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := appendForm(nil, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) > size {
+		t.Errorf("the notation has %d bytes, the body had %d", len(got), size)
+	}
+	return string(got)
+}
+
+func TestR24EqualFormsHaveOneNotation(t *testing.T) {
+	t.Parallel()
+	a, b, f := formPart{name: "a", content: "1"}, formPart{name: "b", content: "2"}, formPart{name: "f", file: "f.txt", content: "file"}
+	want := notation(t, a, b, f)
+	for range 20 { // the fields of a form are in a map
+		if got := notation(t, f, b, a); got != want {
+			t.Fatalf("the order of names matters: %q, %q", got, want)
+		}
+	}
+}
+
+func TestR24DifferentFormsHaveDifferentNotations(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, parts := range [][]formPart{
+		{},
+		{{name: "a"}},
+		{{name: "a", content: "1"}},
+		{{name: "a", content: "1"}, {name: "a", content: "2"}},
+		{{name: "a", content: "2"}, {name: "a", content: "1"}}, // the order of one name counts
+		{{name: "a", content: "12"}},
+		{{name: "a1", content: "2"}},
+		{{name: "a", content: "1"}, {name: "b", content: "1"}},
+		{{name: "a", file: "x", content: "1"}},
+		{{name: "a", file: "y", content: "1"}},
+		{{name: "a", file: "x", content: "2"}},
+		{{name: "a", file: "x", content: "1"}, {name: "a", file: "x", content: "1"}},
+		{{name: "a", content: "1" + strings.Repeat("\x00", 8)}},
+	} {
+		got := notation(t, parts...)
+		if other, double := seen[got]; double {
+			t.Errorf("%v looks like %s", parts, other)
+		}
+		seen[got] = fmt.Sprint(parts)
+	}
+}

@@ -1,0 +1,89 @@
+package protocol
+
+import "strings"
+
+// HeaderSection is the header section of a request as its bytes came in: the field lines
+// behind the request line, with their line ends, and with or without the empty line that ends
+// them. A parsed header does not tell everything of it: which lines were folded, which
+// framing fields contradicted each other, which fields followed the body as trailers.
+type HeaderSection string
+
+// Count returns the number of field lines called name, in any case.
+func (s HeaderSection) Count(name string) (lines int) {
+	for s != "" {
+		var line string
+		line, s, _ = s.cut()
+		if field, _, _ := strings.Cut(line, ":"); strings.EqualFold(field, name) {
+			lines++
+		}
+	}
+	return lines
+}
+
+// cut returns the first line without its end, what follows it, and whether the end was CRLF.
+func (s HeaderSection) cut() (line string, rest HeaderSection, crlf bool) {
+	text, after, _ := strings.Cut(string(s), "\n")
+	line, crlf = strings.CutSuffix(text, "\r")
+	return line, HeaderSection(after), crlf
+}
+
+// flaw is what makes a header section mean different things to different recipients.
+type flaw uint8
+
+// The flaws, the worst last.
+const (
+	sound     flaw = iota
+	ambiguous      // where the body ends, or a line
+	malformed      // which fields there are
+)
+
+// flaw returns the worst flaw of the section (R27b; RFC 9112, sections 2.2, 5 and 6). http10
+// says that the request has HTTP/1.0, which knows no Transfer-Encoding. An empty section is
+// sound.
+//
+//	a line that is folded, or has no colon              malformed
+//	a field name with a byte that is not a token's      malformed
+//	CR or NUL in a value                                malformed
+//	a line that ends in LF alone                        ambiguous
+//	more than one Content-Length or Transfer-Encoding   ambiguous
+//	both of them, or the latter in HTTP/1.0             ambiguous
+//	Content-Length that is not a number                 ambiguous
+//	Transfer-Encoding other than chunked                ambiguous
+func (s HeaderSection) flaw(http10 bool) flaw {
+	worst, framing := sound, 0
+	for s != "" {
+		line, rest, crlf := s.cut()
+		s = rest
+		if !crlf {
+			worst = ambiguous
+		}
+		if line == "" {
+			continue
+		}
+		name, value, there := strings.Cut(line, ":")
+		if !there || !validName(name) || strings.ContainsAny(value, "\r\x00") {
+			return malformed
+		}
+		switch value = trimSpace(value); {
+		case strings.EqualFold(name, "Content-Length"):
+			framing++
+			if !isNumber(value) {
+				worst = ambiguous
+			}
+		case strings.EqualFold(name, "Transfer-Encoding"):
+			framing++
+			if http10 || !strings.EqualFold(value, "chunked") {
+				worst = ambiguous
+			}
+		}
+	}
+	if framing > 1 {
+		worst = ambiguous
+	}
+	return worst
+}
+
+// isNumber reports whether s is a number of decimal digits.
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
