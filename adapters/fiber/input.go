@@ -1,7 +1,6 @@
 package reprisefiber
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"sync"
@@ -59,7 +58,7 @@ func (in *input) request() protocol.Request {
 	req := protocol.Request{
 		Method: in.c.Method(), Target: utils.UnsafeString(r.Header.RequestURI()),
 		Path: utils.UnsafeString(r.URI().PathOriginal()), RawQuery: utils.UnsafeString(r.URI().QueryString()),
-		Header: in,
+		Header: in, Section: in.section(), HTTP10: !r.Header.IsHTTP11(),
 	}
 	switch in.body {
 	case inForm:
@@ -72,41 +71,26 @@ func (in *input) request() protocol.Request {
 	return req
 }
 
-// Values implements [protocol.HeaderValues].
+// Values implements [protocol.HeaderValues]. Lines that a layer outside added count too.
 func (in *input) Values(name string) []string {
 	h := &in.c.Request().Header
 	start := len(in.lines)
-	if in.c.App().Server().DisableHeaderNamesNormalizing { // then fasthttp finds a field in one spelling only
-		h.VisitAllInOrder(func(key, value []byte) {
+	if in.c.App().Server().DisableHeaderNamesNormalizing { // PeekAll finds a field in one spelling only
+		h.VisitAll(func(key, value []byte) {
 			if strings.EqualFold(utils.UnsafeString(key), name) {
 				in.lines = append(in.lines, utils.UnsafeString(value))
 			}
 		})
-		return in.lines[start:len(in.lines):len(in.lines)]
-	}
-	lines := h.PeekAll(name)
-	if len(lines) > 0 && h.ContentLength() <= 0 { // it may be chunked
-		if sent, chunked := countRaw(h.RawHeaders(), name); chunked {
-			lines = lines[:min(len(lines), sent)] // what follows came as a trailer, which fasthttp puts behind the header (R7)
+	} else {
+		for _, line := range h.PeekAll(name) {
+			in.lines = append(in.lines, utils.UnsafeString(line))
 		}
 	}
-	for _, line := range lines {
-		in.lines = append(in.lines, utils.UnsafeString(line))
+	end := len(in.lines)
+	if end > start && in.hasTrailers() {
+		end = min(end, start+in.section().Count(name)) // trailers are behind what came before the body
 	}
-	return in.lines[start:len(in.lines):len(in.lines)]
-}
-
-// countRaw counts the lines of a header section called name, and tells whether one is about the transfer coding, without which
-// there is no trailer section.
-func countRaw(raw []byte, name string) (lines int, coded bool) {
-	for line := range bytes.SplitSeq(raw, []byte("\n")) {
-		key, _, _ := bytes.Cut(line, []byte(":"))
-		if strings.EqualFold(utils.UnsafeString(key), name) {
-			lines++
-		}
-		coded = coded || strings.EqualFold(utils.UnsafeString(key), fiber.HeaderTransferEncoding)
-	}
-	return lines, coded
+	return in.lines[start:end:end]
 }
 
 // Read implements [io.Reader] for a body that is not in memory.
@@ -123,8 +107,12 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discard reads the rest of a body stream, or makes the connection close: fasthttp would take it for the next request.
-func (in *input) discard() {
+// discard reads the rest of a body stream, or makes the connection close: fasthttp would take it for the next request. An answer that
+// closes the connection waits for no body.
+func (in *input) discard(answer protocol.Response) {
+	if option, _ := answer.Header.Get(fiber.HeaderConnection); option == "close" {
+		return
+	}
 	if in.body == inStream && !protocol.Drain(in, int64(in.c.Request().Header.ContentLength())) {
 		in.c.Context().SetConnectionClose()
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // echo answers with the body as the handler sees it.
-func echo(c *fiber.Ctx) error { return c.Send(c.BodyRaw()) }
+func echo(c *fiber.Ctx) error { return c.Send(c.Request().Body()) }
 
 // chunked is a request in chunks, with a trailer section.
 func chunked(chunks []string, trailers []string, lines ...string) string {

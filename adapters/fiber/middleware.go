@@ -38,9 +38,9 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	}
 	return func(c *fiber.Ctx) error {
 		in := read(c)
-		admission := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return scope(c) })
+		admission := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return in.principal(scope) })
 		if !admission.Pass && admission.Exchange == nil {
-			in.discard()
+			in.discard(admission.Response)
 		}
 		in.release()
 		switch {

@@ -1,6 +1,9 @@
 package protocol
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // HeaderSection is the header section of a request as its bytes came in: the field lines
 // behind the request line, with their line ends, and with or without the empty line that ends
@@ -8,14 +11,25 @@ import "strings"
 // framing fields contradicted each other, which fields followed the body as trailers.
 type HeaderSection string
 
+// Values returns an iterator over the values of the field lines called name, in any case, in
+// their order and without the white space around them.
+func (s HeaderSection) Values(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := s; rest != ""; {
+			var line string
+			line, rest, _ = rest.cut()
+			field, value, _ := strings.Cut(line, ":")
+			if strings.EqualFold(field, name) && !yield(trimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
 // Count returns the number of field lines called name, in any case.
 func (s HeaderSection) Count(name string) (lines int) {
-	for s != "" {
-		var line string
-		line, s, _ = s.cut()
-		if field, _, _ := strings.Cut(line, ":"); strings.EqualFold(field, name) {
-			lines++
-		}
+	for range s.Values(name) {
+		lines++
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,9 @@ func TestR7CountsTheLinesOfAHeaderSection(t *testing.T) {
 		if got := s.Count(name); got != want {
 			t.Errorf("%d lines of %s, want %d", got, name, want)
 		}
+	}
+	if got := slices.Collect(s.Values("x-one")); !slices.Equal(got, []string{"1", "2", ""}) {
+		t.Errorf("the values of X-One are %q", got)
 	}
 }
 
