@@ -74,7 +74,7 @@ func (c *fiberCall) RawPath() string  { return string(c.c.Request().URI().PathOr
 func (c *fiberCall) RawQuery() string { return string(c.c.Request().URI().QueryString()) }
 func (c *fiberCall) Program() string  { return c.c.Get(adaptertest.ProgramHeader) }
 
-func (c *fiberCall) Body() ([]byte, error) { return c.c.BodyRaw(), nil }
+func (c *fiberCall) Body() ([]byte, error) { return c.c.Request().Body(), nil }
 
 func (c *fiberCall) AddHeader(name, value string) { c.c.Response().Header.Add(name, value) }
 func (c *fiberCall) SetStatus(status int)         { c.c.Status(status) }
