@@ -29,6 +29,7 @@ type Attempt struct {
 	lease      leaseState      // the renewer's
 	next       *Attempt        // in its row of the table, which guards it
 	completion callContext     // of Complete or Release
+	task       *task           // that ends it in the background, which guards it
 }
 
 // The states of an attempt.

@@ -48,9 +48,11 @@ type task struct {
 	twice  bool // of taskForget: forget once more when the last try of the claim has arrived
 	silent bool // of taskForget: there is no event for it
 
-	due   instant       // not before
-	pause time.Duration // of this task after its last failure
-	probe bool          // it shows whether the store is back
+	due     instant       // not before
+	pause   time.Duration // of this task after its last failure
+	probe   bool          // it shows whether the store is back
+	refused bool          // the store works and refuses it: it ends with the lease, which is not renewed
+	index   int           // in the heap; -1 while it runs
 }
 
 type taskKind uint8
@@ -69,12 +71,15 @@ func (b *background) add(t *task) {
 	fits := b.held < b.limits.Tasks && b.bytes+size <= b.limits.Bytes
 	if fits {
 		t.request.Payload = bytes.Clone(t.request.Payload)
+		t.attempt.task = t
 		b.push(t, size)
 	}
 	b.mu.Unlock()
 	if !fits {
 		b.dropped.Add(1)
 		t.attempt.conclude(EventDropped, t.dropError("the background is full"))
+	} else if f, _ := classify(t.err); f.refused {
+		b.refuse(t)
 	}
 }
 
@@ -239,11 +244,10 @@ func (b *background) conclude(ctx context.Context, t *task, err error) (again bo
 	f, _ := classify(err)
 	if err != nil && f.repeatEnd && ctx.Err() == nil {
 		t.err = err
-		if !f.refused || !t.pastLease() {
+		if !f.refused || b.refuse(t) {
 			return true
 		}
-		b.dropped.Add(1)
-		a.report(EventDropped, t.dropError("the store refused it for as long as the lease lasted"))
+		b.drop(t)
 	}
 	if t.kind == taskForget {
 		return b.forgotten(ctx, t, err)
@@ -278,14 +282,39 @@ func (b *background) forgotten(ctx context.Context, t *task, err error) (again b
 	return false
 }
 
-// pastLease reports whether the claim of a task that the store refuses has lapsed by now. Its lease is
-// not renewed from the first refusal on.
-func (t *task) pastLease() bool {
-	a := t.attempt
+// refuse notes that the store refuses a task for good, and reports false when its claim has lapsed by
+// now. From the first refusal on its lease is not renewed.
+func (b *background) refuse(t *task) (ok bool) {
 	if t.kind == taskForget {
-		return now().mono-a.began > a.engine.cfg.Lease+a.engine.cfg.ClaimTimeout
+		return now().mono-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
-	return !a.engine.renewer.letExpire(a)
+	b.mu.Lock()
+	t.refused = true
+	b.mu.Unlock()
+	return b.engine.renewer.letExpire(t.attempt)
+}
+
+// leaseLost drops the task of an attempt, if the store refuses it and it does not run at the moment.
+func (b *background) leaseLost(a *Attempt) {
+	b.mu.Lock()
+	t := a.task
+	drop := t != nil && t.refused && t.index >= 0
+	if drop {
+		heap.Remove(&b.tasks, t.index)
+		b.forget(t)
+	}
+	b.mu.Unlock()
+	if drop {
+		b.drop(t)
+		a.close()
+		a.engine.work.done()
+	}
+}
+
+// drop reports a task that the store refused until its lease was lost.
+func (b *background) drop(t *task) {
+	b.dropped.Add(1)
+	t.attempt.report(EventDropped, t.dropError("the store refused it until the lease was lost"))
 }
 
 // settle moves the backoff by the answer to a try, and puts the task back if it is to be done again.
@@ -311,6 +340,11 @@ func (b *background) settle(t *task, err error, again bool) {
 		b.schedule(t)
 		return
 	}
+	b.forget(t)
+}
+
+// forget gives back the room of a task that has ended.
+func (b *background) forget(t *task) {
 	b.held--
 	b.bytes -= int64(len(t.request.Payload))
 	if t.kind == taskForget {
@@ -325,10 +359,17 @@ type taskHeap []*task
 
 func (h taskHeap) Len() int           { return len(h) }
 func (h taskHeap) Less(i, j int) bool { return h[i].due.mono < h[j].due.mono }
-func (h taskHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h taskHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
 
 // Push implements [heap.Interface].
-func (h *taskHeap) Push(x any) { *h = append(*h, x.(*task)) }
+func (h *taskHeap) Push(x any) {
+	t := x.(*task)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
 
 // Pop implements [heap.Interface].
 func (h *taskHeap) Pop() any {
@@ -336,5 +377,6 @@ func (h *taskHeap) Pop() any {
 	t := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
+	t.index = -1
 	return t
 }

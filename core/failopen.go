@@ -12,30 +12,35 @@ const outagePause = time.Second
 // outage remembers that the store could not be reached, so that operations that fail open do not wait
 // for it one by one.
 type outage struct {
-	until atomic.Int64 // by the monotonic clock; 0: there is none
+	until atomic.Pointer[instant] // nil: there is none
 }
 
 // lasts reports whether to fail open without asking the store. When the pause is over, one caller is
 // let through to find out.
 func (o *outage) lasts(at instant) bool {
 	until := o.until.Load()
-	if until == 0 {
+	switch {
+	case until == nil:
 		return false
+	case !at.reached(*until):
+		return true
 	}
-	return int64(at.mono) < until || !o.until.CompareAndSwap(until, o.next(at))
+	next := at.add(jitter(outagePause))
+	return !o.until.CompareAndSwap(until, &next)
 }
 
 // begin starts the outage, or makes it last.
-func (o *outage) begin(at instant) { o.until.Store(o.next(at)) }
+func (o *outage) begin(at instant) {
+	until := at.add(jitter(outagePause))
+	o.until.Store(&until)
+}
 
 // end is called when the store answered.
 func (o *outage) end() {
-	if o.until.Load() != 0 {
-		o.until.Store(0)
+	if o.until.Load() != nil {
+		o.until.Store(nil)
 	}
 }
-
-func (o *outage) next(at instant) int64 { return max(1, int64(at.mono+jitter(outagePause))) }
 
 // startUnprotected starts an attempt without a claim: the store could not be reached, with err or a
 // moment ago. Only the table of this process excludes others.

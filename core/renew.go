@@ -197,6 +197,7 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 	for i, kind := range kinds {
 		if i < len(lost) {
 			lost[i].report(kind, nil)
+			lost[i].engine.background.leaseLost(lost[i])
 		} else {
 			tooLong[i-len(lost)].report(kind, nil)
 		}

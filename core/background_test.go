@@ -1,0 +1,273 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Every claim of unknown outcome has to be released. A goroutine for each of them was 124 MiB for 20,000,
+// and 23,000 calls a second to a store that was in trouble.
+func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const claims = 20_000
+		b := setup(t, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		var calls, out, most atomic.Int64
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error {
+			calls.Add(1)
+			most.Store(max(most.Load(), out.Add(1)))
+			time.Sleep(time.Millisecond)
+			out.Add(-1)
+			return reprise.ErrUnavailable
+		}
+		for i := range claims {
+			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+		}
+		s := b.Stats()
+		if s.Background != 500 || s.BackgroundDropped != claims-500 {
+			t.Errorf("%d in the background, %d dropped, want half of 1,000 and the others", s.Background, s.BackgroundDropped)
+		}
+		if n := b.events.count(reprise.EventDropped); n != claims-500 {
+			t.Errorf("%d reported as dropped", n)
+		}
+		if most.Load() > 4 {
+			t.Errorf("%d calls at once, want 4 at most", most.Load())
+		}
+		time.Sleep(10 * time.Second)
+		before := calls.Load()
+		time.Sleep(time.Minute)
+		if n := calls.Load() - before; n < 40 || n > 90 {
+			t.Errorf("a store in trouble was called %d times a minute, want about 60 however many wait", n)
+		}
+		b.store.heal()
+		time.Sleep(time.Minute)
+		if s := b.Stats(); s.Background != 0 {
+			t.Errorf("%d are left after the store is back", s.Background)
+		}
+	})
+}
+
+// 300 completions of 1 MiB that a full store refused held 316 MiB, and renewed their leases for ever.
+func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const attempts, size = 300, 1 << 20
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
+		payload := make([]byte, size)
+		for i := range attempts {
+			start := time.Now()
+			got, err := b.claim(t, order(strconv.Itoa(i))).Complete(reprise.Completion{Payload: payload})
+			if err != nil || got.Status != reprise.Unrecorded || time.Since(start) > 0 {
+				t.Fatalf("%v, %v after %v, want an answer at once: the store refuses for good", got, err, time.Since(start))
+			}
+		}
+		s := b.Stats()
+		if s.BackgroundBytes > 64<<20 || s.Background > 64 || s.BackgroundDropped < attempts-64 {
+			t.Errorf("%+v, want 64 MiB at most", s)
+		}
+		time.Sleep(lease + 2*time.Second)
+		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != attempts {
+			t.Errorf("%+v after the leases, want nothing", s)
+		}
+		if n := b.events.count(reprise.EventDropped); n != attempts {
+			t.Errorf("%d reported as dropped, want %d", n, attempts)
+		}
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		for i := range attempts {
+			a := other.claim(t, order(strconv.Itoa(i)))
+			if a.View().Number() != 2 {
+				t.Fatalf("attempt %d, want 2", a.View().Number())
+			}
+			release(t, a)
+		}
+	})
+}
+
+// A secret that was rotated or a grant that was revoked is put right while the lease lasts.
+func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
+		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Unrecorded) },
+		"release": func(t *testing.T, a *reprise.Attempt) {
+			wantError(t, "Release", a.Release(), reprise.ErrMisconfigured)
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrMisconfigured }
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+			a, start := b.claim(t, order("k")), time.Now()
+			end(t, a)
+			if took := time.Since(start); took > 0 {
+				t.Errorf("held the response back for %v", took)
+			}
+			time.Sleep(lease / 2)
+			b.want(t, order("k"), reprise.InProgress)
+			b.store.heal()
+			time.Sleep(2 * time.Second)
+			if name == "completion" {
+				b.want(t, order("k"), reprise.Completed)
+			} else {
+				release(t, b.claim(t, order("k")))
+			}
+			if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrMisconfigured }
+		a := b.claim(t, order("k"))
+		time.Sleep(5 * lease) // a renewal has succeeded a moment ago
+		complete(t, a, "answer", reprise.Unrecorded)
+		time.Sleep(lease + 2*time.Second)
+		if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
+			t.Errorf("%+v, want the completion given up", s)
+		}
+		last := b.events.list[len(b.events.list)-1]
+		if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, reprise.ErrMisconfigured) {
+			t.Errorf("the last event is %v: %v", last.Kind, last.Err)
+		}
+	})
+}
+
+func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
+	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{Background: limits})
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+			for i := range 3 {
+				complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded) // 6 bytes
+			}
+			time.Sleep(2 * lease)
+			if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 1 || s.Running != 2 {
+				t.Errorf("%+v, want 2 that are kept and 1 dropped", s)
+			}
+			b.want(t, order("0"), reprise.InProgress)
+			second := b.claim(t, order("2"))
+			if n := second.View().Number(); n != 2 {
+				t.Errorf("attempt %d, want 2: the first lapsed", n)
+			}
+			release(t, second)
+			b.store.heal()
+			time.Sleep(2 * time.Second)
+			b.want(t, order("0"), reprise.Completed)
+			b.want(t, order("1"), reprise.Completed)
+		})
+	}
+}
+
+// An answer is worth more than the release of a claim that nobody runs.
+func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 10}})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		a := b.claim(t, order("k"))
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		for i := range 30 {
+			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+		}
+		complete(t, a, "answer", reprise.Unrecorded)
+		if s := b.Stats(); s.Background != 6 || s.BackgroundDropped != 25 {
+			t.Errorf("%+v, want 5 releases and the completion", s)
+		}
+		b.store.heal()
+		time.Sleep(5 * time.Second)
+		b.want(t, order("k"), reprise.Completed)
+	})
+}
+
+// A task that always fails does not keep the others from being done, nor is it tried without pause.
+func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var down atomic.Bool
+		var poisoned atomic.Int64
+		down.Store(true)
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			if string(r.Payload) == "poison" {
+				poisoned.Add(1)
+				return reprise.ErrUnknown
+			}
+			if down.Load() {
+				return reprise.ErrUnavailable
+			}
+			return b.store.Store.Complete(ctx, r)
+		}
+		complete(t, b.claim(t, order("poison")), "poison", reprise.Unrecorded)
+		for i := range 100 {
+			a := b.claim(t, order(strconv.Itoa(i)))
+			go func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("answer")}) }()
+		}
+		time.Sleep(5 * time.Second)
+		down.Store(false)
+		before := poisoned.Load()
+		time.Sleep(10 * time.Second)
+		for i := range 100 {
+			b.want(t, order(strconv.Itoa(i)), reprise.Completed)
+		}
+		if n := poisoned.Load() - before; n < 5 || n > 15 {
+			t.Errorf("the one that fails was tried %d times in 10 s", n)
+		}
+		b.store.heal()
+	})
+}
+
+// The record is gone because it was released: that is what the renewal finds, and no loss.
+func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
+	for name, fails := range map[string]bool{"a release": false, "one whose reply is lost": true} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			renewing, released := make(chan struct{}), make(chan struct{})
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+				close(renewing)
+				<-released
+				return b.store.Store.Renew(ctx, rs)
+			}
+			answer := make(chan struct{})
+			var once atomic.Bool
+			b.store.onRelease = func(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+				err := b.store.Store.Release(ctx, id, owner)
+				if !once.Swap(true) {
+					close(released)
+					<-answer
+					if fails {
+						return reprise.ErrUnknown
+					}
+				}
+				return err
+			}
+			a := b.claim(t, order("k"))
+			<-renewing
+			ended := make(chan error)
+			go func() { ended <- a.Release() }()
+			synctest.Wait()
+			wantCause(t, a.Context(), nil)
+			close(answer)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if n := b.events.count(reprise.EventLeaseLost); n != 0 {
+				t.Error("reported a lost lease")
+			}
+			wantCause(t, a.Context(), context.Canceled)
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+func open(op reprise.Operation) reprise.Operation {
+	op.FailOpen = true
+	return op
+}
+
+// away makes the store fail with err, and counts the claims that it is asked for.
+func away(b *bench, err error) (claims *atomic.Int64) {
+	claims = new(atomic.Int64)
+	b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		claims.Add(1)
+		return reprise.ClaimResult{}, err
+	}
+	return claims
+}
+
+func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
+	for _, err := range []error{reprise.ErrUnavailable, reprise.ErrUnknown} {
+		inTimeNamed(t, err.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			away(b, err)
+			for round := range 3 {
+				var s answers
+				s.begin(t.Context(), b.Engine, open(order("k")), 50)
+				s.Wait()
+				a := s.want(t, reprise.Claimed, 1)[0].Attempt
+				s.want(t, reprise.InProgress, 49)
+				if !a.Unprotected() || a.Atomic() || a.View().Number() != 0 {
+					t.Error("not unprotected")
+				}
+				b.want(t, changed(open(order("k"))), reprise.Mismatch)
+				b.want(t, order("k"), reprise.InProgress) // also of a policy that does not fail open
+				time.Sleep(2 * lease)
+				wantCause(t, a.Context(), nil)
+				b.want(t, open(order("k")), reprise.InProgress)
+				if v, ok := reprise.AttemptFrom(a.Context()); !ok || v.Key("call") == "" {
+					t.Error("the handler has no attempt")
+				}
+				if round%2 == 0 {
+					release(t, a)
+				} else {
+					complete(t, a, "answer", reprise.Unrecorded)
+				}
+				wantCause(t, a.Context(), context.Canceled)
+			}
+			if n := b.Stats().Unprotected; n != 3 {
+				t.Errorf("%d unprotected attempts counted, want 3", n)
+			}
+			if n := b.events.count(reprise.EventUnprotected); n != 3 {
+				t.Errorf("%d unprotected attempts reported, want 3", n)
+			}
+			b.store.heal()
+			time.Sleep(2 * time.Second)
+		})
+	}
+}
+
+// Those that shared a claim of a policy that fails closed are on their own when it fails, and exclude each
+// other all the same.
+func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			time.Sleep(300 * time.Millisecond)
+			return reprise.ClaimResult{}, reprise.ErrUnavailable
+		}
+		var closed, opened answers
+		closed.begin(t.Context(), b.Engine, order("k"), 1)
+		opened.begin(t.Context(), b.Engine, open(order("k")), 20)
+		closed.Wait()
+		opened.Wait()
+		closed.want(t, 0, 1)
+		opened.want(t, reprise.InProgress, 19)
+		release(t, opened.want(t, reprise.Claimed, 1)[0].Attempt)
+	})
+}
+
+// A definite failure was repeated for the whole budget, by every request.
+func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(ctx context.Context) error
+		most time.Duration // of the requests that ask
+	}{
+		"refusing connections": {func(context.Context) error { return reprise.ErrUnavailable }, 0},
+		"hanging":              {func(ctx context.Context) error { <-ctx.Done(); return reprise.ErrUnknown }, budget},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var claims atomic.Int64
+			b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				claims.Add(1)
+				return reprise.ClaimResult{}, c.fail(ctx)
+			}
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			asked := 0
+			for i := range 1000 {
+				start, before := time.Now(), claims.Load()
+				a := b.claim(t, open(order(strconv.Itoa(i))))
+				took := time.Since(start)
+				switch {
+				case claims.Load() > before:
+					asked++
+					if took > c.most {
+						t.Fatalf("request %d took %v, want %v at most", i, took, c.most)
+					}
+				case took > 0:
+					t.Fatalf("request %d took %v without asking the store", i, took)
+				}
+				release(t, a)
+				time.Sleep(10 * time.Millisecond)
+			}
+			if asked < 5 || asked > 14 || claims.Load() != int64(asked) {
+				t.Errorf("%d requests asked the store, %d times, want about one each second of 10", asked, claims.Load())
+			}
+			b.store.heal()
+			time.Sleep(2 * time.Second)
+			a := b.claim(t, open(order("back")))
+			if a.Unprotected() {
+				t.Error("unprotected, and the store is back")
+			}
+			complete(t, a, "answer", reprise.Recorded)
+			b.want(t, open(order("back")), reprise.Completed)
+		})
+	}
+}
+
+func TestFailOpenOpensForNothingElse(t *testing.T) {
+	for _, err := range []error{reprise.ErrFull, reprise.ErrMisconfigured, reprise.ErrCorrupt, reprise.ErrNotReplicated, reprise.ErrClosed} {
+		inTimeNamed(t, err.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			away(b, err)
+			_, got := b.Begin(t.Context(), open(order("k")))
+			wantError(t, "Begin", got, err)
+			if b.Stats().Unprotected != 0 {
+				t.Error("counted as unprotected")
+			}
+		})
+	}
+}
+
+func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: time.Minute})
+		away(b, reprise.ErrUnavailable)
+		a := b.claim(t, open(order("k")))
+		time.Sleep(time.Minute)
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v, want it to wait", err)
+		}
+		release(t, a)
+	})
+}

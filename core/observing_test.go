@@ -1,0 +1,236 @@
+package reprise_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// One observer that blocked kept every other handler from being cancelled when its lease was lost.
+func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		block := make(chan struct{})
+		var blocked atomic.Int64
+		told := &events{}
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+			told.Observe(ctx, e)
+			if e.Kind == reprise.EventLeaseLost || e.Kind == reprise.EventStoreError {
+				blocked.Add(1)
+				<-block
+			}
+		})})
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		const n = 20
+		attempts, cancelled := make([]*reprise.Attempt, n), new(atomic.Int64)
+		for i := range attempts {
+			attempts[i] = b.claim(t, order(strconv.Itoa(i)))
+			start, ctx := time.Now(), attempts[i].Context()
+			context.AfterFunc(ctx, func() {
+				if errors.Is(context.Cause(ctx), reprise.ErrLeaseLost) && time.Since(start) <= lease-margin {
+					cancelled.Add(1)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(lease)
+		synctest.Wait()
+		if cancelled.Load() != n {
+			t.Errorf("%d of %d were cancelled by their local deadline", cancelled.Load(), n)
+		}
+		if blocked.Load() != 1 {
+			t.Errorf("the observer is called %d times at once, want by one goroutine", blocked.Load())
+		}
+		complete(t, b.claim(t, order("another")), "answer", reprise.Recorded) // a request's own events are its own
+		b.want(t, order("another"), reprise.Completed)
+		if s := b.Stats(); s.EventsQueued < n-1 {
+			t.Errorf("%+v, want the events queued", s)
+		}
+		close(block)
+		synctest.Wait()
+		if got := told.count(reprise.EventLeaseLost); got != n {
+			t.Errorf("%d losses reported after all, want %d", got, n)
+		}
+		if s := b.Stats(); s.EventsQueued != 0 || s.EventsSlow == 0 || s.EventsDropped != 0 {
+			t.Errorf("%+v", s)
+		}
+		for _, a := range attempts {
+			release(t, a)
+		}
+	})
+}
+
+func TestQueuedEventsAreBounded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const queue, n = 4096, 6000
+		block := make(chan struct{})
+		told := &events{}
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+			if e.Kind == reprise.EventRenewed {
+				<-block
+			}
+			told.Observe(ctx, e)
+		})})
+		attempts := make([]*reprise.Attempt, n)
+		for i := range attempts {
+			attempts[i] = b.claim(t, order(strconv.Itoa(i)))
+		}
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		if s := b.Stats(); s.EventsQueued != queue || s.EventsDropped != n-queue-1 { // one is with the observer
+			t.Errorf("%+v, want %d queued and the others dropped", s, queue)
+		}
+		for _, a := range attempts {
+			wantCause(t, a.Context(), nil)
+			release(t, a)
+		}
+		close(block)
+		if err := closeWithin(t, b.Engine, time.Second); err != nil {
+			t.Error(err)
+		}
+		if got := told.count(reprise.EventRenewed); got != queue+1 {
+			t.Errorf("Close left %d of %d events in the queue", queue+1-got, queue+1)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForAnObserverLongerThanItsContext(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		block := make(chan struct{})
+		defer close(block)
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+			if e.Kind == reprise.EventRenewed {
+				<-block
+			}
+		})})
+		a := b.claim(t, order("k"))
+		time.Sleep(lease / 2)
+		complete(t, a, "answer", reprise.Recorded)
+		start := time.Now()
+		if err := closeWithin(t, b.Engine, time.Second); err != nil || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// A claim's answer does not wait for the observer of the request that asked.
+func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		block := make(chan struct{})
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+			if e.Kind == reprise.EventClaimed || e.Kind == reprise.EventCompleted {
+				<-block
+			}
+		})})
+		var first, others answers
+		slowClaims(b)
+		first.begin(t.Context(), b.Engine, order("k"), 1)
+		others.begin(t.Context(), b.Engine, order("k"), 10)
+		time.Sleep(time.Second)
+		others.want(t, reprise.InProgress, 10)
+		first.none(t)
+		close(block)
+		first.Wait()
+		release(t, first.want(t, reprise.Claimed, 1)[0].Attempt)
+	})
+}
+
+func TestReportPassesTheCallersEventOn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.Report(t.Context(), reprise.Event{Kind: reprise.EventRefused, Label: "orders", Reason: "key-missing"})
+		op := order("k")
+		op.Label = "orders"
+		release(t, b.claim(t, op))
+		b.events.want(t, reprise.EventRefused, reprise.EventClaimed, reprise.EventReleased)
+		for _, e := range b.events.list {
+			if e.Label != "orders" {
+				t.Errorf("%v has the label %q", e.Kind, e.Label)
+			}
+		}
+		if e := b.events.list[0]; e.Reason != "key-missing" || e.ID != (reprise.ID{}) {
+			t.Errorf("%+v", e)
+		}
+		bad := newEngine(t, memstore.New(), reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug") }), reprise.Config{})
+		bad.Report(t.Context(), reprise.Event{Kind: reprise.EventRefused})
+	})
+}
+
+// Not parallel: it replaces the default logger.
+func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
+	log := &buffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{Store: memstore.New()}
+		silent := reprise.ObserverFunc(func(context.Context, reprise.Event) {})
+		quiet, loud := newEngine(t, store, silent, reprise.Config{}), newEngine(t, store, nil, reprise.Config{})
+		cause := errors.New("cause-of-this-test")
+		fail := func(err error) {
+			store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, fmt.Errorf("%w: %w", err, cause)
+			}
+		}
+		for _, e := range []*reprise.Engine{quiet, loud} {
+			fail(reprise.ErrMisconfigured)
+			for range 100 { // logged once
+				_, _ = e.Begin(t.Context(), order("misconfigured"))
+			}
+			fail(reprise.ErrCorrupt)
+			_, _ = e.Begin(t.Context(), order("corrupt"))
+			fail(reprise.ErrFull) // of no interest by itself
+			_, _ = e.Begin(t.Context(), order("full"))
+			store.onClaim = nil
+			res, err := e.Begin(t.Context(), order("unrecorded"))
+			if err != nil || res.Attempt == nil {
+				t.Fatal(res, err)
+			}
+			store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
+			complete(t, res.Attempt, "answer", reprise.Unrecorded)
+			time.Sleep(lease)
+			store.onComplete = nil
+			strict := order("unrecorded")
+			strict.Preset = reprise.AtMostOnce
+			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
+				t.Fatal(res, err)
+			}
+			if err := e.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if e == quiet && log.String() != "" {
+				t.Errorf("an observer that does nothing is not silent: %s", log)
+			}
+			a := newEngine(t, store, silent, reprise.Config{})
+			res, err = a.Begin(t.Context(), order("unrecorded"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, res.Attempt)
+		}
+	})
+	text := log.String()
+	for message, level := range map[string]string{
+		"the store is misconfigured": "ERROR", "a record cannot be read": "ERROR", "a response left that is not recorded": "ERROR",
+		"was given up": "ERROR", "the outcome of its last attempt is unknown": "WARN",
+	} {
+		if strings.Count(text, message) != 1 || !strings.Contains(text, "level="+level+" msg=\"reprise: ") {
+			t.Errorf("%q is logged %d times, want once:\n%s", message, strings.Count(text, message), text)
+		}
+	}
+	if bytes.Count([]byte(text), []byte("\n")) != 5 || !strings.Contains(text, "cause-of-this-test") {
+		t.Errorf("logged\n%s", text)
+	}
+}

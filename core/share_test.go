@@ -1,0 +1,214 @@
+package reprise_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// slowClaims lets claims take a while, so that duplicates arrive meanwhile, and counts them.
+func slowClaims(b *bench) (claims *atomic.Int64) {
+	claims = new(atomic.Int64)
+	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		claims.Add(1)
+		res, err := b.store.Store.Claim(ctx, r)
+		time.Sleep(100 * time.Millisecond)
+		return res, err
+	}
+	return claims
+}
+
+func changed(op reprise.Operation) reprise.Operation {
+	op.Fingerprint[0]++
+	return op
+}
+
+// A storm of 200 duplicates at one process cost 178 claims.
+func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const n = 200
+		b := setup(t, reprise.Config{})
+		claims := slowClaims(b)
+		var s, others answers
+		s.begin(t.Context(), b.Engine, order("k"), n)
+		others.begin(t.Context(), b.Engine, changed(order("k")), n)
+		s.Wait()
+		others.Wait()
+		first := s.want(t, reprise.Claimed, 1)[0]
+		s.want(t, reprise.InProgress, n-1)
+		others.want(t, reprise.Mismatch, n)
+		if claims.Load() != 1 || b.Stats().SharedClaims != 2*n-1 {
+			t.Errorf("%d claims, %d shared, want 1 and the others", claims.Load(), b.Stats().SharedClaims)
+		}
+		complete(t, first.Attempt, "answer", reprise.Recorded)
+
+		var replays answers
+		claims.Store(0)
+		replays.begin(t.Context(), b.Engine, order("k"), n)
+		replays.Wait()
+		for _, got := range replays.want(t, reprise.Completed, n) {
+			if string(got.Payload) != "answer" {
+				t.Fatalf("replayed %q", got.Payload)
+			}
+		}
+		if claims.Load() != 1 {
+			t.Errorf("%d claims for %d replays at once", claims.Load(), n)
+		}
+		if got := b.events.count(reprise.EventReplayed); got != n {
+			t.Errorf("%d replays reported, want %d: each is answered", got, n)
+		}
+	})
+}
+
+// The operation runs in another process. What a claim found out before a duplicate arrived is not the
+// answer to the duplicate; two claims serve the whole storm.
+func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const n = 200
+		b := setup(t, reprise.Config{})
+		a := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		claims := slowClaims(b)
+		var s, others answers
+		s.begin(t.Context(), b.Engine, order("k"), n)
+		others.begin(t.Context(), b.Engine, changed(order("k")), n)
+		s.Wait()
+		others.Wait()
+		s.want(t, reprise.InProgress, n)
+		others.want(t, reprise.Mismatch, n)
+		if got := claims.Load(); got > 3 { // the second one may be led by either request
+			t.Errorf("%d claims", got)
+		}
+		release(t, a)
+	})
+}
+
+func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
+	for name, end := range map[string]struct {
+		how  func(*testing.T, *reprise.Attempt)
+		want reprise.Outcome
+	}{
+		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) }, reprise.Completed},
+		"released meanwhile":  {release, reprise.Claimed},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			a := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+			slowClaims(b)
+			var early, late answers
+			early.begin(t.Context(), b.Engine, order("k"), 1)
+			end.how(t, a) // its client has the answer, and so may send what comes next
+			late.begin(t.Context(), b.Engine, order("k"), 1)
+			early.Wait()
+			late.Wait()
+			early.want(t, reprise.InProgress, 1)
+			got := late.want(t, end.want, 1)[0]
+			if got.Attempt != nil {
+				release(t, got.Attempt)
+			}
+		})
+	}
+}
+
+// The claim that is shared is of a request that the key does not belong to. The right one is not told so.
+func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		slowClaims(b)
+		var wrong, right answers
+		wrong.begin(t.Context(), b.Engine, changed(order("k")), 10)
+		right.begin(t.Context(), b.Engine, order("k"), 10)
+		wrong.Wait()
+		right.Wait()
+		wrong.want(t, reprise.Mismatch, 10)
+		right.want(t, reprise.Completed, 10)
+	})
+}
+
+func TestClaimThatFailsLeavesEachOnItsOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var claims atomic.Int64
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			n := claims.Add(1)
+			time.Sleep(100 * time.Millisecond)
+			if n == 1 {
+				return reprise.ClaimResult{}, reprise.ErrFull
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, order("k"), 10)
+		s.Wait()
+		s.want(t, reprise.InProgress, 8)
+		wantError(t, "the first", s.want(t, 0, 1)[0].err, reprise.ErrFull)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+	})
+}
+
+func TestAClaimThatHangsHoldsNobodyLongerThanTheBudget(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			<-ctx.Done()
+			return reprise.ClaimResult{}, fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+		}
+		var s answers
+		for range 20 {
+			s.begin(t.Context(), b.Engine, order("k"), 1)
+			time.Sleep(budget / 20)
+		}
+		s.Wait()
+		for _, got := range s.want(t, 0, 20) {
+			if got.after > budget {
+				t.Errorf("took %v, want %v at most", got.after, budget)
+			}
+		}
+		b.store.heal()
+		time.Sleep(time.Minute)
+		release(t, b.claim(t, order("k")))
+	})
+}
+
+// Whether a lapsed record may be taken over depends on who asks.
+func TestLapsedIsNotSharedBetweenPresets(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		lapsed := overtake(t, setupOver(t, b.store.Store, reprise.Config{}), order("k"))
+		slowClaims(b)
+		strict := order("k")
+		strict.Preset = reprise.AtMostOnce
+		var refused, runs answers
+		refused.begin(t.Context(), b.Engine, strict, 1)
+		runs.begin(t.Context(), b.Engine, order("k"), 1)
+		refused.Wait()
+		runs.Wait()
+		refused.want(t, reprise.Lapsed, 1)
+		release(t, runs.want(t, reprise.Claimed, 1)[0].Attempt)
+		_ = lapsed.Release()
+	})
+}
+
+// Waiting callers join claims too, and exactly one takes over what was released.
+func TestWaitersShareClaims(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		claims := slowClaims(b)
+		var s answers
+		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		first := s.want(t, reprise.Claimed, 1)[0]
+		if claims.Load() != 1 {
+			t.Errorf("%d claims", claims.Load())
+		}
+		complete(t, first.Attempt, "answer", reprise.Recorded)
+		s.Wait()
+		s.want(t, reprise.Completed, 49)
+	})
+}
