@@ -67,6 +67,7 @@ const (
 // renewed any more, and the claim lapses.
 func (b *background) add(t *task) {
 	size := int64(len(t.request.Payload))
+	f, _ := classify(t.err)
 	b.mu.Lock()
 	fits := b.held < b.limits.Tasks && b.bytes+size <= b.limits.Bytes
 	if fits {
@@ -75,10 +76,11 @@ func (b *background) add(t *task) {
 		b.push(t, size)
 	}
 	b.mu.Unlock()
-	if !fits {
+	switch {
+	case !fits:
 		b.dropped.Add(1)
 		t.attempt.conclude(EventDropped, t.dropError("the background is full"))
-	} else if f, _ := classify(t.err); f.refused {
+	case f.refused:
 		b.refuse(t)
 	}
 }

@@ -176,6 +176,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{Store: memstore.New()}
+		store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
 		silent := reprise.ObserverFunc(func(context.Context, reprise.Event) {})
 		quiet, loud := newEngine(t, store, silent, reprise.Config{}), newEngine(t, store, nil, reprise.Config{})
 		cause := errors.New("cause-of-this-test")
@@ -198,10 +199,8 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			if err != nil || res.Attempt == nil {
 				t.Fatal(res, err)
 			}
-			store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
 			complete(t, res.Attempt, "answer", reprise.Unrecorded)
 			time.Sleep(lease)
-			store.onComplete = nil
 			strict := order("unrecorded")
 			strict.Preset = reprise.AtMostOnce
 			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
