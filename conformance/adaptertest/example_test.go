@@ -1,0 +1,45 @@
+package adaptertest_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// middleware is the adapter under test, in its own package: reprisehttp.Middleware, say.
+var middleware testapp.NetHTTPMiddleware
+
+// A test of an adapter is a call of Run for each store. The package testapp has the handlers that an adapter serves;
+// testapp.NetHTTP serves them with net/http, and an adapter for another framework implements a testapp.Call.
+func ExampleRun() {
+	testAdapter := func(t *testing.T) {
+		adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
+			store := sync.OnceValue(memstore.New)
+			return adaptertest.Fixture{
+				Open:    func(testing.TB) reprise.Store { return store() },
+				Serve:   testapp.InTest(testapp.NetHTTP(middleware)),
+				Advance: conformance.Sleep,
+			}
+		})
+	}
+	_ = testAdapter // call it TestAdapter, in a package of tests
+}
+
+// Cases are the rules that an adapter is held to; each is a subtest.
+func ExampleCases() {
+	for _, c := range adaptertest.Cases()[:2] {
+		fmt.Println(c.ID)
+		fmt.Println("    " + c.Rule)
+	}
+	// Output:
+	// R1a
+	//     The name of the key's field is case-insensitive.
+	// R1b
+	//     The field can have another name; then the usual one means nothing, and problems name the other.
+}

@@ -1,0 +1,37 @@
+package storetest_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// A test of a store is a call of Run. This store lives in one process and reads package time, so its fixture opens the
+// same store twice and needs no Advance. A store with a server connects in Open and has [conformance.Sleep] as its
+// Advance.
+func ExampleRun() {
+	testStore := func(t *testing.T) {
+		storetest.Run(t, func(testing.TB) storetest.Fixture {
+			store := sync.OnceValue(memstore.New)
+			return storetest.Fixture{Open: func(testing.TB) reprise.Store { return store() }}
+		})
+	}
+	_ = testStore // call it TestStore, in the package of the store
+}
+
+// Cases are the promises that a store is held to; each is a subtest.
+func ExampleCases() {
+	for _, c := range storetest.Cases()[:2] {
+		fmt.Println(c.ID)
+		fmt.Println("    " + c.Rule)
+	}
+	// Output:
+	// claim-first
+	//     The first claim of an ID is granted: attempt 1, with what is left of the lease.
+	// claim-in-progress
+	//     While an attempt runs, the claim of another owner answers InProgress, in every process and as often as it is asked.
+}
