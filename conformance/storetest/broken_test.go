@@ -27,9 +27,9 @@ func brokenFixture(flaw broken.Flaw) Fixture {
 }
 
 // tryCase runs a case on a fixture without failing t.
-func tryCase(t *testing.T, c *testCase, f Fixture) *suite.Recorder {
+func tryCase(t *testing.T, c *testCase, f Fixture) suite.Recording {
 	t.Helper()
-	var got *suite.Recorder
+	var got suite.Recording
 	synctest.Test(t, func(t *testing.T) {
 		got = suite.Record(t, func(tb testing.TB) { c.judge(tb, f) })
 	})

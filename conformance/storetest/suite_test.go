@@ -58,7 +58,7 @@ func TestFailureTellsTheRuleAndItsSource(t *testing.T) {
 func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
 	t.Parallel()
 	c := find(t, "complete-once")
-	waived := func(flaw broken.Flaw) *suite.Recorder {
+	waived := func(flaw broken.Flaw) suite.Recording {
 		f := brokenFixture(flaw)
 		f.Waivers = []conformance.Waiver{{Case: c.ID, Reason: "no fences in this store"}}
 		return tryCase(t, c, f)

@@ -44,7 +44,7 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 	mux.HandleFunc("/u/", protect)
 	mux.HandleFunc("GET /executions/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(a.Report(strings.TrimPrefix(r.URL.EscapedPath(), "/executions/")))
+		_, _ = w.Write(a.Report(strings.TrimPrefix(r.URL.EscapedPath(), "/executions/"))) //nolint:gosec // JSON, never HTML
 	})
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 
@@ -98,14 +98,26 @@ type NetHTTPCall struct {
 	R *http.Request
 }
 
-func (c *NetHTTPCall) Method() string        { return c.R.Method }
-func (c *NetHTTPCall) RawPath() string       { return c.R.URL.EscapedPath() }
-func (c *NetHTTPCall) RawQuery() string      { return c.R.URL.RawQuery }
-func (c *NetHTTPCall) Program() string       { return c.R.Header.Get(adaptertest.ProgramHeader) }
+// Method implements [Call].
+func (c *NetHTTPCall) Method() string { return c.R.Method }
+
+// RawPath implements [Call].
+func (c *NetHTTPCall) RawPath() string { return c.R.URL.EscapedPath() }
+
+// RawQuery implements [Call].
+func (c *NetHTTPCall) RawQuery() string { return c.R.URL.RawQuery }
+
+// Program implements [Call].
+func (c *NetHTTPCall) Program() string { return c.R.Header.Get(adaptertest.ProgramHeader) }
+
+// Body implements [Call].
 func (c *NetHTTPCall) Body() ([]byte, error) { return io.ReadAll(c.R.Body) }
 
+// AddHeader implements [Output].
 func (c *NetHTTPCall) AddHeader(name, value string) { c.W.Header().Add(name, value) }
-func (c *NetHTTPCall) SetStatus(status int)         { c.W.WriteHeader(status) }
+
+// SetStatus implements [Call].
+func (c *NetHTTPCall) SetStatus(status int) { c.W.WriteHeader(status) }
 
 // Inform sends the fields with the response and takes them back, because what is in the header stays for the final one.
 func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
@@ -116,6 +128,7 @@ func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
 	maps.Copy(c.W.Header(), before)
 }
 
+// Write implements [Output].
 func (c *NetHTTPCall) Write(p []byte, how adaptertest.WriteMode) {
 	switch how {
 	case adaptertest.WriteString:
@@ -127,16 +140,20 @@ func (c *NetHTTPCall) Write(p []byte, how adaptertest.WriteMode) {
 	}
 }
 
+// Flush implements [Output].
 func (c *NetHTTPCall) Flush() { _ = http.NewResponseController(c.W).Flush() }
 
+// Announce implements [Call]: net/http wants trailers named before the status.
 func (c *NetHTTPCall) Announce(trailers []string) {
 	for _, name := range trailers {
 		c.W.Header().Add("Trailer", name)
 	}
 }
 
+// SetTrailer implements [Output]. A trailer that was announced is set like a field.
 func (c *NetHTTPCall) SetTrailer(name, value string) { c.W.Header().Add(name, value) }
 
+// Stream implements [Call]. A handler of net/http streams by itself, so produce runs at once.
 func (c *NetHTTPCall) Stream(produce func(Output) adaptertest.Behaviour) {
 	switch produce(c) {
 	case adaptertest.Panics:
@@ -153,8 +170,10 @@ func (c *NetHTTPCall) Fail(status int) error {
 	return nil
 }
 
+// Abort implements [Call].
 func (c *NetHTTPCall) Abort() { panic(http.ErrAbortHandler) }
 
+// Hijack implements [Call].
 func (c *NetHTTPCall) Hijack(answer []byte) error {
 	conn, rw, err := http.NewResponseController(c.W).Hijack()
 	if err != nil {

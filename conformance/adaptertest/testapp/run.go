@@ -155,6 +155,7 @@ func rawAnswer(fields []adaptertest.Pair, content []byte) []byte {
 	return b.Bytes()
 }
 
+// AddHeaders adds field lines to the response.
 func AddHeaders(out Output, fields []adaptertest.Pair) {
 	for _, f := range fields {
 		out.AddHeader(f[0], f[1])

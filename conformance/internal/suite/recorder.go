@@ -9,9 +9,17 @@ import (
 	"testing"
 )
 
-// Recorder is a [testing.TB] that keeps what a case reports instead of reporting it. It shows whether a case would fail
-// without failing the test that runs it. What it does not override goes to the test.
-type Recorder struct {
+// Recording is what a case reported.
+type Recording interface {
+	testing.TB
+
+	// Text returns what was logged.
+	Text() string
+}
+
+// recorder keeps what a case reports instead of reporting it. It shows whether a case would fail without failing the
+// test that runs it. Methods that it does not override go to the test.
+type recorder struct {
 	testing.TB
 
 	mu      sync.Mutex
@@ -22,9 +30,9 @@ type Recorder struct {
 
 // Record runs body in a goroutine of its own, because FailNow and SkipNow end the goroutine that calls them, and
 // returns when it has ended. A panic is a failure.
-func Record(tb testing.TB, body func(testing.TB)) *Recorder {
+func Record(tb testing.TB, body func(testing.TB)) Recording {
 	tb.Helper()
-	r := &Recorder{TB: tb}
+	r := &recorder{TB: tb}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -39,14 +47,13 @@ func Record(tb testing.TB, body func(testing.TB)) *Recorder {
 	return r
 }
 
-// Text returns what was logged.
-func (r *Recorder) Text() string {
+func (r *recorder) Text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Join(r.log, "\n")
 }
 
-func (r *Recorder) note(failed, skipped bool, line string) {
+func (r *recorder) note(failed, skipped bool, line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = r.failed || failed
@@ -56,55 +63,55 @@ func (r *Recorder) note(failed, skipped bool, line string) {
 	}
 }
 
-func (r *Recorder) Failed() bool {
+func (r *recorder) Failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failed
 }
 
-func (r *Recorder) Skipped() bool {
+func (r *recorder) Skipped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.skipped
 }
 
-func (r *Recorder) Log(args ...any) { r.note(false, false, fmt.Sprintln(args...)) }
-func (r *Recorder) Logf(format string, args ...any) {
+func (r *recorder) Log(args ...any) { r.note(false, false, fmt.Sprintln(args...)) }
+func (r *recorder) Logf(format string, args ...any) {
 	r.note(false, false, fmt.Sprintf(format, args...))
 }
 
-func (r *Recorder) Fail()             { r.note(true, false, "") }
-func (r *Recorder) Error(args ...any) { r.note(true, false, fmt.Sprintln(args...)) }
-func (r *Recorder) Errorf(format string, args ...any) {
+func (r *recorder) Fail()             { r.note(true, false, "") }
+func (r *recorder) Error(args ...any) { r.note(true, false, fmt.Sprintln(args...)) }
+func (r *recorder) Errorf(format string, args ...any) {
 	r.note(true, false, fmt.Sprintf(format, args...))
 }
 
-func (r *Recorder) FailNow() {
+func (r *recorder) FailNow() {
 	r.Fail()
 	runtime.Goexit()
 }
 
-func (r *Recorder) Fatal(args ...any) {
+func (r *recorder) Fatal(args ...any) {
 	r.Error(args...)
 	runtime.Goexit()
 }
 
-func (r *Recorder) Fatalf(format string, args ...any) {
+func (r *recorder) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
 	runtime.Goexit()
 }
 
-func (r *Recorder) SkipNow() {
+func (r *recorder) SkipNow() {
 	r.note(false, true, "")
 	runtime.Goexit()
 }
 
-func (r *Recorder) Skip(args ...any) {
+func (r *recorder) Skip(args ...any) {
 	r.Log(args...)
 	r.SkipNow()
 }
 
-func (r *Recorder) Skipf(format string, args ...any) {
+func (r *recorder) Skipf(format string, args ...any) {
 	r.Logf(format, args...)
 	r.SkipNow()
 }
