@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a cluster. The codes it reports are listed in
+// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a
+// cluster, and tries a channel. It writes nothing. The codes that it reports are listed in
 // docs/redis.md.
 func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 	var r report
 	if !s.options.ctxTimeouts {
-		r.add("context-timeouts", reprise.Warning, "the client ignores the deadlines of contexts: a server that hangs holds requests for the client's ReadTimeout; set ContextTimeoutEnabled")
+		r.add("context-timeouts", reprise.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled")
 	}
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -28,12 +30,15 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 		}
 		r.node = info.address(node) + ": "
 		r.version(info, s.durability)
-		r.eviction(info)
+		r.eviction(info, func() string { return setting(ctx, node, "maxmemory-policy") })
 		r.persistence(info, setting(ctx, node, "save"), s.durability)
 		r.replication(info, s.durability)
 		r.cluster(info, s.options.clusterClient)
 		if s.durability.level == fsynced {
 			r.fsync(setting(ctx, node, "appendfsync"))
+		}
+		if info["role"] == "master" && (info["redis_mode"] == "cluster") == s.options.clusterClient {
+			r.channels(s.tryChannel(ctx, node))
 		}
 	}
 	return r.findings, nil
@@ -53,9 +58,9 @@ func unsafeError(findings []reprise.Finding) error {
 	return misconfigured("%s", strings.Join(unsafe, "; "))
 }
 
-// report collects findings about one node after another.
+// report collects the findings about one node after another.
 type report struct {
-	node     string
+	node     string // starts the details
 	findings []reprise.Finding
 }
 
@@ -66,32 +71,62 @@ func (r *report) add(code string, severity reprise.Severity, format string, args
 func (r *report) version(info serverInfo, d Durability) {
 	switch major, minor := info.version(); {
 	case major < 7:
-		r.add("server-version", reprise.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use 7.0 or newer", info["redis_version"])
+		r.add("server-version", reprise.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use Redis 7.0 or newer", info["redis_version"])
 	case d.level == fsynced && major == 7 && minor < 2:
-		r.add("server-version", reprise.Unsafe, "version %s has no WAITAOF, which %v needs; use 7.2 or newer", info["redis_version"], d)
+		r.add("server-version", reprise.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
 	}
 }
 
-func (r *report) eviction(info serverInfo) {
+// eviction looks at the policy in INFO, or, where a server leaves it out, as configured returns it.
+func (r *report) eviction(info serverInfo, configured func() string) {
 	policy := info["maxmemory_policy"]
-	if policy == "" || policy == "noeviction" {
-		return
+	if policy == "" {
+		policy = configured()
 	}
 	severity, when := reprise.Unsafe, "evicts"
-	if info["maxmemory"] == "0" {
+	switch {
+	case policy == "noeviction":
+		return
+	case policy == "" || policy == unknownSetting:
+		r.add("eviction-policy", reprise.Warning, "the server does not report its maxmemory-policy; any other than noeviction forgets operations, which then run again")
+		return
+	case info["maxmemory"] == "0":
 		severity, when = reprise.Warning, "will evict, once maxmemory is set,"
 	}
 	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set noeviction", policy, when)
 }
 
-// persistence looks at what a restart loses. The snapshot schedule is not in INFO; unknown, it is taken to be one.
+// channels reports that a channel cannot be used, for the reason err.
+func (r *report) channels(err error) {
+	if err != nil {
+		r.add("channels", reprise.Warning, "requests that wait for another one poll, because channels do not work: %v", err)
+	}
+}
+
+// tryChannel publishes to a channel at node and subscribes to it.
+func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
+	key, err := s.keyAt(ctx, node)
+	if err != nil {
+		return err
+	}
+	if err := node.SPublish(ctx, key, "").Err(); err != nil {
+		return err
+	}
+	sub := node.SSubscribe(ctx, key)
+	defer func() { _ = sub.Close() }()
+	_, err = sub.ReceiveTimeout(ctx, time.Second)
+	return err
+}
+
+// persistence looks at what a restart loses. The snapshot schedule is not in INFO; when it is
+// unknown, the server is assumed to have one.
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {
 	case d.level == fsynced && !aof:
-		r.add("persistence", reprise.Unsafe, "appendonly is off, so that %v can never be met; set appendonly yes", d)
+		r.add("persistence", reprise.Unsafe, "appendonly is off, so %v can never be met; set appendonly yes", d)
 	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
-		r.add("persistence", reprise.Warning, "the last write to disk failed: a restart loses what came after the one before")
+		r.add("persistence", reprise.Warning, "the last write to disk failed: a restart loses everything since the one before")
 	case !aof && schedule == "":
 		r.add("persistence", reprise.Warning, "neither appendonly nor snapshots are on: a restart forgets every record; set appendonly yes")
 	}
@@ -103,14 +138,14 @@ func (r *report) replication(info serverInfo, d Durability) {
 		return
 	}
 	if n, _ := strconv.Atoi(info["connected_slaves"]); n < d.replicas {
-		r.add("replicas", reprise.Unsafe, "%d replicas are connected and %v waits for %d, so that every claim fails; add replicas", n, d, d.replicas)
+		r.add("replicas", reprise.Unsafe, "%d replicas are connected and %v waits for %d, so every claim fails; add replicas", n, d, d.replicas)
 	}
 }
 
 func (r *report) cluster(info serverInfo, clusterClient bool) {
 	switch {
 	case info["redis_mode"] == "cluster" && !clusterClient:
-		r.add("cluster-client", reprise.Unsafe, "the server is part of a cluster and the client is not a cluster client, so that other nodes' keys fail; use redis.NewClusterClient")
+		r.add("cluster-client", reprise.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
 	case clusterClient && info["redis_mode"] == "cluster" && info["cluster_state"] != "ok":
 		r.add("cluster-state", reprise.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
 	}
@@ -118,11 +153,12 @@ func (r *report) cluster(info serverInfo, clusterClient bool) {
 
 func (r *report) fsync(policy string) {
 	if policy != "always" && policy != unknownSetting {
-		r.add("appendfsync", reprise.Warning, "appendfsync is %s, so that a write waits for a second or two; set always", policy)
+		r.add("appendfsync", reprise.Warning, "appendfsync is %s, so a write waits for a second or two; set always", policy)
 	}
 }
 
-// unknownSetting is the value of a setting that the server does not show, as managed servers do.
+// unknownSetting is the value of a setting that the server does not show: managed servers refuse
+// CONFIG.
 const unknownSetting = "unknown"
 
 func setting(ctx context.Context, node *redis.Client, name string) string {
@@ -133,7 +169,7 @@ func setting(ctx context.Context, node *redis.Client, name string) string {
 	return values[name]
 }
 
-// serverInfo is what INFO and CLUSTER INFO say.
+// serverInfo has the fields of INFO and CLUSTER INFO.
 type serverInfo map[string]string
 
 func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {

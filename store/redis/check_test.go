@@ -14,6 +14,52 @@ import (
 const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnected_slaves:2\nmaxmemory:0\nmaxmemory_policy:noeviction\n" +
 	"aof_enabled:1\naof_last_write_status:ok\nrdb_last_bgsave_status:ok\ntcp_port:6379\n"
 
+// soundServer returns an answer function of a fake that says info after sound, and does what scripts
+// and channels are for. An answer of override that is not empty comes first.
+func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
+	completed := false
+	return func(_, _ int, command []string) string {
+		if override != nil {
+			if answer := override(command); answer != "" {
+				return answer
+			}
+		}
+		switch strings.ToLower(command[0]) {
+		case "info":
+			return bulk(sound + info)
+		case "config":
+			values := map[string]string{"appendfsync": "always", "maxmemory-policy": "noeviction"}
+			return "*2\r\n" + bulk(command[2]) + bulk(values[command[2]])
+		case "cluster":
+			return bulk("cluster_state:ok")
+		case "spublish", "ping":
+			return ":0\r\n"
+		case "ssubscribe":
+			return "*3\r\n" + bulk("ssubscribe") + bulk(command[1]) + ":1\r\n"
+		case "wait":
+			return ":2\r\n"
+		case "waitaof":
+			return "*2\r\n:1\r\n:2\r\n"
+		}
+		switch command[1] {
+		case claimScript.digest:
+			if completed {
+				return bulk("\x12" + strings.Repeat("h", completedHead-1) + "probe")
+			}
+			return claimed
+		case completeScript.digest:
+			completed = true
+			return bulk("D")
+		case inspectScript.digest:
+			return bulk("R\x11" + strings.Repeat("\x00", 28))
+		case resolveScript.digest:
+			return bulk("N")
+		default:
+			return bulk("W")
+		}
+	}
+}
+
 func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -38,20 +84,11 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 		{"the file cannot be written", Async(), "aof_last_write_status:err", "persistence warning"},
 		{"the snapshot cannot be written", Async(), "aof_enabled:0\nrdb_last_bgsave_status:err", "persistence warning"},
 		{"nothing on disk", Async(), "aof_enabled:0", "persistence warning"},
+		{"does not tell its policy here", Async(), "maxmemory_policy:", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFake(t, func(_, _ int, command []string) string {
-				switch {
-				case strings.EqualFold(command[0], "config") && command[2] == "appendfsync":
-					return "*2\r\n" + bulk("appendfsync") + bulk("always")
-				case strings.EqualFold(command[0], "config"):
-					return "*2\r\n" + bulk("save") + bulk("")
-				case strings.EqualFold(command[0], "cluster"):
-					return bulk("cluster_state:ok")
-				}
-				return bulk(sound + c.info)
-			})
+			f := newFake(t, soundServer(c.info, nil))
 			s := newStore(t, f, Config{Durability: c.level})
 			findings, err := s.Check(t.Context())
 			var got []string
@@ -75,30 +112,95 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 
 func TestCheckFindsSlowFsync(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, command []string) string {
+	f := newFake(t, soundServer("", func(command []string) string {
 		if strings.EqualFold(command[0], "config") {
 			return "*2\r\n" + bulk(command[2]) + bulk("everysec")
 		}
-		return bulk(sound)
-	})
+		return ""
+	}))
 	findings, err := newStore(t, f, Config{Durability: Fsynced(0)}).Check(t.Context())
 	if err != nil || len(findings) != 1 || findings[0].Code != "appendfsync" {
 		t.Errorf("found %v, %v", findings, err)
 	}
 }
 
-// Managed servers refuse CONFIG; what is unknown is no finding.
+// Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee depends on it.
 func TestCheckNeedsNoConfig(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, command []string) string {
-		if strings.EqualFold(command[0], "config") {
-			return "-ERR unknown command 'config'\r\n"
+	for info, want := range map[string]string{"aof_enabled:0": "", "maxmemory_policy:": "eviction-policy warning"} {
+		f := newFake(t, soundServer(info, func(command []string) string {
+			if strings.EqualFold(command[0], "config") {
+				return "-ERR unknown command 'config'\r\n"
+			}
+			return ""
+		}))
+		findings, err := newStore(t, f, Config{}).Check(t.Context())
+		var got []string
+		for _, f := range findings {
+			got = append(got, f.Code+" "+f.Severity.String())
 		}
-		return bulk(sound + "aof_enabled:0")
-	})
-	findings, err := newStore(t, f, Config{}).Check(t.Context())
-	if err != nil || len(findings) != 0 {
-		t.Errorf("found %v, %v", findings, err)
+		if err != nil || strings.Join(got, ", ") != want {
+			t.Errorf("with %s found %q, %v; want %q", info, got, err, want)
+		}
+	}
+}
+
+// Without its channels everything works, and waiting requests poll.
+func TestCheckFindsChannelsThatDoNotWork(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []string{"spublish", "ssubscribe"} {
+		f := newFake(t, soundServer("", func(command []string) string {
+			if strings.EqualFold(command[0], refused) {
+				return "-NOPERM No permissions to access a channel\r\n"
+			}
+			return ""
+		}))
+		findings, err := newStore(t, f, Config{}).Check(t.Context())
+		if err != nil || len(findings) != 1 || findings[0].Code != "channels" || findings[0].Severity != reprise.Warning {
+			t.Errorf("without %s found %v, %v", refused, findings, err)
+		}
+	}
+}
+
+// A server or a user that refuses one script is found before an operation has run.
+func TestOpenTriesEveryOperation(t *testing.T) {
+	t.Parallel()
+	for _, s := range []*script{claimScript, renewScript, completeScript, releaseScript, inspectScript, resolveScript} {
+		for answer, want := range map[string]error{
+			"-NOPERM this user has no permissions to run the 'set' command\r\n":       reprise.ErrMisconfigured,
+			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": reprise.ErrMisconfigured,
+			"-BUSY Redis is busy running a script.\r\n":                               reprise.ErrUnavailable,
+			bulk("?"): reprise.ErrUnknown,
+		} {
+			f := newFake(t, soundServer("", func(command []string) string {
+				if len(command) > 1 && command[1] == s.digest {
+					return answer
+				}
+				return ""
+			}))
+			if store, err := Open(t.Context(), newClient(t, f), Config{}); !errors.Is(err, want) || store != nil {
+				t.Errorf("with %q: %v, want %v", answer, err, want)
+			}
+		}
+	}
+}
+
+func TestOpenFindsARefusedWait(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]error{
+		"-NOPERM this user has no permissions to run the 'wait' command\r\n": reprise.ErrMisconfigured,
+		"-ERR unknown command 'wait'\r\n":                                    reprise.ErrMisconfigured,
+		":0\r\n":                                                             reprise.ErrNotReplicated,
+	} {
+		f := newFake(t, soundServer("", func(command []string) string {
+			if strings.EqualFold(command[0], "wait") {
+				return answer
+			}
+			return ""
+		}))
+		if store, err := Open(t.Context(), newClient(t, f), Config{Durability: Acked(1)}); !errors.Is(err, want) || store != nil {
+			t.Errorf("with %q: %v, want %v", answer, err, want)
+		}
 	}
 }
 
@@ -114,7 +216,7 @@ func TestCheckSaysThatItCouldNotLook(t *testing.T) {
 
 func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return bulk(sound) })
+	f := newFake(t, soundServer("", nil))
 	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	s, err := New(client, Config{})

@@ -2,17 +2,34 @@ package repriseredis
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// listener shares one subscribed connection between all watches of one server. Two goroutines run from its making to its
-// end: receive hands out what the server says, and keepUp subscribes and unsubscribes, so that ending a watch does
-// not wait for the network. It ends by close, or by itself when its client is closed.
+// Limits of a [listener].
+const (
+	// confirmTimeout is how long a watch waits for the server to confirm its subscription. A
+	// watch saves a waiting request some polls, so it may not cost much.
+	confirmTimeout = 100 * time.Millisecond
+
+	// silence is how long a listener that was not confirmed in time is spared further
+	// subscriptions. Then another one is made.
+	silence = 10 * time.Second
+)
+
+// errSilent is the failure of a watch on a server that confirms no subscription.
+var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
+
+// listener shares one subscribed connection between all watches of one server. Two goroutines
+// run from its creation to its end: receive passes on what the server publishes, and keepUp
+// subscribes and unsubscribes, so that ending a watch does not wait for the network. It ends by
+// close, or when its client is closed.
 type listener struct {
 	sub   *redis.PubSub
 	work  chan struct{}   // buffered: there is something in dirty
@@ -23,9 +40,10 @@ type listener struct {
 	mu       sync.Mutex
 	channels map[string]*channel
 	dirty    map[string]struct{} // channels whose subscription may have to change
+	silentAt time.Time           // when a confirmation was missing; zero after one came
 }
 
-// channel is what a listener knows of one channel.
+// channel is the state of one channel of a listener.
 type channel struct {
 	watchers  map[chan struct{}]struct{}
 	sent      bool          // a subscription was sent
@@ -48,7 +66,8 @@ func newListener(node *redis.Client) *listener {
 	return l
 }
 
-// watch starts to listen to a channel, and returns when the server confirmed that it does.
+// watch starts to listen to a channel, and returns when the server confirmed it. The error is
+// [reprise.ErrUnavailable] when that takes too long.
 func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -62,16 +81,41 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	l.mu.Unlock()
 
 	stop := func() { l.unwatch(name, changed) }
+	timer := time.NewTimer(confirmTimeout)
+	defer timer.Stop()
+	var err error
 	select {
 	case <-c.ready:
 		return changed, stop, nil
 	case <-l.ended:
-		stop()
-		return nil, nil, reprise.ErrClosed
+		err = reprise.ErrClosed
 	case <-ctx.Done():
-		stop()
-		return nil, nil, fail(reprise.ErrUnavailable, ctx.Err())
+		err = fail(reprise.ErrUnavailable, ctx.Err())
+	case <-timer.C:
+		l.missConfirmation()
+		err = fail(reprise.ErrUnavailable, errSilent)
 	}
+	stop()
+	return nil, nil, err
+}
+
+// missConfirmation notes that the server did not confirm a subscription in time.
+func (l *listener) missConfirmation() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silentAt.IsZero() {
+		l.silentAt = time.Now()
+	}
+}
+
+// silentFor returns since when a confirmation is missing, and zero when none is.
+func (l *listener) silentFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silentAt.IsZero() {
+		return 0
+	}
+	return time.Since(l.silentAt)
 }
 
 func (l *listener) unwatch(name string, changed chan struct{}) {
@@ -83,7 +127,7 @@ func (l *listener) unwatch(name string, changed chan struct{}) {
 	}
 }
 
-// touch tells keepUp to look at a channel. The caller holds the lock.
+// touch makes keepUp look at a channel. The caller holds the lock.
 func (l *listener) touch(name string) {
 	l.dirty[name] = struct{}{}
 	select {
@@ -111,8 +155,9 @@ func (l *listener) keepUp(ctx context.Context) {
 	}
 }
 
-// changes returns what to subscribe to and what not any more. A subscription is taken back only once it was confirmed: a
-// confirmation that is still on its way would be taken for that of the next one.
+// changes returns the channels to subscribe to and to unsubscribe from. A subscription is undone
+// only once it was confirmed: a confirmation that is still on its way would be taken for that of
+// the next one. The few that are never confirmed end with the listener, see [silence].
 func (l *listener) changes() (on, off []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +179,7 @@ func (l *listener) changes() (on, off []string) {
 	return on, off
 }
 
-// receive hands out what the server says until the subscription is closed.
+// receive passes on what the server publishes until the subscription is closed.
 func (l *listener) receive() {
 	for event := range l.sub.ChannelWithSubscriptions() {
 		switch event := event.(type) {
@@ -152,15 +197,16 @@ func (l *listener) receive() {
 	names := slices.Collect(maps.Keys(l.channels))
 	l.mu.Unlock()
 	for _, name := range names {
-		l.announce(name) // nothing more will be heard
+		l.announce(name) // the last announcement
 	}
 }
 
-// confirm notes that the server listens. A confirmation that comes again is that of a new connection: what was said meanwhile is
-// lost, so the watchers look again.
+// confirm notes that the server listens. A second confirmation is that of a new connection: what
+// was published meanwhile is lost, so the watchers look again.
 func (l *listener) confirm(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.silentAt = time.Time{}
 	c := l.channels[name]
 	switch {
 	case c == nil:
@@ -186,19 +232,19 @@ func (c *channel) announce() {
 	for changed := range c.watchers {
 		select {
 		case changed <- struct{}{}:
-		default: // it has not yet looked since the last time
+		default: // it has not looked yet since the last announcement
 		}
 	}
 }
 
-// close ends the subscription, tells the watchers, and waits for the goroutines.
+// close ends the subscription, wakes the watchers, and waits for the goroutines.
 func (l *listener) close() {
 	l.end()
 	_ = l.sub.Close() // ends receive
 	l.wg.Wait()
 }
 
-// isOver says that the listener has ended.
+// isOver reports whether the listener has ended.
 func (l *listener) isOver() bool {
 	select {
 	case <-l.ended:

@@ -54,9 +54,10 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Open is [New] followed by a check of the server. The error is [reprise.ErrMisconfigured] for
-// a server on which a guarantee does not hold, and another one when the server does not
-// answer. Warnings are not errors: [Store.Check] returns them.
+// Open is [New] followed by [Store.Check] and a trial of every operation on short-lived records of
+// its own. The error is [reprise.ErrMisconfigured] for a server on which a guarantee does not
+// hold or that refuses an operation, and another one when the server does not answer. Warnings
+// are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -67,6 +68,9 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 		return nil, err
 	}
 	if err := unsafeError(findings); err != nil {
+		return nil, err
+	}
+	if err := s.probe(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil

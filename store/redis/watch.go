@@ -8,8 +8,10 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection for each server that is
-// watched; it stays until [Store.Close].
+// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection to
+// each server that is watched; it stays until [Store.Close]. The error is
+// [reprise.ErrUnavailable] when the server does not confirm the subscription within 100 ms, as
+// without the permission for the channel; for the next ten seconds it then comes at once.
 func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
@@ -23,8 +25,9 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 	return l.watch(ctx, key)
 }
 
-// Close ends all watches, which hear of it, and waits until their goroutines have ended; later watches fail with
-// [reprise.ErrClosed]. The client stays open, and all other methods go on working. Close may be called more than once.
+// Close ends all watches, which are notified, and waits until their goroutines have ended; later
+// watches fail with [reprise.ErrClosed]. The client stays open, and all other methods keep
+// working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
 	return nil
@@ -44,7 +47,13 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 		return nil, reprise.ErrClosed
 	}
 	if l, ok := w.listeners[node]; ok && !l.isOver() {
-		return l, nil
+		switch silent := l.silentFor(); {
+		case silent == 0:
+			return l, nil
+		case silent < silence:
+			return nil, fail(reprise.ErrUnavailable, errSilent)
+		}
+		l.close()
 	}
 	l := newListener(node)
 	if w.listeners == nil {

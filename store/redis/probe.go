@@ -1,0 +1,124 @@
+package repriseredis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The records of a probe last this long, and a probe of a node takes at most as long.
+const probeTime = 10 * time.Second
+
+// probe runs every script once at each primary, on records of its own. A server or a user that
+// refuses one of them would otherwise be found when an operation has run and cannot be completed.
+func (s *Store) probe(ctx context.Context) error {
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := s.probeNode(ctx, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	id, err := s.idAt(ctx, node)
+	if err != nil {
+		return err
+	}
+	const payload = "probe"
+	r := reprise.ClaimRequest{ID: id, Owner: reprise.NewOwner(), Lease: probeTime, Retention: probeTime}
+	claim := func(want reprise.Outcome) error {
+		got, err := s.Claim(ctx, r)
+		if err == nil && (got.Outcome != want || want == reprise.Completed && string(got.Payload) != payload) {
+			return misconfigured("the answer is %v, want %v", got.Outcome, want)
+		}
+		return err
+	}
+	renew := func() error {
+		got, err := s.Renew(ctx, []reprise.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
+		if err == nil && got[0] != reprise.Renewed {
+			return misconfigured("the answer is %v, want %v", got[0], reprise.Renewed)
+		}
+		return err
+	}
+	inspect := func() error { _, err := s.Inspect(ctx, id); return err }
+	release := func() error { return s.Release(ctx, id, r.Owner) }
+	complete := func() error {
+		return s.Complete(ctx, reprise.CompleteRequest{ID: id, Owner: r.Owner, Payload: []byte(payload), Retention: probeTime})
+	}
+	resolve := func() error { // the record is completed, so this is refused
+		err := s.Resolve(ctx, id, reprise.Resolution{Forget: true})
+		if errors.Is(err, reprise.ErrRecordChanged) {
+			return nil
+		}
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"claim", func() error { return claim(reprise.Claimed) }},
+		{"claim again", func() error { return claim(reprise.Claimed) }},
+		{"renew", renew},
+		{"inspect", inspect},
+		{"release", release},
+		{"claim after the release", func() error { return claim(reprise.Claimed) }},
+		{"complete", complete},
+		{"complete again", complete},
+		{"replay", func() error { return claim(reprise.Completed) }},
+		{"resolve", resolve},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("trying to %s on %s: %w", step.name, node.Options().Addr, s.refusedWait(ctx, node, err))
+		}
+	}
+	return nil
+}
+
+// refusedWait returns [reprise.ErrMisconfigured] in the place of a missing confirmation when node
+// refuses to wait at all.
+func (s *Store) refusedWait(ctx context.Context, node *redis.Client, err error) error {
+	if !errors.Is(err, reprise.ErrNotReplicated) {
+		return err
+	}
+	wait := s.durability.command(ctx, minAckTimeout)
+	_ = node.Process(ctx, wait)
+	var answer redis.Error
+	if errors.As(wait.Err(), &answer) {
+		return fail(reprise.ErrMisconfigured, answer)
+	}
+	return err
+}
+
+// idAt returns a new ID whose key is at node.
+func (s *Store) idAt(ctx context.Context, node *redis.Client) (id reprise.ID, err error) {
+	const tries = 1 << 20 // one of many nodes may have few slots
+	for range tries {
+		_, _ = rand.Read(id[:]) // never fails: it ends the program instead
+		at, err := s.nodeFor(ctx, s.key(id))
+		if err != nil {
+			return id, fail(classify(err).class, err)
+		}
+		if at == node {
+			return id, nil
+		}
+	}
+	return id, misconfigured("%s has no slots of the cluster", node.Options().Addr)
+}
+
+// keyAt returns a new key at node.
+func (s *Store) keyAt(ctx context.Context, node *redis.Client) (string, error) {
+	id, err := s.idAt(ctx, node)
+	return s.key(id), err
+}
