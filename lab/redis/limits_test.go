@@ -214,29 +214,3 @@ func TestRedisWithoutPermissionsIsMisconfigured(t *testing.T) {
 	_, err = labtest.RedisStore(t, wrong, repriseredis.Config{}).Claim(t.Context(), redisClaim())
 	redisWant(t, "claim with a wrong password", err, reprise.ErrMisconfigured)
 }
-
-// The channels of pub/sub have permissions of their own, off by default for new users. Without them there is no hint, and no harm.
-func TestRedisWithTheDocumentedPermissions(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	for _, user := range []struct{ name, channels string }{{"hinted", "&reprise:*"}, {"plain", "resetchannels"}} {
-		if _, err := server.Do(t.Context(), "ACL", "SETUSER", user.name, "on", ">pw", "~reprise:*", user.channels,
-			"+eval", "+evalsha", "+get", "+set", "+del", "+time", "+spublish", "+ssubscribe", "+sunsubscribe",
-			"+scan", "+info", "+@connection"); err != nil {
-			t.Fatal(err)
-		}
-		client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user.name, Password: "pw", ContextTimeoutEnabled: true})
-		t.Cleanup(func() { _ = client.Close() })
-		store := labtest.RedisStore(t, client, repriseredis.Config{})
-		redisRunOnce(t, store)
-		r := redisClaim()
-		redisMustClaim(t, store, r, reprise.Claimed)
-		redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
-		if _, err := store.List(t.Context(), 10); err != nil {
-			t.Errorf("list: %v", err)
-		}
-		if _, err := store.Check(t.Context()); err != nil {
-			t.Errorf("check: %v", err)
-		}
-	}
-}

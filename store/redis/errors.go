@@ -19,11 +19,12 @@ type failure struct {
 	unknownScript bool  // whether the server wants the source of the script
 }
 
-// replies places what a server answers instead of executing a command, by the first word of the answer.
+// replies classifies the errors that a server answers instead of executing a command, by their
+// first word.
 var replies = map[string]failure{
 	"NOSCRIPT": {class: reprise.ErrUnavailable, again: true, unknownScript: true},
 
-	// The server is not able to, now.
+	// The server cannot execute it now.
 	"READONLY":    {class: reprise.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
 	"LOADING":     {class: reprise.ErrUnavailable, again: true},
 	"MASTERDOWN":  {class: reprise.ErrUnavailable, again: true},
@@ -35,7 +36,7 @@ var replies = map[string]failure{
 	"MISCONF":     {class: reprise.ErrUnavailable},
 	"NOREPLICAS":  {class: reprise.ErrUnavailable},
 
-	// It will not.
+	// The server refuses it until somebody changes something.
 	"OOM":       {class: reprise.ErrFull},
 	"WRONGTYPE": {class: reprise.ErrCorrupt},
 	"NOAUTH":    {class: reprise.ErrMisconfigured},
@@ -44,7 +45,7 @@ var replies = map[string]failure{
 	"NOPROTO":   {class: reprise.ErrMisconfigured},
 }
 
-// plainReplies places answers that only their text tells apart.
+// plainReplies classifies errors that differ only in their text.
 var plainReplies = []struct {
 	text string
 	failure
@@ -52,12 +53,14 @@ var plainReplies = []struct {
 	{"ERR max number of clients reached", failure{class: reprise.ErrUnavailable, again: true}},
 	{"ERR unknown command", failure{class: reprise.ErrMisconfigured}},
 	{"ERR Error compiling script", failure{class: reprise.ErrMisconfigured}},
+	{"ERR The user executing the script can't", failure{class: reprise.ErrMisconfigured}}, // Redis 7.0; before any write
+	{"ERR ACL failure in script", failure{class: reprise.ErrMisconfigured}},               // newer
 	{"ERR DB index is out of range", failure{class: reprise.ErrMisconfigured}},
 	{"ERR SELECT is not allowed in cluster mode", failure{class: reprise.ErrMisconfigured}},
 	{"ERR WAITAOF cannot be used", failure{class: reprise.ErrMisconfigured}},
 }
 
-// classify places the error of one attempt. In doubt it may have been executed.
+// classify says what the error of one attempt means. In doubt the command may have been executed.
 func classify(err error) failure {
 	if errors.As(err, new(unsent)) {
 		return failure{class: reprise.ErrUnavailable, again: true}
@@ -84,7 +87,7 @@ func classify(err error) failure {
 	return failure{class: reprise.ErrUnknown, again: true} // a connection that broke
 }
 
-// classifyReply places an error that the server answered with, and says whether err is one.
+// classifyReply classifies an error that the server answered, and reports whether err is one.
 func classifyReply(err error) (failure, bool) {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
@@ -103,12 +106,12 @@ func classifyReply(err error) (failure, bool) {
 	return failure{class: reprise.ErrUnknown}, true
 }
 
-// fail wraps cause once, as a failure of class.
+// fail wraps cause once, as an error of class.
 func fail(class, cause error) error {
 	return fmt.Errorf("%w: redis: %v", class, cause) //nolint:errorlint // one class an error, the cause is for people
 }
 
-// unsent marks an error that came before anything was sent.
+// unsent marks an error from before anything was sent.
 type unsent struct{ error }
 
 func (e unsent) Unwrap() error { return e.error }

@@ -77,6 +77,8 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"corrupt", bulk("!"), reprise.ErrCorrupt, 1},
 		{"password", "-NOAUTH Authentication required.\r\n", reprise.ErrMisconfigured, 1},
 		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", reprise.ErrMisconfigured, 1},
+		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},
+		{"permission in a script of a newer server", "-ERR ACL failure in script: User app has no permissions to run the 'set' command script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},
 		{"too old", "-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'\r\n", reprise.ErrMisconfigured, 1},
 		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", reprise.ErrMisconfigured, 1},
 		{"an error of a proxy", "-ERR upstream failure\r\n", reprise.ErrUnknown, 1},

@@ -1,0 +1,280 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisACL returns the rules that docs/redis.md recommends, without the password, and those that it
+// adds, by what they are for.
+func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
+	tb.Helper()
+	page, err := os.ReadFile("../../docs/redis.md")
+	redisWant(tb, "read the documentation", err, nil)
+	_, section, _ := strings.Cut(string(page), "## Permissions")
+	section, _, _ = strings.Cut(section, "\n## ")
+	line := regexp.MustCompile(`ACL SETUSER \S+ (.*)`).FindStringSubmatch(section)
+	if line == nil {
+		tb.Fatal("docs/redis.md has no ACL SETUSER line")
+	}
+	for _, rule := range strings.Fields(line[1]) {
+		if !strings.HasPrefix(rule, ">") {
+			rules = append(rules, rule)
+		}
+	}
+	extra = make(map[string][]string)
+	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (.*?) \\|$").FindAllStringSubmatch(section, -1) {
+		extra[row[2]] = strings.Fields(row[1])
+	}
+	if len(extra) < 4 {
+		tb.Fatalf("docs/redis.md has these additions only: %v", extra)
+	}
+	return rules, extra
+}
+
+// redisUser creates a user of the server with rules, and returns a client that logs in as it.
+func redisUser(tb testing.TB, server *servers.RedisServer, name string, rules ...string) *redis.Client {
+	tb.Helper()
+	redisAdmin(tb, server, append([]string{"ACL", "SETUSER", name, "on", ">pw"}, rules...)...)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: name, Password: "pw", ContextTimeoutEnabled: true})
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func redisAdmin(tb testing.TB, server *servers.RedisServer, args ...string) {
+	tb.Helper()
+	if _, err := server.Do(tb.Context(), args...); err != nil {
+		tb.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// The documented user does everything, and nothing to others.
+func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	server := pair.Primary
+	rules, extra := redisACL(t)
+	all := rules
+	for _, more := range extra {
+		for _, rule := range more {
+			if rule != "+waitaof" { // unknown to Redis 7.0
+				all = append(all, rule)
+			}
+		}
+	}
+	for _, user := range []struct {
+		name     string
+		rules    []string
+		config   repriseredis.Config
+		findings string
+	}{
+		{"bare", rules, repriseredis.Config{}, ""},
+		{"full", all, repriseredis.Config{Durability: repriseredis.Acked(1)}, "persistence"},
+		{"without-channels", append(all[:len(all):len(all)], "resetchannels"), repriseredis.Config{}, "persistence channels"},
+	} {
+		t.Run(user.name, func(t *testing.T) {
+			t.Parallel()
+			client := redisUser(t, server, user.name, user.rules...)
+			store := labtest.RedisStore(t, client, user.config)
+			if user.name != "bare" {
+				var err error
+				store, err = repriseredis.Open(t.Context(), client, user.config)
+				redisWant(t, "open", err, nil)
+				t.Cleanup(func() { _ = store.Close() })
+				findings, err := store.Check(t.Context())
+				redisWant(t, "check", err, nil)
+				var codes []string
+				for _, f := range findings {
+					codes = append(codes, f.Code)
+				}
+				if got := strings.Join(codes, " "); got != user.findings {
+					t.Errorf("findings %q, want %q", got, user.findings)
+				}
+				_, err = store.List(t.Context(), 10)
+				redisWant(t, "list", err, nil)
+			}
+			redisRunOnce(t, store)
+			r := redisClaim()
+			redisMustClaim(t, store, r, reprise.Claimed)
+			redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+			_, stop, err := store.Watch(t.Context(), r.ID)
+			if err == nil {
+				stop()
+			}
+			if noChannels := strings.Contains(user.findings, "channels"); noChannels != errors.Is(err, reprise.ErrUnavailable) {
+				t.Errorf("watch: %v", err)
+			}
+			for _, forbidden := range [][]any{
+				{"client", "kill", "type", "normal"},
+				{"client", "pause", "1000"},
+				{"client", "list"},
+				{"config", "set", "maxmemory", "1mb"},
+				{"flushall"},
+				{"keys", "*"},
+				{"acl", "whoami"},
+				{"shutdown"},
+				{"get", "another:key"},
+				{"publish", "reprise:x", ""},
+			} {
+				if err := client.Do(t.Context(), forbidden...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+					t.Errorf("%v: %v, want NOPERM", forbidden, err)
+				}
+			}
+		})
+	}
+}
+
+// A user that lacks one permission is refused by Open, before an operation has run.
+func TestRedisOpenFindsAMissingPermission(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.StartReplicated(t, 1).Primary
+	rules, extra := redisACL(t)
+	rules = append(rules, "+info", "+config|get")
+	for _, missing := range []string{"evalsha", "eval", "get", "set", "del", "time", "wait"} {
+		config := repriseredis.Config{Durability: repriseredis.Acked(1)}
+		client := redisUser(t, server, "no-"+missing, append(rules[:len(rules):len(rules)], "+wait", "-"+missing)...)
+		if missing == "eval" { // which is needed once for each script that the server does not know
+			redisAdmin(t, server, "SCRIPT", "FLUSH")
+		}
+		if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
+			t.Errorf("without %s: %v, want ErrMisconfigured about the permission", missing, err)
+		}
+	}
+	if _, ok := extra["`Acked`"]; !ok {
+		t.Errorf("the documentation does not say what Acked needs: %v", extra)
+	}
+}
+
+// A permission or a password that is lost while a handler runs, and comes back before the lease is lost, costs nothing: the
+// completion is repeated in the background.
+func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
+	t.Parallel()
+	rules, _ := redisACL(t)
+	for _, c := range []struct {
+		name       string
+		takes, way []string // rules that break and mend
+	}{
+		{"rotated password", []string{"resetpass", ">other"}, []string{">pw"}},
+		{"disabled user", []string{"off"}, []string{"on"}},
+		{"revoked command", []string{"-evalsha", "-eval"}, []string{"+evalsha", "+eval"}},
+		{"revoked command within the scripts", []string{"-set"}, []string{"+set"}},
+		{"revoked keys", []string{"resetkeys"}, []string{"~reprise:*"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := servers.Redis.Start(t)
+			store := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
+			witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+			engine := redisEngine(t, store, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
+
+			got, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k"})
+			redisWant(t, "begin", err, nil)
+			redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
+			redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
+			result, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
+			redisWant(t, "complete", err, nil)
+			if result.Status != reprise.Unrecorded || !errors.Is(result.Err, reprise.ErrMisconfigured) {
+				t.Errorf("completed as %v, %v; want unrecorded, misconfigured", result.Status, result.Err)
+			}
+			if _, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "new"}); err == nil {
+				t.Error("a new key was claimed meanwhile")
+			}
+
+			redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
+			redisEventually(t, "the completion is repeated", func() bool {
+				record, err := witness.Inspect(t.Context(), got.Attempt.ID())
+				return err == nil && record.Completed && string(record.Payload) == "answer"
+			})
+		})
+	}
+}
+
+// redisEngine returns an engine over store, closed when the test ends.
+func redisEngine(tb testing.TB, store reprise.Store, c reprise.Config) *reprise.Engine {
+	tb.Helper()
+	engine, err := reprise.New(store, c)
+	redisWant(tb, "new engine", err, nil)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
+		defer cancel()
+		_ = engine.Close(ctx)
+	})
+	return engine
+}
+
+// redisQuiet is an observer that keeps expected trouble out of the log.
+type redisQuiet struct{}
+
+func (redisQuiet) Observe(context.Context, reprise.Event) {}
+
+// A duplicate that waits on a server without its channels polls, and gets the answer of the first.
+func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	rules, _ := redisACL(t)
+	client := redisUser(t, server, "app", append(rules, "resetchannels")...)
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	first := redisEngine(t, labtest.RedisStore(t, client, repriseredis.Config{}), reprise.Config{})
+	second := redisEngine(t, store, reprise.Config{})
+
+	op := reprise.Operation{Scope: "s", Key: "k", Wait: 30 * time.Second}
+	got, err := first.Begin(t.Context(), op)
+	redisWant(t, "begin", err, nil)
+	answers := make(chan string, 1)
+	begun := time.Now()
+	go func() {
+		got, err := second.Begin(t.Context(), op)
+		if err != nil || got.Outcome != reprise.Completed {
+			t.Errorf("the duplicate: %v, %v", got.Outcome, err)
+		}
+		answers <- string(got.Payload)
+	}()
+	redisEventually(t, "the duplicate waits", func() bool { return redisCalls(t, labtest.RedisClient(t, server.Addr()))["evalsha"] >= 3 })
+	_, err = got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
+	redisWant(t, "complete", err, nil)
+	if answer := <-answers; answer != "answer" {
+		t.Errorf("the duplicate got %q", answer)
+	}
+	if d := time.Since(begun); d > 10*time.Second {
+		t.Errorf("after %v", d)
+	}
+}
+
+func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	rules, extra := redisACL(t)
+	rules = append(append(append(rules, extra["a cluster"]...), extra["`Check` and `Open`"]...), extra["`Acked`"]...)
+	for _, node := range cluster.Nodes {
+		redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	var store *repriseredis.Store
+	redisEventually(t, "the replicas confirm", func() (ok bool) {
+		var err error
+		store, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
+		if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
+			t.Fatalf("open: %v", err)
+		}
+		return err == nil
+	})
+	t.Cleanup(func() { _ = store.Close() })
+	for range 20 {
+		redisRunOnce(t, store)
+	}
+	_, stop, err := store.Watch(t.Context(), redisClaim().ID)
+	redisWant(t, "watch", err, nil)
+	stop()
+}
