@@ -84,7 +84,7 @@ func TestAModuleOutsideTheWorkspaceIsFound(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)
 	tree.Write(t, dir, "store/forgotten/go.mod", "module "+root+"store/forgotten\n\ngo 1.25.0\n")
-	if _, _, err := load(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "store/forgotten is not in go.work") {
+	if _, _, _, err := load(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "store/forgotten is not in go.work") {
 		t.Errorf("load: %v, want that store/forgotten is not in go.work", err)
 	}
 }
@@ -168,7 +168,7 @@ func TestAFolderWithoutARowIsAViolation(t *testing.T) {
 // violations checks the tree at dir.
 func violations(t *testing.T, dir string) []string {
 	t.Helper()
-	modules, pkgs, err := load(t.Context(), dir)
+	_, modules, pkgs, err := load(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

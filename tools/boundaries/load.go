@@ -11,7 +11,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/tools/internal/available"
 )
 
 // A module is what the checks need of one go.mod.
@@ -21,7 +24,7 @@ type module struct {
 	toolchain string
 	direct    []string          // the requirements without an "// indirect" comment
 	replaced  map[string]string // by module path
-	graph     []string          // every module of its graph, alone
+	graph     []string          // every module of its graph, alone; nil if the proxy refuses one of them
 }
 
 // A pkg is what the checks need of one package of the project.
@@ -31,25 +34,34 @@ type pkg struct {
 	imports []string // of every file that is not a test, whatever its build constraints
 	tests   []string // of every test
 	deps    []string // everything that it needs here, directly or through others, without its tests
-	broken  string   // why it could not be loaded, or empty
+	broken  string   // why it could not be loaded; empty also if it needs what the proxy refuses
 }
 
-// load reads the workspace at dir.
-func load(ctx context.Context, dir string) ([]module, []pkg, error) {
+// load reads the workspace at dir, as far as the module proxy serves what it needs.
+func load(ctx context.Context, dir string) (*available.Result, []module, []pkg, error) {
 	folders, err := workspaceFolders(ctx, dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	out, err := os.MkdirTemp("", "boundaries")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer os.RemoveAll(out)
+	served, err := available.Look(ctx, dir, out)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	modules := make([]module, 0, len(folders))
 	for _, folder := range folders {
-		m, err := loadModule(ctx, dir, folder)
+		m, err := loadModule(ctx, dir, folder, !slices.Contains(served.NotAlone, folder))
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		modules = append(modules, m)
 	}
-	pkgs, err := loadPackages(ctx, dir, modules)
-	return modules, pkgs, err
+	pkgs, err := loadPackages(ctx, dir, modules, served)
+	return served, modules, pkgs, err
 }
 
 // workspaceFolders returns the folders that go.work uses, after looking whether a module stands outside it.
@@ -75,7 +87,7 @@ func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 	return folders, err
 }
 
-func loadModule(ctx context.Context, dir, folder string) (module, error) {
+func loadModule(ctx context.Context, dir, folder string, alone bool) (module, error) {
 	var mod struct {
 		Module    struct{ Path string }
 		Go        string
@@ -102,6 +114,9 @@ func loadModule(ctx context.Context, dir, folder string) (module, error) {
 	for _, r := range mod.Replace {
 		m.replaced[r.Old.Path] = r.New.Path
 	}
+	if !alone {
+		return m, nil
+	}
 	out, err := runGo(ctx, at, "off", "list", "-m", "-f", "{{.Path}}", "all")
 	m.graph = strings.Fields(string(out))
 	return m, err
@@ -109,16 +124,16 @@ func loadModule(ctx context.Context, dir, folder string) (module, error) {
 
 // loadPackages reads the packages of modules: their imports from the source, so that no build tag and no other operating
 // system hides one, and what these lead to from the go command.
-func loadPackages(ctx context.Context, dir string, modules []module) ([]pkg, error) {
+func loadPackages(ctx context.Context, dir string, modules []module, served *available.Result) ([]pkg, error) {
 	pkgs, err := scan(dir, modules)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"list", "-e", "-json=ImportPath,Deps,Error,DepsErrors"}
+	args := []string{"list", "-e", "-tags=" + strings.Join(served.Tags(), ","), "-json=ImportPath,Deps,Error,DepsErrors"}
 	for _, m := range modules {
 		args = append(args, "./"+m.path+"/...")
 	}
-	out, err := runGo(ctx, dir, "", args...)
+	out, err := runGo(ctx, dir, served.Workspace, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +154,9 @@ func loadPackages(ctx context.Context, dir string, modules []module) ([]pkg, err
 			return nil, fmt.Errorf("go list found the package %s, which has no source", listed.ImportPath)
 		}
 		p.deps = append(p.deps, listed.Deps...)
+		if slices.Contains(served.LeftOut, p.path) {
+			continue
+		}
 		if listed.Error != nil {
 			p.broken = listed.Error.Err
 		} else if len(listed.DepsErrors) > 0 {

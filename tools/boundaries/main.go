@@ -19,7 +19,7 @@ func main() {
 }
 
 func run(ctx context.Context, dir string) int {
-	modules, pkgs, err := load(ctx, dir)
+	served, modules, pkgs, err := load(ctx, dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "boundaries:", err)
 		return 2
@@ -27,6 +27,9 @@ func run(ctx context.Context, dir string) int {
 	bad := check(modules, pkgs)
 	for _, line := range bad {
 		fmt.Fprintln(os.Stderr, line)
+	}
+	if !served.Served() {
+		fmt.Fprintln(os.Stderr, "boundaries: looked at source alone where", served.Summary())
 	}
 	fmt.Fprintf(os.Stderr, "boundaries: %d packages in %d modules, %d violations\n", len(pkgs), len(modules), len(bad))
 	if len(bad) > 0 {

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -73,8 +72,8 @@ func (r *Result) Tags() []string {
 }
 
 // Look asks the proxy for every requirement of the modules in the workspace at dir, and of those
-// in the folders outside, which are not part of it. What it writes goes to the folder out; a
-// run that is refused nothing removes it.
+// in the folders outside, which are not part of it. What stands for refused modules goes to the
+// folder out.
 func Look(ctx context.Context, dir, out string, outside ...string) (*Result, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -97,7 +96,7 @@ func Look(ctx context.Context, dir, out string, outside ...string) (*Result, err
 	}
 	r := &Result{Modules: modules}
 	if len(refused) == 0 {
-		return r, os.RemoveAll(out)
+		return r, nil
 	}
 	l := &looking{dir: dir, out: out, modules: modules, refused: refused}
 	packages, err := l.load(ctx)

@@ -1,4 +1,4 @@
-package modules
+package main
 
 import (
 	"archive/zip"
@@ -14,30 +14,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
 // proxy is a module proxy in a folder. Its version is one that no other run has, so that the module cache of the machine, and with it what was
 // built before, can be used.
 type proxy struct {
-	dir      string
-	version  string
-	env      []string
-	indirect map[string]map[string]bool // by folder: the requirements that are marked as indirect
+	dir     string
+	version string
+	env     []string
 }
 
-func newProxy(t *testing.T) *proxy {
+func newProxy(t *testing.T, modules []module) *proxy {
 	t.Helper()
-	p := &proxy{dir: t.TempDir(), version: "v0.1.0-t" + strings.ToLower(rand.Text()), indirect: make(map[string]map[string]bool)}
+	p := &proxy{dir: t.TempDir(), version: "v0.1.0-t" + strings.ToLower(rand.Text())}
 	outer := strings.Split(strings.TrimSpace(p.run(t, p.dir, "env", "GOPROXY", "GOMODCACHE")), "\n")
 	p.env = []string{
 		"GOPROXY=file://" + filepath.ToSlash(p.dir) + "," + outer[0],
-		"GONOSUMDB=" + root + "*", "GOPRIVATE=", "GONOPROXY=none",
+		"GONOSUMDB=*", "GOPRIVATE=", "GONOPROXY=none",
 		"GOFLAGS=-mod=mod -modcacherw -buildvcs=false", "GOWORK=off",
 	}
 	t.Cleanup(func() { // what this run left in the module cache
-		for folder := range published {
-			extracted := filepath.Join(outer[1], filepath.FromSlash(root+folder)+"@"+p.version)
-			downloads := filepath.Join(outer[1], "cache", "download", filepath.FromSlash(root+folder), "@v")
+		for _, m := range modules {
+			extracted := filepath.Join(outer[1], filepath.FromSlash(root+m.path)+"@"+p.version)
+			downloads := filepath.Join(outer[1], "cache", "download", filepath.FromSlash(root+m.path), "@v")
 			files, _ := filepath.Glob(filepath.Join(downloads, p.version+".*"))
 			for _, name := range append(files, extracted, filepath.Join(downloads, "list")) {
 				if err := os.RemoveAll(name); err != nil {
@@ -66,15 +67,12 @@ func (p *proxy) run(t *testing.T, dir string, args ...string) string {
 // publish adds a module of this repository to the proxy as it would be tagged: without the replace lines, which no consumer sees.
 func (p *proxy) publish(t *testing.T, folder string) {
 	t.Helper()
-	source, err := filepath.Abs(filepath.Join("..", "..", filepath.FromSlash(folder)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := filepath.Join(tree.Root(t), filepath.FromSlash(folder))
 	target := filepath.Join(p.dir, filepath.FromSlash(root+folder), "@v")
 	if err := os.MkdirAll(target, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mod := p.goMod(t, folder, source)
+	mod := p.goMod(t, source)
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, p.version, time.Now().UTC().Format(time.RFC3339))
 	for name, content := range map[string]string{"list": p.version + "\n", p.version + ".info": info, p.version + ".mod": mod} {
 		if err := os.WriteFile(filepath.Join(target, name), []byte(content), 0o600); err != nil {
@@ -87,7 +85,7 @@ func (p *proxy) publish(t *testing.T, folder string) {
 }
 
 // goMod returns the go.mod of a module as it is published.
-func (p *proxy) goMod(t *testing.T, folder, source string) string {
+func (p *proxy) goMod(t *testing.T, source string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {
@@ -98,10 +96,7 @@ func (p *proxy) goMod(t *testing.T, folder, source string) string {
 		t.Fatal(err)
 	}
 	var mod struct {
-		Require []struct {
-			Path     string
-			Indirect bool
-		}
+		Require []struct{ Path string }
 		Replace []struct{ Old struct{ Path string } }
 	}
 	if err := json.Unmarshal([]byte(p.run(t, dir, "mod", "edit", "-json")), &mod); err != nil {
@@ -111,9 +106,7 @@ func (p *proxy) goMod(t *testing.T, folder, source string) string {
 	for _, r := range mod.Replace {
 		edits = append(edits, "-dropreplace="+r.Old.Path)
 	}
-	p.indirect[folder] = make(map[string]bool)
 	for _, r := range mod.Require {
-		p.indirect[folder][r.Path] = r.Indirect
 		if strings.HasPrefix(r.Path, root) {
 			edits = append(edits, "-require="+r.Path+"@"+p.version)
 		}
