@@ -3,12 +3,15 @@ package repriseecho
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/labstack/echo/v4"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -40,6 +43,23 @@ func TestR32ReturnedErrorIsTheAnswerThatEchoMakes(t *testing.T) {
 		}
 	}
 	b.ran(4)
+}
+
+// A body whose source breaks off is answered as without the middleware, and no replay passes for it.
+func TestR33StreamThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
+		b := setup(t, protocol.Config{Preset: preset})
+		b.POST("/stream", func(c echo.Context) error {
+			return c.Stream(http.StatusOK, "text/plain", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}, b.guarded)
+		if bare, first := b.send("POST", "/stream"), b.send("POST", "/stream", "Idempotency-Key", "k"); first.status != bare.status || first.body != bare.body {
+			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
+		}
+		if again := b.send("POST", "/stream", "Idempotency-Key", "k"); again.replayed() || !strings.Contains(again.body, want) {
+			t.Errorf("%v: the retry got %+v", preset, again)
+		}
+	}
 }
 
 func TestR32ErrorHandlerOfTheService(t *testing.T) {

@@ -47,15 +47,20 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 }
 
-// run runs the handler in an exchange, with a response of its own: the hooks of outer layers belong to theirs, and run when it is
-// sent.
+// run runs the handler in an exchange, with a response of its own: the hooks of outer layers
+// belong to theirs, and run when it is sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
 	w := &writer{behind: outer.Writer}
 	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
 	defer func() { // also where the handler panics: a recovery outside finds its own response
 		w.Close()
-		request.MultipartForm = c.Request().MultipartForm // the server removes its files
+		if !x.Runs(c.Request().Context()) { //nolint:contextcheck // asks whose context it is
+			return
+		}
+		if form := c.Request().MultipartForm; form != nil {
+			request.MultipartForm = form // the server removes its files
+		}
 		c.SetResponse(outer)
 		c.SetRequest(request)
 	}()
@@ -65,7 +70,15 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	inner := request.WithContext(x.Context())
 	inner.Body = x.Body()
 	c.SetRequest(inner)
-	if err := next(c); err != nil {
+	err := next(c)
+	switch {
+	case !x.Runs(c.Request().Context()): // the handler outlived a timeout, and c serves another request
+		w.Cut()
+		return
+	case err != nil && w.Status() != 0 && w.Status() < http.StatusBadRequest: // a stream broke off
+		w.Cut()
+	}
+	if err != nil {
 		c.Error(err)
 	}
 	w.Finish()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/gin-gonic/gin"
 
@@ -69,6 +70,24 @@ func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
 		t.Errorf("the retry got %+v", again)
 	}
 	b.ran(1)
+}
+
+// A body whose source breaks off is answered as without the middleware, and no replay passes for it.
+func TestR33BodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
+		b := setup(t, protocol.Config{Preset: preset})
+		b.POST("/reader", b.guarded, func(c *gin.Context) {
+			broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+			c.DataFromReader(http.StatusOK, -1, "text/plain", broken, nil)
+		})
+		if bare, first := b.send("POST", "/reader"), b.send("POST", "/reader", "Idempotency-Key", "k"); first.status != bare.status || first.body != bare.body {
+			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
+		}
+		if again := b.send("POST", "/reader", "Idempotency-Key", "k"); again.replayed() || !strings.Contains(again.body, want) {
+			t.Errorf("%v: the retry got %+v", preset, again)
+		}
+	}
 }
 
 // A recovery outside finds Gin's own writer, with the header as it was before the handler; one inside makes a response like

@@ -73,6 +73,9 @@ func run(c *gin.Context, x *protocol.Exchange) {
 		w.rec.Cut()
 		return
 	case w.answered():
+		if c.IsAborted() && len(c.Errors) > reported && w.Size() > 0 && w.Status() < http.StatusBadRequest {
+			w.rec.Cut() // as Gin ends a response that could not be rendered to its end
+		}
 	case outer.Written() && !started: // HandleContext gave the chain Gin's own writer
 		w.rec.Hijack()
 	case len(c.Errors) > reported: // a layer outside makes the response

@@ -1,0 +1,53 @@
+package repriseecho
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Echo reuses its contexts: a handler that outlived middleware.Timeout may find another request in its own. What it wrote went
+// to that request, so it has no response to keep, and nothing is restored.
+func TestContextThatServesAnotherRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for path, handler := range map[string]echo.HandlerFunc{
+		"/silent": func(echo.Context) error { return nil },
+		"/writes": created,
+		"/fails":  func(echo.Context) error { return echo.ErrTeapot },
+	} {
+		b.POST(path, b.counted(func(c echo.Context) error {
+			w := httptest.NewRecorder()
+			c.SetRequest(c.Request().Clone(t.Context())) // as Echo's pool does for the next request
+			c.SetResponse(echo.NewResponse(w, c.Echo()))
+			err := handler(c)
+			if path == "/fails" && w.Body.Len() > 0 {
+				t.Error("the error was handled before the handler returned")
+			}
+			return err
+		}), func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				request, response := c.Request(), c.Response()
+				err := next(c)
+				if c.Request() == request || c.Response() == response {
+					t.Error("what belongs to another request was replaced")
+				}
+				if path == "/fails" && c.Response().Committed {
+					t.Error("the error went to another request")
+				}
+				c.SetRequest(request)
+				c.SetResponse(response)
+				if err == nil {
+					err = c.NoContent(http.StatusServiceUnavailable)
+				}
+				return err
+			}
+		}, b.guarded)
+		b.afresh("POST", path)
+	}
+	b.ran(6)
+}
