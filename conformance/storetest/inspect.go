@@ -78,6 +78,23 @@ var inspectCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "inspect-live-beyond-retention",
+			Rule:   "A live attempt that outlived its retention is seen until its lease ends, and its validity says so.",
+			Source: "Record.Validity; Store, Records",
+			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
+		},
+		func(e *env) {
+			first := e.caller()
+			first.retention = e.short()
+			first.claimNew()
+			e.advance(2 * first.retention)
+			got := first.inspect()
+			e.between("the lease", got.Lease, long/2, long)
+			e.between("the validity", got.Validity, got.Lease, long)
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "list",
 			Rule:   "A listing shows the records that are seen, without payloads, up to its limit.",
 			Source: "Inspector.List",

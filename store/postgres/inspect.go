@@ -106,6 +106,7 @@ func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
 	record.Validity = fromMicroseconds(validity)
 	if !record.Completed {
 		record.Lease = fromMicroseconds(lease)
+		record.Validity = max(record.Validity, record.Lease) // a live lease outlives the retention
 	}
 	return record, nil
 }

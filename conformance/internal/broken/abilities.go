@@ -60,7 +60,7 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 
 func (s *Store) view(id reprise.ID, rec *record, now time.Time) reprise.Record {
 	end := rec.valid
-	if s.live(rec, now) && rec.lease.After(end) {
+	if s.live(rec, now) && rec.lease.After(end) && !s.has(inspectEndsWithClaim) {
 		end = rec.lease
 	}
 	v := reprise.Record{ID: id, Completed: rec.completed, Attempt: rec.attempt, Fence: rec.fence, Validity: end.Sub(now)}

@@ -194,6 +194,7 @@ const (
 	inspectUnseen          Flaw = "inspect-unseen"
 	inspectHidesPayload    Flaw = "inspect-hides-payload"
 	inspectHidesLapse      Flaw = "inspect-hides-lapse"
+	inspectEndsWithClaim   Flaw = "inspect-ends-with-claim"
 	listBeyondLimit        Flaw = "list-beyond-limit"
 	listUnseen             Flaw = "list-unseen"
 	resolveKeepsRetention  Flaw = "resolve-keeps-retention"
@@ -215,6 +216,7 @@ var abilityFlaws = []Mutant{
 	{inspectUnseen, "shows records that are not seen any more", "inspect-nothing"},
 	{inspectHidesPayload, "shows completed records without their payload", "inspect-completed"},
 	{inspectHidesLapse, "shows lapsed attempts as live until their validity ends", "inspect-in-progress"},
+	{inspectEndsWithClaim, "shows the validity of live attempts without their lease", "inspect-live-beyond-retention"},
 	{listBeyondLimit, "lists more than it was asked for", "list"},
 	{listUnseen, "lists records that are not seen any more", "list"},
 	{resolveKeepsRetention, "keeps a resolved answer for the retention of the claim", "resolve-keep"},
