@@ -181,6 +181,45 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R33e", Rule: "A status that nothing follows is an answer like any other: it is kept and replayed, 200 included.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			statuses := []int{200, 202, 204, 303, 404}
+			for _, status := range statuses {
+				c := e.post(Program{Status: status, StatusOnly: true}).freshKey()
+				first := srv.run(c)
+				if bare := srv.send(c.withKeys()); first.status != status || first.body != "" || bare.status != status {
+					srv.Errorf("answered %v, and %v without a key", first, bare)
+				}
+				srv.replays(c, first)
+			}
+			srv.ran(2 * len(statuses))
+		},
+	},
+	{
+		conformance.Case{ID: "R33f", Rule: "An error that the handler reports beside its answer changes nothing of it: the answer is kept and replayed, a bare 200 included.", Source: "trap: c.Error(err) taken for no answer"},
+		func(e *env) {
+			for _, policy := range []protocol.Config{{}, atMostOnce} {
+				srv := e.serve(Options{Guard: policy})
+				programs := []Program{
+					{Status: 200, StatusOnly: true, Report: true},
+					{Status: 202, StatusOnly: true, Report: true},
+					{Status: 200, Body: "done", Report: true},
+					{Status: 422, Body: "refused", Report: true},
+				}
+				for _, p := range programs {
+					c := e.post(p).freshKey()
+					first := srv.run(c)
+					if first.status != p.Status || first.body != p.Body {
+						srv.Errorf("answered %v", first)
+					}
+					srv.replays(c, first)
+				}
+				srv.ran(len(programs))
+			}
+		},
+	},
+	{
 		conformance.Case{ID: "R36a", Rule: "A handler may keep an answer that would be released.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

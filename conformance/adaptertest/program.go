@@ -56,13 +56,15 @@ type Program struct {
 	Write         WriteMode `json:"write,omitempty"`         // how the bytes are written
 	Informational []Interim `json:"informational,omitempty"` // 1xx responses before the delay
 	Trailers      []Pair    `json:"trailers,omitempty"`
-	Behaviour     Behaviour `json:"behaviour,omitempty"`  // how it ends
-	Effect        bool      `json:"effect,omitempty"`     // Options.Effect
-	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"` // works on when its context is cancelled, instead of giving up with a 500
-	Echo          bool      `json:"echo,omitempty"`       // the body is an Echo as JSON, also where the context was cancelled
-	Keep          bool      `json:"keep,omitempty"`       // protocol.Keep
-	Release       bool      `json:"release,omitempty"`    // protocol.Release
-	NoBody        bool      `json:"no_body,omitempty"`    // protocol.OmitBody
+	Behaviour     Behaviour `json:"behaviour,omitempty"`   // how it ends
+	Effect        bool      `json:"effect,omitempty"`      // Options.Effect
+	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"`  // works on when its context is cancelled, instead of giving up with a 500
+	Echo          bool      `json:"echo,omitempty"`        // the body is an Echo as JSON, also where the context was cancelled
+	Report        bool      `json:"report,omitempty"`      // an error is added to the framework's list, where it keeps one
+	StatusOnly    bool      `json:"status_only,omitempty"` // the status is set in the framework's own way, and nothing is written
+	Keep          bool      `json:"keep,omitempty"`        // protocol.Keep
+	Release       bool      `json:"release,omitempty"`     // protocol.Release
+	NoBody        bool      `json:"no_body,omitempty"`     // protocol.OmitBody
 }
 
 // The bounds of a [Program].

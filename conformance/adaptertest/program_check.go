@@ -33,6 +33,8 @@ func (p *Program) check() error {
 		return fmt.Errorf("behaviour %s makes its own answer, without echo, chunks, trailers, headers_after and write", p.Behaviour)
 	case p.Behaviour == Fails && bodies > 0:
 		return errors.New("behaviour error leaves the body to the framework")
+	case p.StatusOnly && (p.Status == 0 || bodies > 0 || len(p.Chunks) > 0 || len(p.Trailers) > 0 || len(p.HeadersAfter) > 0 || p.Behaviour != "" && p.Behaviour != Returns):
+		return errors.New("status_only needs a status, and nothing to write or to fail with")
 	case p.Behaviour == Hijacks && p.Status != 0 && p.Status != 200:
 		return errors.New("behaviour hijack answers 200")
 	}

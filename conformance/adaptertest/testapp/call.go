@@ -28,6 +28,14 @@ type Call interface {
 	// none: the framework's default, or what an outer layer set, holds then.
 	SetStatus(status int)
 
+	// SetStatusOnly sets the final status of a response without a body, as handlers of the framework
+	// do who have nothing to write. What it returns is for the native handler to return.
+	SetStatusOnly(status int) error
+
+	// Report adds an error to the framework's list of errors, and goes on. A framework without one
+	// does nothing.
+	Report(err error)
+
 	// Stream sends what produce writes as it is flushed, after the status was set. A framework that streams after its handler
 	// returned calls produce then, so produce touches nothing but its output. What produce returns says how the
 	// response ends: it Returns, Panics, or Aborts. Where produce runs inside the handler, Stream panics in its stead.

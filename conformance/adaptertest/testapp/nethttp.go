@@ -119,6 +119,19 @@ func (c *NetHTTPCall) AddHeader(name, value string) { c.W.Header().Add(name, val
 // SetStatus implements [Call].
 func (c *NetHTTPCall) SetStatus(status int) { c.W.WriteHeader(status) }
 
+// SetStatusOnly is the same as SetStatus in net/http.
+func (c *NetHTTPCall) SetStatusOnly(status int) error {
+	c.W.WriteHeader(status)
+	return nil
+}
+
+// Report adds the error to the list of the writer, if it keeps one, which net/http's does not.
+func (c *NetHTTPCall) Report(err error) {
+	if w, ok := c.W.(interface{ Report(err error) }); ok {
+		w.Report(err)
+	}
+}
+
 // Inform sends the fields with the response and takes them back, because what is in the header stays for the final one.
 func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
 	before := c.W.Header().Clone()

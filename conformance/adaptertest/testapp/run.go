@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -20,6 +21,9 @@ var defaultBody = []byte(adaptertest.DefaultBody)
 
 // PanicValue is what programs panic with.
 const PanicValue = "panic of the test program"
+
+// errReported is what programs report.
+var errReported = errors.New("error of the test program")
 
 // Run runs the program of a call as the handler of op. The context is what the framework gives a handler for its work, with the
 // values and the cancellation of the middleware. What run returns is for the Server handler to return.
@@ -79,8 +83,14 @@ func (a *App) follow(ctx context.Context, c Call, op string, p *adaptertest.Prog
 		return c.Hijack(rawAnswer(p.Headers, content))
 	}
 	AddHeaders(c, p.Headers)
-	if p.Behaviour == adaptertest.Fails {
+	if p.Report {
+		c.Report(errReported)
+	}
+	switch {
+	case p.Behaviour == adaptertest.Fails:
 		return c.Fail(statusOr(p.Status, http.StatusInternalServerError))
+	case p.StatusOnly:
+		return c.SetStatusOnly(p.Status)
 	}
 	answer(ctx, c, p, content)
 	return nil

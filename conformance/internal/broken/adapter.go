@@ -128,7 +128,11 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 		inner.URL.RawQuery = inner.URL.Query().Encode()
 	default:
 	}
-	a.next.ServeHTTP(a.writer(w, rec), inner)
+	own := a.writer(w, rec)
+	a.next.ServeHTTP(own, inner)
+	if a.has(statusIsNoAnswer) && own.status == http.StatusOK && own.size == 0 || a.has(reportIsNoAnswer) && own.reported {
+		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
+	}
 	if a.has(sendsFirst) {
 		rec.Flush()
 	}

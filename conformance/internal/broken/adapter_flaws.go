@@ -55,6 +55,8 @@ const (
 	hijacksUntold        Flaw = "hijacks-untold"
 	keepsEverything      Flaw = "keeps-everything"
 	rewritesQuery        Flaw = "rewrites-query"
+	statusIsNoAnswer     Flaw = "status-is-no-answer"
+	reportIsNoAnswer     Flaw = "report-is-no-answer"
 )
 
 var runFlaws = []Mutant{
@@ -68,6 +70,8 @@ var runFlaws = []Mutant{
 	{swallowsFlush, "holds a stream back", "R34a"},
 	{hijacksUntold, "records an answer for a connection that the handler has taken", "R34f"},
 	{keepsEverything, "keeps every answer, whatever its status", "R18a"},
+	{statusIsNoAnswer, "takes a 200 that nothing follows for no answer", "R33e"},
+	{reportIsNoAnswer, "takes an answer beside a reported error for none", "R33f"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

@@ -16,9 +16,13 @@ type writer struct {
 	rec  *protocol.Recorder
 	flaw Flaw
 	done bool // a status was taken for the final one
+
+	status   int
+	size     int
+	reported bool
 }
 
-func (a *adapter) writer(w http.ResponseWriter, rec *protocol.Recorder) http.ResponseWriter {
+func (a *adapter) writer(w http.ResponseWriter, rec *protocol.Recorder) *writer {
 	return &writer{ResponseWriter: w, rec: rec, flaw: a.flaw}
 }
 
@@ -30,11 +34,18 @@ func (w *writer) WriteHeader(status int) {
 		}
 		w.done = true
 	}
+	w.status = status
 	w.rec.WriteHeader(status)
 }
 
+// Report is where handlers report errors that are not their answer.
+func (w *writer) Report(error) { w.reported = true }
+
 // Write implements [io.Writer].
-func (w *writer) Write(p []byte) (int, error) { return w.rec.Write(p) }
+func (w *writer) Write(p []byte) (int, error) {
+	w.size += len(p)
+	return w.rec.Write(p)
+}
 
 // WriteString implements [io.StringWriter].
 func (w *writer) WriteString(s string) (int, error) {

@@ -73,6 +73,9 @@ func (e *echoCall) Inform(status int, fields []adaptertest.Pair) {
 	(&testapp.NetHTTPCall{W: e.c.Response().Writer}).Inform(status, fields)
 }
 
+// SetStatusOnly is what handlers of Echo return where there is nothing to write.
+func (e *echoCall) SetStatusOnly(status int) error { return e.c.NoContent(status) }
+
 func (e *echoCall) Flush() { e.c.Response().Flush() }
 
 func (e *echoCall) Fail(status int) error { return echo.NewHTTPError(status) }

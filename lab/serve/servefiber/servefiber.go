@@ -79,6 +79,14 @@ func (c *fiberCall) Body() ([]byte, error) { return c.c.Request().Body(), nil }
 func (c *fiberCall) AddHeader(name, value string) { c.c.Response().Header.Add(name, value) }
 func (c *fiberCall) SetStatus(status int)         { c.c.Status(status) }
 
+func (c *fiberCall) SetStatusOnly(status int) error {
+	c.c.Status(status)
+	return nil
+}
+
+// Report does nothing: Fiber keeps no list of errors.
+func (c *fiberCall) Report(error) {}
+
 // Inform does nothing: fasthttp sends no informational responses but 100.
 func (c *fiberCall) Inform(int, []adaptertest.Pair) {}
 

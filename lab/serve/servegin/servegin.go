@@ -68,6 +68,13 @@ type ginCall struct {
 
 func (g *ginCall) SetStatus(status int) { g.c.Status(status) }
 
+func (g *ginCall) SetStatusOnly(status int) error {
+	g.c.Status(status)
+	return nil
+}
+
+func (g *ginCall) Report(err error) { _ = g.c.Error(err) }
+
 func (g *ginCall) Write(p []byte, how adaptertest.WriteMode) {
 	switch how {
 	case adaptertest.WriteString:
