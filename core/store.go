@@ -114,7 +114,7 @@ type ClaimRequest struct {
 	ID          ID
 	Owner       Owner         // never zero
 	Fingerprint Fingerprint   // what the request asks for; any value
-	Scope       uint64        // a hash of the scope, equal for equal scopes in this process and of no meaning outside it; 0: unknown
+	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
 	Lease       time.Duration // how long the attempt may run without renewal
 	Retention   time.Duration // how long a record that is never completed stays valid
 	Takeover    bool          // whether a lapsed record of another owner may be claimed

@@ -17,6 +17,7 @@ type caller struct {
 
 	id          reprise.ID
 	fingerprint reprise.Fingerprint
+	scope       uint64
 	owner       reprise.Owner
 	lease       time.Duration
 	retention   time.Duration
@@ -98,7 +99,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 
 func (c caller) claimRequest() reprise.ClaimRequest {
 	return reprise.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Lease: c.lease, Retention: c.retention,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope, Lease: c.lease, Retention: c.retention,
 		Takeover: c.takeover, MaxAttempts: c.maxAttempts,
 	}
 }

@@ -58,6 +58,30 @@ var claimCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "claim-scope",
+			Rule:   "ClaimRequest.Scope is no identity: its value differs from process to process, and changes no answer.",
+			Source: "ClaimRequest.Scope",
+		},
+		func(e *env) {
+			first := e.caller()
+			first.scope = 1
+			first.claimNew()
+			first.scope = 2
+			if got := first.claim(reprise.Claimed); got.Attempt != 1 {
+				e.Errorf("attempt %d of a claim that was repeated, want 1", got.Attempt)
+			}
+			second := first.rival()
+			for second.scope = range uint64(3) {
+				second.claim(reprise.InProgress)
+			}
+			first.complete("answer")
+			for second.scope = range uint64(3) {
+				second.replay("answer")
+			}
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "claim-independent-ids",
 			Rule:   "IDs that differ in one bit are two operations, and any bytes are an ID.",
 			Source: "Store, interface comment",

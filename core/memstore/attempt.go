@@ -13,7 +13,7 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 			return nil, err
 		}
 	}
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
 	answers := make([]reprise.RenewStatus, len(rs))
@@ -36,17 +36,17 @@ func (s *Store) renew(r *reprise.RenewRequest) reprise.RenewStatus {
 		return reprise.RenewCompleted
 	default:
 		rec.lease = now + r.Lease
-		sh.moved(rec)
+		sh.reschedule(rec)
 		return reprise.Renewed
 	}
 }
 
-// Complete implements [reprise.Store]. It is never refused for want of room: see [Bounds].
+// Complete implements [reprise.Store]. A full store does not refuse it: see [Bounds].
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	payload := make([]byte, len(r.Payload)) // outside the lock: it may be many megabytes
@@ -71,14 +71,14 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 // complete ends the attempt on a record and keeps payload, which belongs to the record from then on, until valid.
 func (sh *shard) complete(rec *record, payload []byte, valid instant) {
 	rec.completed, rec.payload, rec.valid = true, payload, valid
-	sh.room.grow(len(payload))
-	sh.moved(rec)
+	sh.usage.addPayload(rec.scope, len(payload))
+	sh.reschedule(rec)
 	sh.changed(rec.id)
 }
 
 // Release implements [reprise.Store].
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	sh := s.shard(id)

@@ -22,7 +22,7 @@ func TestNegativeBoundsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, b := range []memstore.Bounds{{Records: -1}, {Bytes: -1}} {
 		_, err := memstore.NewBounded(b)
-		wantError(t, "NewBounded", err, reprise.ErrMisconfigured)
+		wantError(t, "NewBounded", err, reprise.ErrInvalid)
 	}
 	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), reprise.Claimed)
 }
@@ -166,6 +166,69 @@ func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 		time.Sleep(retention)
 		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
 			t.Errorf("purged %d records at the end of the other, %v", n, err)
+		}
+	})
+}
+
+// fill claims new keys of a scope until the store refuses one, and returns how many it got.
+func fill(t *testing.T, s *memstore.Store, scope uint64, payload string) int {
+	t.Helper()
+	for n := 0; ; n++ {
+		op := newOperation()
+		op.id = reprise.ID(numbered(int(scope)<<32 | n))
+		claim := op.claim()
+		claim.Scope = scope
+		if _, err := s.Claim(t.Context(), claim); err != nil {
+			wantError(t, "Claim", err, reprise.ErrFull)
+			return n
+		}
+		mustComplete(t, s, op.complete(payload))
+	}
+}
+
+func TestNoScopeFillsTheStore(t *testing.T) {
+	const size = 1000
+	payload := string(make([]byte, size-memstore.RecordOverhead))
+	for name, b := range map[string]memstore.Bounds{"records": {Records: 1000}, "bytes": {Bytes: 1000 * size}} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T) {
+				s := bounded(t, b)
+				if n := fill(t, s, 1, payload); n != 900 {
+					t.Errorf("a scope alone holds %d of 1,000, want 900", n)
+				}
+				if n := fill(t, s, 2, payload); n != 90 {
+					t.Errorf("a second one gets %d of 100, want 90", n)
+				}
+				if n := fill(t, s, 3, payload); n != 9 {
+					t.Errorf("a third one gets %d of 10, want 9", n)
+				}
+				if got := s.Stats(); got.Records != 999 || got.Bytes != 999*size || got.Scopes != 3 || got.Bounds.Records+int(got.Bounds.Bytes) == 0 {
+					t.Errorf("%+v", got)
+				}
+				time.Sleep(retention)
+				if n := fill(t, s, 2, payload); n != 900 {
+					t.Errorf("holds %d when all others are gone, want 900", n)
+				}
+				if got := s.Stats(); got.Records != 900 || got.Scopes != 1 {
+					t.Errorf("%+v after the retention", got)
+				}
+			})
+		})
+	}
+}
+
+// What a scope holds already is answered as ever, and so is a caller that names no scope.
+func TestFullScopeIsAnsweredForWhatItHolds(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := bounded(t, memstore.Bounds{Records: 100})
+		fill(t, s, 1, "answer")
+		op := newOperation()
+		op.id = reprise.ID(numbered(1 << 32))
+		claim := op.claim()
+		claim.Scope = 1
+		mustClaim(t, s, claim, reprise.Completed)
+		if n := fill(t, s, 0, ""); n != 10 {
+			t.Errorf("%d records of no scope, want the 10 that are left", n)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -12,61 +11,62 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	if answer, ok := s.claim(&r); ok {
+	answer, err := s.claim(&r)
+	if err == nil {
 		return answer, nil
 	}
-	// Full, as far as the shard of this ID can tell. Others may hold what is dead; no lock is held while they look.
+	// The store is full as far as the shard of this ID can tell. Others may hold dead records; no lock is
+	// held while they are swept.
 	for i := range s.shards {
 		s.sweep(&s.shards[i], sweepPerClaim)
 	}
-	if answer, ok := s.claim(&r); ok {
-		return answer, nil
-	}
-	return reprise.ClaimResult{}, fmt.Errorf("%w: memstore holds %d records in %d bytes",
-		reprise.ErrFull, s.room.records.Load(), s.room.bytes.Load())
+	return s.claim(&r)
 }
 
 // claim takes the decision under the lock of the ID's shard.
-func (s *Store) claim(r *reprise.ClaimRequest) (answer reprise.ClaimResult, ok bool) {
+func (s *Store) claim(r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	sh := s.shard(r.ID)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.claim(r, s.now())
 }
 
-// claim decides in the order that [reprise.Store] gives. It is not ok when the record is new and there is no room.
-func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (answer reprise.ClaimResult, ok bool) {
+// claim decides in the order that [reprise.Store] gives. It fails when the record is new and the store
+// is full.
+func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResult, error) {
 	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil:
-		if !sh.makeRoom(now) {
-			return reprise.ClaimResult{}, false
+		sh.sweep(now, sweepPerClaim)
+		scope, err := sh.usage.add(r.Scope)
+		if err != nil {
+			return reprise.ClaimResult{}, err
 		}
-		rec = &record{id: r.ID, fingerprint: r.Fingerprint}
+		rec = &record{id: r.ID, fingerprint: r.Fingerprint, scope: scope}
 		sh.attempt(rec, r, now)
 		sh.add(rec)
-		return claimed(rec, now), true
+		return claimed(rec, now), nil
 	case rec.fingerprint != r.Fingerprint:
-		return reprise.ClaimResult{Outcome: reprise.Mismatch}, true
+		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case rec.completed:
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}, true
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}, nil
 	case rec.live(now) && rec.owner == r.Owner:
 		rec.grant(r, now)
-		sh.moved(rec)
-		return claimed(rec, now), true
+		sh.reschedule(rec)
+		return claimed(rec, now), nil
 	case rec.live(now):
-		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: rec.lease - now}, true
+		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: rec.lease - now}, nil
 	case rec.owner == r.Owner:
-		return claimed(rec, now), true // lapsed, and nobody took over: the engine renews it before it runs
+		return claimed(rec, now), nil // lapsed, and nobody took over: the engine renews it before it runs
 	case !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
-		return reprise.ClaimResult{Outcome: reprise.Lapsed}, true
+		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
 	default:
 		sh.attempt(rec, r, now)
-		sh.moved(rec)
-		return claimed(rec, now), true
+		sh.reschedule(rec)
+		return claimed(rec, now), nil
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 
 // Inspect implements [reprise.Inspector].
 func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return reprise.Record{}, err
 	}
 	sh := s.shard(id)
@@ -34,7 +34,7 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 
 // List implements [reprise.Inspector].
 func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if err := enterWithLimit(ctx, limit, maxList); err != nil {
+	if err := checkLimit(ctx, limit, maxList); err != nil {
 		return nil, err
 	}
 	var list []reprise.Record
@@ -51,23 +51,24 @@ func (s *Store) appendViews(list []reprise.Record, sh *shard, limit int) []repri
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	for _, t := range sh.order {
+	for _, entry := range sh.order {
 		if len(list) == limit {
 			break
 		}
-		if now < t.rec.end() {
-			list = append(list, t.rec.view(now))
+		if now < entry.rec.end() {
+			list = append(list, entry.rec.view(now))
 		}
 	}
 	return list
 }
 
-// Resolve implements [reprise.Inspector]. The resolved record belongs to nobody: its former owner is told that it lost it.
+// Resolve implements [reprise.Inspector]. A resolved record has no owner: what its former owner asks for
+// is answered ErrLeaseLost.
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	payload := slices.Clone(r.Payload)
@@ -91,7 +92,7 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 // Purge implements [reprise.Purger]. Claims delete what is past its retention on their own; Purge is for a store that
 // should give its memory back while no new keys arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if err := enterWithLimit(ctx, limit, maxPurge); err != nil {
+	if err := checkLimit(ctx, limit, maxPurge); err != nil {
 		return 0, err
 	}
 	deleted := 0
@@ -125,9 +126,9 @@ func (r *record) view(now instant) reprise.Record {
 	return v
 }
 
-func enterWithLimit(ctx context.Context, limit, most int) error {
+func checkLimit(ctx context.Context, limit, most int) error {
 	if limit < 1 || limit > most {
-		return fmt.Errorf("%w: limit is %d, want 1 to %d", reprise.ErrInvalid, limit, most)
+		return fmt.Errorf("%w: the limit is %d, want 1 to %d", reprise.ErrInvalid, limit, most)
 	}
-	return enter(ctx)
+	return checkContext(ctx)
 }

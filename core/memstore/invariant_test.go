@@ -34,7 +34,7 @@ func step(s *Store, random *rand.Rand, owners []reprise.Owner) {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		_, _ = s.Claim(ctx, reprise.ClaimRequest{
-			ID: id, Owner: owner, Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
+			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
 		})
 	case 3:
 		_ = s.Complete(ctx, reprise.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
@@ -52,18 +52,22 @@ func step(s *Store, random *rand.Rand, owners []reprise.Owner) {
 func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 	t.Helper()
 	var records, bytes int64
+	scopes := make(map[*scopeUsage][2]int64)
 	for i := range s.shards {
 		sh := &s.shards[i]
 		if len(sh.records) != len(sh.order) {
 			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
 		}
-		for place, turn := range sh.order {
-			rec := turn.rec
-			if rec.place != place || sh.records[rec.id] != rec {
-				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.place)
+		for place, entry := range sh.order {
+			rec := entry.rec
+			if rec.index != place || sh.records[rec.id] != rec {
+				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.index)
 			}
-			if parent := sh.order[max(0, place-1)/2]; turn.at < parent.at || rec.end() < turn.at {
-				t.Fatalf("seed %d: a record that ends at %v has its turn at %v, below one at %v", seed, rec.end(), turn.at, parent.at)
+			if parent := sh.order[max(0, place-1)/2]; entry.at < parent.at || rec.end() < entry.at {
+				t.Fatalf("seed %d: a record that ends at %v has its turn at %v, below one at %v", seed, rec.end(), entry.at, parent.at)
+			}
+			if s := rec.scope; s != nil {
+				scopes[s] = [2]int64{scopes[s][0] + 1, scopes[s][1] + rec.size()}
 			}
 			records++
 			bytes += rec.size()
@@ -72,7 +76,19 @@ func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 	if records == 0 {
 		t.Fatalf("seed %d: nothing to check", seed)
 	}
-	if records != s.room.records.Load() || bytes != s.room.bytes.Load() {
-		t.Fatalf("seed %d: holds %d records in %d bytes and counts %d in %d", seed, records, bytes, s.room.records.Load(), s.room.bytes.Load())
+	counted := 0
+	for i := range s.usage.scopes {
+		for scope, used := range s.usage.scopes[i].used {
+			counted++
+			if want := scopes[used]; used.scope != scope || used.records != want[0] || used.bytes.Load() != want[1] {
+				t.Fatalf("seed %d: scope %d holds %v and counts %d records in %d", seed, scope, want, used.records, used.bytes.Load())
+			}
+		}
+	}
+	if counted != len(scopes) || s.Stats().Scopes != counted {
+		t.Fatalf("seed %d: %d scopes hold records, and %d are counted", seed, len(scopes), counted)
+	}
+	if records != s.usage.records.Load() || bytes != s.usage.bytes.Load() {
+		t.Fatalf("seed %d: holds %d records in %d bytes and counts %d in %d", seed, records, bytes, s.usage.records.Load(), s.usage.bytes.Load())
 	}
 }

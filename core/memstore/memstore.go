@@ -6,9 +6,10 @@
 // every other store. What it cannot do follows from where the records are: they cover one process, not its siblings
 // behind the same load balancer, and a restart forgets them, so that a key used before the restart is new after it.
 //
-// A store is bounded in records and in bytes. It evicts nothing that is live or valid: when it is full, claims of new keys
-// are refused with [reprise.ErrFull] until records reach the end of their retention. It starts no goroutine and
-// needs no Close; records past their retention are unseen at once, and deleted by later claims or by Purge.
+// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for what it holds). It evicts
+// nothing that is live or valid: when it is full, claims of new keys are refused with [reprise.ErrFull]
+// until records reach the end of their retention. It starts no goroutine and needs no Close; records past
+// their retention are unseen at once, and deleted by later claims or by Purge.
 //
 // Time is the monotonic clock, so that setting the wall clock moves no deadline.
 package memstore
@@ -21,22 +22,29 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The bounds of a store made by [New], and of a zero field of [Bounds].
+// The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1 KiB the bytes
+// hold about 200,000 records, with answers of 256 bytes about 500,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
 )
 
-// Bounds limits what a store holds. A claim that finds either bound reached is refused with [reprise.ErrFull], unless it is for a
-// key that the store already holds.
+// Bounds limits what a store holds. A claim that would exceed it is refused with [reprise.ErrFull], unless
+// it is for a key that the store already holds.
+//
+// No scope can fill a store: one scope may hold at most nine times what is free. A scope alone gets nine
+// tenths of each bound, and what it leaves is for the others.
 type Bounds struct {
 	// Records is how many records the store holds, in any state. Zero is [DefaultRecords].
 	Records int
 
 	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for each. Zero is
-	// [DefaultBytes]. It is checked when a key is claimed and never when an attempt completes, because refusing the answer
-	// of what already happened would make its retry run again; so the attempts that were running when the bound was
-	// reached may exceed it by their payloads.
+	// [DefaultBytes]. It is checked when a key is claimed and never when an attempt completes, because
+	// refusing the answer of what already happened would make its retry run again. So the attempts
+	// that were running when the bound was reached may exceed it by their payloads.
+	//
+	// The process needs more than that: the collector lets the heap grow to about twice what is in use
+	// before it runs, and returns memory to the system late. Set GOMEMLIMIT where that matters.
 	Bytes int64
 }
 
@@ -48,7 +56,7 @@ const RecordOverhead = 256
 // It is safe for concurrent use. Make one with [New] or [NewBounded].
 type Store struct {
 	epoch  time.Time // the zero of the store's clock
-	room   room
+	usage  usage
 	shards [shardCount]shard
 }
 
@@ -64,13 +72,14 @@ func New() *Store {
 	return build(Bounds{Records: DefaultRecords, Bytes: DefaultBytes})
 }
 
-// NewBounded returns an empty store with the given bounds. It fails with [reprise.ErrMisconfigured] when one is negative.
+// NewBounded returns an empty store with the given bounds. It fails with [reprise.ErrInvalid] when one is
+// negative.
 func NewBounded(b Bounds) (*Store, error) {
 	if b.Records < 0 {
-		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", reprise.ErrMisconfigured, b.Records)
+		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", reprise.ErrInvalid, b.Records)
 	}
 	if b.Bytes < 0 {
-		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", reprise.ErrMisconfigured, b.Bytes)
+		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", reprise.ErrInvalid, b.Bytes)
 	}
 	if b.Records == 0 {
 		b.Records = DefaultRecords
@@ -82,9 +91,9 @@ func NewBounded(b Bounds) (*Store, error) {
 }
 
 func build(b Bounds) *Store {
-	s := &Store{epoch: time.Now(), room: room{bounds: b}}
+	s := &Store{epoch: time.Now(), usage: usage{bounds: b}}
 	for i := range s.shards {
-		s.shards[i].init(&s.room, s.epoch)
+		s.shards[i].init(&s.usage, s.epoch)
 	}
 	return s
 }
@@ -96,8 +105,9 @@ func (s *Store) now() instant { return time.Since(s.epoch) }
 // shard returns the part of the store that keeps id. An ID is a digest, so its first byte spreads well.
 func (s *Store) shard(id reprise.ID) *shard { return &s.shards[id[0]%shardCount] }
 
-// enter refuses a call whose context has already ended. Nothing here waits, so no later moment needs a look at it.
-func enter(ctx context.Context) error {
+// checkContext refuses a call whose context has already ended. Nothing here waits, so the context is not
+// looked at later.
+func checkContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
 	}

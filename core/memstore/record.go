@@ -17,10 +17,11 @@ type record struct {
 	completed   bool
 	attempt     int
 	fence       uint64
-	lease       instant // when the lease ends; means nothing once completed
-	valid       instant // until when the record is valid
-	payload     []byte  // shared with every replay, so it is never written to
-	place       int     // index in its shard's order of expiry
+	lease       instant     // when the lease ends; means nothing once completed
+	valid       instant     // until when the record is valid
+	payload     []byte      // shared with every replay, so it is never written to
+	scope       *scopeUsage // that it counts for; nil: of an unknown scope
+	index       int         // in its shard's order of expiry
 }
 
 // live reports whether an attempt holds the record. A deadline that equals now has passed.

@@ -17,7 +17,7 @@ const sweepPerClaim = 2
 
 // shard keeps the records of some IDs.
 type shard struct {
-	room *room
+	usage *usage
 
 	mu      sync.Mutex
 	records map[reprise.ID]*record
@@ -26,10 +26,11 @@ type shard struct {
 	watches map[reprise.ID][]chan struct{}
 }
 
-// init prepares an empty shard. Fences start at the wall clock in microseconds, so that they go on growing over a restart: a resource
-// that remembers the highest fence it saw is not locked out.
-func (sh *shard) init(r *room, now time.Time) {
-	sh.room = r
+// init prepares an empty shard. Fences start at the wall clock in microseconds, so that they go on
+// growing over a restart: a resource that remembers the highest fence it saw does not refuse the new
+// process.
+func (sh *shard) init(u *usage, now time.Time) {
+	sh.usage = u
 	sh.records = make(map[reprise.ID]*record)
 	sh.watches = make(map[reprise.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
@@ -45,13 +46,7 @@ func (sh *shard) find(id reprise.ID, now instant) *record {
 	return rec
 }
 
-// makeRoom counts one more record, after a sweep, or reports that the store is full.
-func (sh *shard) makeRoom(now instant) bool {
-	sh.sweep(now, sweepPerClaim)
-	return sh.room.enter()
-}
-
-// add keeps a new record, for which there is room.
+// add keeps a new record, which is counted already.
 func (sh *shard) add(rec *record) {
 	sh.records[rec.id] = rec
 	heap.Push(&sh.order, rec)
@@ -60,64 +55,64 @@ func (sh *shard) add(rec *record) {
 // remove deletes a record.
 func (sh *shard) remove(rec *record) {
 	delete(sh.records, rec.id)
-	heap.Remove(&sh.order, rec.place)
-	sh.room.leave(rec.size())
+	heap.Remove(&sh.order, rec.index)
+	sh.usage.remove(rec.scope, rec.size())
 }
 
-// moved makes the turn of a record that ends earlier come earlier. One that ends later, as most that complete do, moves when its turn
-// comes, which costs less than moving it each time.
-func (sh *shard) moved(rec *record) {
-	if t := &sh.order[rec.place]; rec.end() < t.at {
-		t.at = rec.end()
-		heap.Fix(&sh.order, rec.place)
+// reschedule moves a record that ends earlier than before forward in the order of expiry. One that ends
+// later, as most that complete do, moves when it comes first, which costs less than moving it each time.
+func (sh *shard) reschedule(rec *record) {
+	if entry := &sh.order[rec.index]; rec.end() < entry.at {
+		entry.at = rec.end()
+		heap.Fix(&sh.order, rec.index)
 	}
 }
 
-// sweep deletes up to limit dead records and returns how many it deleted. Those whose turn has come and that are not dead are few:
-// they were running when they would have ended.
+// sweep deletes up to limit dead records and returns how many it deleted. Few of the records that come
+// first in the order are not dead: they were running when they would have ended.
 func (sh *shard) sweep(now instant, limit int) (deleted int) {
 	for deleted < limit && len(sh.order) > 0 && now >= sh.order[0].at {
-		t := &sh.order[0]
-		if t.at = t.rec.end(); now < t.at {
+		first := &sh.order[0]
+		if first.at = first.rec.end(); now < first.at {
 			heap.Fix(&sh.order, 0)
 			continue
 		}
-		sh.remove(t.rec)
+		sh.remove(first.rec)
 		deleted++
 	}
 	return deleted
 }
 
-// turn is when to look whether a record is dead: at its end, or earlier.
-type turn struct {
+// expiryEntry is when to look whether a record is dead: at its end, or earlier.
+type expiryEntry struct {
 	at  instant
 	rec *record
 }
 
-// expiry is a heap of turns, the first on top: the dead are found without looking at the others. It holds the instants, so that
-// keeping the order touches no record but those that move.
-type expiry []turn
+// expiry is a heap, the earliest entry on top: dead records are found without looking at the others. The
+// entries hold the instants, so keeping the order touches no record but those that move.
+type expiry []expiryEntry
 
 func (e expiry) Len() int           { return len(e) }
 func (e expiry) Less(i, j int) bool { return e[i].at < e[j].at }
 
 func (e expiry) Swap(i, j int) {
 	e[i], e[j] = e[j], e[i]
-	e[i].rec.place, e[j].rec.place = i, j
+	e[i].rec.index, e[j].rec.index = i, j
 }
 
 // Push is called by package heap.
 func (e *expiry) Push(x any) {
 	rec := x.(*record)
-	rec.place = len(*e)
-	*e = append(*e, turn{rec.end(), rec})
+	rec.index = len(*e)
+	*e = append(*e, expiryEntry{rec.end(), rec})
 }
 
 // Pop is called by package heap.
 func (e *expiry) Pop() any {
 	last := len(*e) - 1
 	rec := (*e)[last].rec
-	(*e)[last] = turn{} // let the record be collected
+	(*e)[last] = expiryEntry{} // let the record be collected
 	*e = (*e)[:last]
 	return rec
 }

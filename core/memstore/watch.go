@@ -11,7 +11,7 @@ import (
 // one while nobody receives; it is never closed. A lapse is not announced: nothing happens in the store at that instant. The watch
 // lasts until stop is called, whatever becomes of ctx.
 func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
-	if err := enter(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return nil, nil, err
 	}
 	sh := s.shard(id)

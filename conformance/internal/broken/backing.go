@@ -37,6 +37,7 @@ type record struct {
 	former      []reprise.Owner // that were taken over
 	handle      int             // that claimed it
 	fingerprint reprise.Fingerprint
+	scope       uint64
 	completed   bool
 	attempt     int
 	fence       uint64

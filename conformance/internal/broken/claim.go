@@ -44,7 +44,7 @@ func (s *Store) claimNew(r *reprise.ClaimRequest, now time.Time) reprise.ClaimRe
 			s.fence = 0
 		}
 	}
-	rec := &record{fingerprint: r.Fingerprint, attempt: s.counted[r.ID]}
+	rec := &record{fingerprint: r.Fingerprint, scope: r.Scope, attempt: s.counted[r.ID]}
 	if s.has(attemptsFromZero) {
 		rec.attempt--
 	}
@@ -61,7 +61,7 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 		usedUp = r.MaxAttempts > 0 && rec.attempt > r.MaxAttempts
 	}
 	switch {
-	case !s.matches(rec, r.Fingerprint, live):
+	case !s.matches(rec, r.Fingerprint, live), s.has(scopeIsIdentity) && rec.scope != r.Scope:
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)

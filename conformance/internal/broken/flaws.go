@@ -8,6 +8,7 @@ const (
 	progressBeforeFingerprint  Flaw = "progress-before-fingerprint"
 	completedBeforeFingerprint Flaw = "completed-before-fingerprint"
 	fingerprintPrefix          Flaw = "fingerprint-prefix"
+	scopeIsIdentity            Flaw = "scope-is-identity"
 	refusedClaimExtends        Flaw = "refused-claim-extends"
 	ownerRunsAgain             Flaw = "owner-runs-again"
 	claimNotRepeatable         Flaw = "claim-not-repeatable"
@@ -34,6 +35,7 @@ var claimFlaws = []Mutant{
 	{progressBeforeFingerprint, "looks at the progress before the fingerprint", "claim-mismatch-in-flight"},
 	{completedBeforeFingerprint, "replays before it looks at the fingerprint", "claim-mismatch-completed"},
 	{fingerprintPrefix, "compares the first 16 bytes of fingerprints", "claim-fingerprint-bytes"},
+	{scopeIsIdentity, "compares ClaimRequest.Scope with that of the first claim", "claim-scope"},
 	{refusedClaimExtends, "writes the lease of a claim that it refuses", "claim-refused-changes-nothing"},
 	{ownerRunsAgain, "grants the claim of an owner that completed", "claim-completed"},
 	{claimNotRepeatable, "answers InProgress to the owner itself", "claim-repeat"},

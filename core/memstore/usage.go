@@ -1,0 +1,122 @@
+package memstore
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// scopeReserve is how much more than what is free one scope may hold. See [Bounds].
+const scopeReserve = 9
+
+// usage counts what the shards hold together against the bounds of the store, and what each scope has
+// of it.
+type usage struct {
+	bounds  Bounds
+	records atomic.Int64
+	bytes   atomic.Int64
+	scopes  [shardCount]struct {
+		mu   sync.Mutex
+		used map[uint64]*scopeUsage
+	}
+}
+
+// scopeUsage is what one scope holds.
+type scopeUsage struct {
+	scope   uint64
+	records int64        // guarded by the lock of its map
+	bytes   atomic.Int64 // of payloads, too
+}
+
+// add counts one record of a scope without a payload, or says why it has to be refused. Scope 0 is
+// unknown, and has no share of its own.
+func (u *usage) add(scope uint64) (*scopeUsage, error) {
+	if scope == 0 {
+		return nil, u.addRecord()
+	}
+	part := &u.scopes[scope%shardCount]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	s := part.used[scope]
+	if s != nil {
+		free, freeBytes := int64(u.bounds.Records)-u.records.Load(), u.bounds.Bytes-u.bytes.Load()
+		if s.records/scopeReserve >= free || s.bytes.Load()/scopeReserve >= freeBytes {
+			return nil, fmt.Errorf("%w: memstore holds %d records in %d bytes, %d of them in %d bytes of this scope, which gets no more",
+				reprise.ErrFull, u.records.Load(), u.bytes.Load(), s.records, s.bytes.Load())
+		}
+	}
+	if err := u.addRecord(); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		s = &scopeUsage{scope: scope}
+		if part.used == nil {
+			part.used = make(map[uint64]*scopeUsage)
+		}
+		part.used[scope] = s
+	}
+	s.records++
+	s.bytes.Add(RecordOverhead)
+	return s, nil
+}
+
+func (u *usage) addRecord() error {
+	for {
+		n := u.records.Load()
+		if n >= int64(u.bounds.Records) || u.bytes.Load() >= u.bounds.Bytes {
+			return fmt.Errorf("%w: memstore holds %d of %d records in %d of %d bytes",
+				reprise.ErrFull, n, u.bounds.Records, u.bytes.Load(), u.bounds.Bytes)
+		}
+		if u.records.CompareAndSwap(n, n+1) {
+			u.bytes.Add(RecordOverhead)
+			return nil
+		}
+	}
+}
+
+// addPayload counts the payload of a record. It never refuses: see [Bounds].
+func (u *usage) addPayload(s *scopeUsage, size int) {
+	u.bytes.Add(int64(size))
+	if s != nil {
+		s.bytes.Add(int64(size))
+	}
+}
+
+// remove gives back what a record of size bytes used.
+func (u *usage) remove(s *scopeUsage, size int64) {
+	u.records.Add(-1)
+	u.bytes.Add(-size)
+	if s == nil {
+		return
+	}
+	part := &u.scopes[s.scope%shardCount]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	s.bytes.Add(-size)
+	if s.records--; s.records == 0 {
+		delete(part.used, s.scope)
+	}
+}
+
+// Stats is what a store holds, beside its bounds.
+type Stats struct {
+	Records int
+	Bytes   int64 // as [Bounds] counts them
+	Scopes  int   // that hold records
+	Bounds  Bounds
+}
+
+// Stats returns what the store holds. Records past their retention count until a claim or Purge deletes
+// them.
+func (s *Store) Stats() Stats {
+	stats := Stats{Records: int(s.usage.records.Load()), Bytes: s.usage.bytes.Load(), Bounds: s.usage.bounds}
+	for i := range s.usage.scopes {
+		part := &s.usage.scopes[i]
+		part.mu.Lock()
+		stats.Scopes += len(part.used)
+		part.mu.Unlock()
+	}
+	return stats
+}
