@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -225,14 +226,14 @@ var bodyCases = []testCase{
 	},
 }
 
-// wantRefusal demands that the answer is a refusal with this status, or that the connection is closed without one.
-func (w *wire) wantRefusal(status int) bool {
+// wantRefusal demands that the answer is a refusal with one of these statuses, or that the connection is closed without one.
+func (w *wire) wantRefusal(statuses ...int) bool {
 	w.env.Helper()
 	a, err := w.tryRead()
-	if err != nil && isClosed(err) || err == nil && a.status == status {
+	if err != nil && isClosed(err) || err == nil && slices.Contains(statuses, a.status) {
 		return true
 	}
-	w.env.Errorf("answered %v, %v; want %d or a closed connection", a, err, status)
+	w.env.Errorf("answered %v, %v; want %d or a closed connection", a, err, statuses)
 	return false
 }
 

@@ -1,6 +1,7 @@
 package adaptertest_test
 
 import (
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -18,9 +19,25 @@ func flawedAdapter(flaw broken.Flaw) adaptertest.Fixture {
 	store := sync.OnceValue(memstore.New)
 	return adaptertest.Fixture{
 		Open:  func(testing.TB) reprise.Store { return store() },
-		Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(flaw))), Advance: conformance.Sleep,
+		Serve: testapp.InTest(flawedServer(flaw)), Advance: conformance.Sleep,
 	}
 }
+
+// flawedServer builds servers of net/http whose adapter, or whose listener, has a flaw.
+func flawedServer(flaw broken.Flaw) func(*testapp.App) testapp.Server {
+	return func(a *testapp.App) testapp.Server {
+		return server{testapp.NetHTTP(broken.Middleware(flaw))(a), flaw}
+	}
+}
+
+type server struct {
+	testapp.Server
+
+	flaw broken.Flaw
+}
+
+// Serve implements [testapp.Server].
+func (s server) Serve(ln net.Listener) error { return s.Server.Serve(broken.Listener(s.flaw, ln)) }
 
 // An adapter without a flaw keeps every promise, so what rejects the others is their flaw.
 func TestAdapterWithoutFlawPassesEveryCase(t *testing.T) {

@@ -25,12 +25,17 @@ type call struct {
 	program string // what the handler does; empty is the default answer
 	fields  []line // further header lines, after the others
 	body    string
+
+	anonymous bool // it names no tenant
 }
 
 func (c call) withMethod(method string) call { c.method = method; return c }
 func (c call) withTarget(target string) call { c.target = target; return c }
 func (c call) withTenant(tenant string) call { c.tenant = tenant; return c }
 func (c call) withBody(body string) call     { c.body = body; return c }
+
+// withoutTenant leaves the tenant header out.
+func (c call) withoutTenant() call { c.anonymous = true; return c }
 
 // withKeys makes each value a line of the key's field, as it is: quoted or bare. Without values the call has no key.
 func (c call) withKeys(values ...string) call { c.keys = values; return c }
@@ -46,7 +51,10 @@ func (c call) does(p Program) call { c.program = p.Header(); return c }
 
 // lines returns the header lines in the order in which they are sent, without those that frame the body.
 func (c call) lines() []line {
-	lines := []line{{TenantHeader, c.tenant}}
+	var lines []line
+	if !c.anonymous {
+		lines = append(lines, line{TenantHeader, c.tenant})
+	}
 	if c.program != "" {
 		lines = append(lines, line{ProgramHeader, c.program})
 	}

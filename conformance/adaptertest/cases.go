@@ -3,6 +3,6 @@ package adaptertest
 import "slices"
 
 var cases = slices.Concat(
-	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases,
+	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
 	outcomeCases, streamingCases, timeCases, storeFaultCases, scopeCases, problemCases, trapCases,
 )

@@ -79,10 +79,16 @@ var matrixStores = []matrixStore{
 func always[T any](v T) func() T { return func() T { return v } }
 
 // matrixAdapters has every adapter that package serve knows, whether this binary has it or not.
+// netHTTPWaivers are those of every adapter whose server is that of net/http.
+var netHTTPWaivers = []conformance.Waiver{
+	{Case: "R27h", Reason: "net/http drops the length before any handler, as RFC 9112 permits, and keeps the connection: a proxy in front must refuse such requests"},
+	{Case: "R27i", Reason: "net/http joins folded lines before any handler, as RFC 9112 permits: no adapter can see that they were folded"},
+}
+
 var matrixAdapters = []matrixAdapter{
-	{name: "nethttp"},
-	{name: "gin"},
-	{name: "echo"},
+	{name: "nethttp", waivers: netHTTPWaivers},
+	{name: "gin", waivers: netHTTPWaivers},
+	{name: "echo", waivers: netHTTPWaivers},
 	{name: "fiber", waivers: []conformance.Waiver{
 		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
 		{Case: "R17a", Reason: "fasthttp sends no informational answers"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -40,7 +41,7 @@ func (a *adapter) has(flaw Flaw) bool { return a.flaw == flaw }
 
 // ServeHTTP implements [http.Handler].
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.has(readsFirst) || a.has(mergesTrailers) {
+	if a.has(readsFirst) || a.has(mergesTrailers) || a.has(scopeInTrailers) {
 		body, err := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), errorReader{err}))
 	}
@@ -93,6 +94,10 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 
 // principal is the scope of r.
 func (a *adapter) principal(r *http.Request) (string, error) {
+	if a.has(scopeInTrailers) {
+		r = r.Clone(r.Context())
+		maps.Copy(r.Header, r.Trailer)
+	}
 	scope, err := a.scope(r)
 	if a.has(forgetsScope) || a.has(defaultsScope) && err != nil {
 		return "", protocol.ErrUnscoped

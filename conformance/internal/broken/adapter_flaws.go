@@ -3,7 +3,7 @@ package broken
 // Adapters returns every adapter with a flaw. [Middleware] makes them.
 func Adapters() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{requestFlaws, runFlaws, replayFlaws} {
+	for _, part := range [][]Mutant{requestFlaws, framingFlaws, runFlaws, replayFlaws} {
 		all = append(all, part...)
 	}
 	return all
@@ -17,6 +17,7 @@ const (
 	keysEveryMethod   Flaw = "keys-every-method"
 	readsFirst        Flaw = "reads-first"
 	mergesTrailers    Flaw = "merges-trailers"
+	scopeInTrailers   Flaw = "scope-in-trailers"
 	decodesPath       Flaw = "decodes-path"
 	forgetsQuery      Flaw = "forgets-query"
 	forgetsScope      Flaw = "forgets-scope"
@@ -33,6 +34,7 @@ var requestFlaws = []Mutant{
 	{keysEveryMethod, "protects GET", "R9a"},
 	{readsFirst, "reads the body before it knows whether there is a key", "R1e"},
 	{mergesTrailers, "takes trailers for fields of the header", "R7a"},
+	{scopeInTrailers, "lets the scope function see trailers", "R7c"},
 	{decodesPath, "decodes the path", "R24b"},
 	{forgetsQuery, "forgets the query", "R24a"},
 	{forgetsScope, "has one key space for all", "R43a"},
@@ -40,6 +42,23 @@ var requestFlaws = []Mutant{
 	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
+}
+
+// Flaws of what a server takes for one request. [Listener] has them.
+const (
+	takesLastLength   Flaw = "takes-last-length"
+	takesAnyCoding    Flaw = "takes-any-coding"
+	prefersChunks     Flaw = "prefers-chunks"
+	unfoldsLines      Flaw = "unfolds-lines"
+	dropsControlBytes Flaw = "drops-control-bytes"
+)
+
+var framingFlaws = []Mutant{
+	{takesLastLength, "takes the last of two lengths", "R27f"},
+	{takesAnyCoding, "takes every transfer coding for chunked", "R27g"},
+	{prefersChunks, "ignores the length of a request in chunks", "R27h"},
+	{unfoldsLines, "joins folded lines", "R27i"},
+	{dropsControlBytes, "drops control bytes from the header section", "R27j"},
 }
 
 // Flaws of how an adapter runs the handler.
