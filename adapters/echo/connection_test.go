@@ -18,7 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// R17: Echo's own response takes 103 as the final status, so handlers write it behind that; it goes out at once.
+// R17: Echo's own response takes 103 as the final status, so handlers write it behind
+// that; it goes out at once.
 func TestR17InformationalAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -88,7 +89,8 @@ func TestContextOfAHandler(t *testing.T) {
 	}
 }
 
-// Echo uses its contexts again: nothing of one request may be seen by the next on the same.
+// Echo uses its contexts again: nothing of one request may be seen by the next on the
+// same.
 func TestPooledContextsAreClean(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -109,7 +111,8 @@ func TestPooledContextsAreClean(t *testing.T) {
 	}
 }
 
-// The server removes the files of a form that was parsed from its own request, so it has to learn of those of the handler's.
+// The server removes the files of a form that was parsed from its own request, so it has
+// to learn of those of the handler's.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

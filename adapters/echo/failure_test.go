@@ -45,7 +45,8 @@ func TestR32ReturnedErrorIsTheAnswerThatEchoMakes(t *testing.T) {
 	b.ran(4)
 }
 
-// A body whose source breaks off is answered as without the middleware, and no replay passes for it.
+// A body whose source breaks off is answered as without the middleware, and no replay
+// passes for it.
 func TestR33StreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
@@ -92,8 +93,8 @@ func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// A recovery outside finds its own response, with the header as it was before the handler; one inside makes a response like
-// any other.
+// A recovery outside finds its own response, with the header as it was before the
+// handler; one inside makes a response like any other.
 func TestRecoveryOnBothSides(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -14,7 +14,8 @@ import (
 // quiet takes what net/http has to say about handlers that panic.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
-// gzipped is a middleware in the manner of Echo's own: it takes the place of the response's writer.
+// gzipped is a middleware in the manner of Echo's own: it takes the place of the
+// response's writer.
 func gzipped(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		response := c.Response()

@@ -1,11 +1,20 @@
 // Package repriseecho serves the Idempotency-Key header in Echo.
 //
-//	engine, err := reprise.New(reprisepg.New(pool), reprise.Config{})
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	e.POST("/orders", createOrder, repriseecho.Middleware(guard, tenantOf))
 //
-// Recovery, authentication, rate limiting and timeouts belong outside of it; what is inside runs once for each key. See the package
-// protocol for what clients observe.
+// Handlers inside the middleware run once for each key. CORS, recovery, authentication
+// and rate limits belong outside; docs/middlewares.md has the order and the reasons.
+// Echo's middleware.Timeout is not supported outside: use http.TimeoutHandler around the
+// Echo instance. What clients observe is described in package
+// [github.com/reprise-go/reprise/core/protocol].
+//
+// echo.Context is not a context: a handler passes c.Request().Context() to
+// [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.
+//
+// The tests here show what is particular to Echo. The rules of the protocol are tested
+// natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package repriseecho
 
 import (
@@ -16,17 +25,21 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
-// the request with 403.
+// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
+// account, a user. An error or an empty name refuses the request with 403.
 type Scope func(echo.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
 // learns another client's key can then replay its response.
 func Unscoped(echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 
-// Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. An error that a
-// handler returns becomes its response here, by the error handler of the Echo instance, because that response is what
-// is kept; layers outside see the response and not the error. It panics if guard or scope is nil.
+// Middleware runs the handlers inside it once for each key. One guard may serve many
+// routes and groups. It panics if guard or scope is nil.
+//
+// The error that a handler returns becomes its response here, through the error handler
+// of the Echo instance, because that response is what is recorded: layers outside see the
+// response and not the error. An error that a handler returns after it began a successful
+// response means that the response broke off, and no replay passes for it.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	if guard == nil || scope == nil {
 		panic("repriseecho: Middleware needs a guard and a scope")
@@ -47,8 +60,8 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 }
 
-// run runs the handler in an exchange, with a response of its own: the hooks of outer layers
-// belong to theirs, and run when it is sent.
+// run runs the handler in an exchange, with a response of its own: the hooks of outer
+// layers belong to theirs, and run when it is sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
 	w := &writer{behind: outer.Writer}
@@ -84,7 +97,7 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	w.Finish()
 }
 
-// request is what the protocol looks at of r.
+// request returns what the protocol reads of r.
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,

@@ -65,8 +65,8 @@ func TestEveryWayToWriteInEchoIsReplayed(t *testing.T) {
 	}
 }
 
-// R13: the hooks of a layer run on its side of the middleware: what one outside sets is this answer's own, and what one inside sets
-// is the handler's.
+// R13: the hooks of a layer run on its side of the middleware: what one outside sets is
+// this answer's own, and what one inside sets is the handler's.
 func TestR13HooksRunOnTheirOwnSide(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

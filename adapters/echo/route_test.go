@@ -49,7 +49,8 @@ func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
 	b.ran(5)
 }
 
-// The middleware works wherever Echo takes one, and on each of these levels an unmatched route is an error that it sees.
+// The middleware works wherever Echo takes one, and on each of these levels an unmatched
+// route is an error that it sees.
 func TestUnmatchedRoutes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

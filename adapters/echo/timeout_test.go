@@ -10,8 +10,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Echo reuses its contexts: a handler that outlived middleware.Timeout may find another request in its own. What it wrote went
-// to that request, so it has no response to keep, and nothing is restored.
+// Echo reuses its contexts: a handler that outlived middleware.Timeout may find another
+// request in its own. What it wrote went to that request, so it has no response to keep,
+// and nothing is restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

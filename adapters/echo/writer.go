@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is what the [echo.Response] of a handler writes to while it is recorded. What it does not have itself,
-// [http.ResponseController] finds behind it.
+// writer is what the [echo.Response] of a recorded handler writes to.
+// [http.ResponseController] finds behind it what it does not have.
 type writer struct {
 	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
@@ -21,7 +21,8 @@ type writer struct {
 // Header returns the map that all layers share.
 func (w *writer) Header() http.Header { return w.behind.Header() }
 
-// FlushError is what Echo's Flush calls. Where the effects commit with the response it does nothing.
+// FlushError is what Echo's Flush calls. It does nothing where the effects commit with
+// the response.
 func (w *writer) FlushError() error {
 	if !w.Recorder.Flush() {
 		return nil
@@ -41,7 +42,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap lets [http.ResponseController] reach the deadlines of the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.behind }
 
-// wire writes to the response of the layers outside, which runs their hooks and knows what was sent.
+// wire writes to the response of the layers outside, which runs their hooks and counts
+// what is sent.
 type wire struct{ *echo.Response }
 
 // WriteHeader implements [protocol.Wire].

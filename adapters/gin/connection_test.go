@@ -19,7 +19,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// talk writes to a connection of its own and returns the lines that come back until it is closed.
+// talk writes to a connection of its own and returns the lines that come back until it is
+// closed.
 func (b *bench) talk(text string) string {
 	b.t.Helper()
 	conn, err := new(net.Dialer).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.serve(), "http://"))
@@ -83,7 +84,8 @@ func TestHijackAfterTheBodyFails(t *testing.T) {
 	}
 }
 
-// R17: Gin's own writer takes 103 as the final status; behind the middleware it goes out at once, and past layers that can be passed.
+// R17: Gin's own writer takes 103 as the final status; behind the middleware it goes out
+// at once, and past layers that can be passed.
 func TestR17InformationalAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -116,8 +118,9 @@ func TestR17InformationalAnswers(t *testing.T) {
 	}
 }
 
-// R23: neither the context of a handler nor CloseNotify, on which c.Stream relies, tells of a client that left. A stream that ended with its
-// client would be replayed as if it were complete.
+// R23: neither the context of a handler nor CloseNotify, on which c.Stream relies, tells
+// of a client that left. A stream that ended with its client would be replayed as if it
+// were complete.
 func TestR23StreamOutlivesItsClient(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -72,7 +72,8 @@ func TestContextOfAHandler(t *testing.T) {
 	}
 }
 
-// The server removes the files of a form that was parsed from its own request, so it has to learn of those of the handler's.
+// The server removes the files of a form that was parsed from its own request, so it has
+// to learn of those of the handler's.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -104,7 +105,8 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 	})
 }
 
-// What takes a context in a handler takes gin.Context, too, with or without ContextWithFallback.
+// What takes a context in a handler takes gin.Context, too, with or without
+// ContextWithFallback.
 func TestGinContextIsTheContextOfTheRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

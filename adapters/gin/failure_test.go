@@ -14,8 +14,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Where a chain only reports errors, a layer makes the response of them. Behind the middleware it is recorded; outside of it, the
-// first answer is right and nothing is kept.
+// Where a chain only reports errors, a layer makes the response of them. Behind the
+// middleware it is recorded; outside of it, the first answer is right and nothing is
+// kept.
 func TestErrorsWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -58,7 +59,8 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	b.ran(5)
 }
 
-// What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is told so, and gets no made-up answer.
+// What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is
+// told so, and gets no made-up answer.
 func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
@@ -72,7 +74,8 @@ func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
 	b.ran(1)
 }
 
-// A body whose source breaks off is answered as without the middleware, and no replay passes for it.
+// A body whose source breaks off is answered as without the middleware, and no replay
+// passes for it.
 func TestR33BodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
@@ -90,8 +93,8 @@ func TestR33BodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// A recovery outside finds Gin's own writer, with the header as it was before the handler; one inside makes a response like
-// any other.
+// A recovery outside finds Gin's own writer, with the header as it was before the
+// handler; one inside makes a response like any other.
 func TestRecoveryOnBothSides(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

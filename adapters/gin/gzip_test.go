@@ -13,7 +13,8 @@ import (
 // quiet takes what net/http has to say about handlers that panic.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
-// gzipWriter compresses what is written. As usual it hides what Gin's own writer can unwrap.
+// gzipWriter compresses what is written. As usual it hides what Gin's own writer can
+// unwrap.
 type gzipWriter struct {
 	gin.ResponseWriter
 

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what has to come.
 const patience = 10 * time.Second
 
-// bench is a Gin engine on a real listener, and an engine of reprise over a memory store. Routes are added before the first request.
+// bench is a Gin engine on a real listener, and an engine of reprise over a memory store.
+// Routes are added before the first request.
 type bench struct {
 	*gin.Engine
 
@@ -144,7 +145,8 @@ func (b *bench) send(method, path string, fields ...string) answer {
 	return a
 }
 
-// twice sends a request with a key of its own and then its retry, and demands that the second answer is the replay of the first.
+// twice sends a request with a key of its own and then its retry, and demands that the
+// second answer is the replay of the first.
 func (b *bench) twice(method, path string, fields ...string) (first, again answer) {
 	b.t.Helper()
 	fields = append(slices.Clip(fields), "Idempotency-Key", rand.Text())
@@ -161,7 +163,8 @@ func (b *bench) twice(method, path string, fields ...string) (first, again answe
 	return first, again
 }
 
-// afresh sends a request with a key of its own and then its retry, and demands that the second one ran again.
+// afresh sends a request with a key of its own and then its retry, and demands that the
+// second one ran again.
 func (b *bench) afresh(method, path string) (first, again answer) {
 	b.t.Helper()
 	key := rand.Text()

@@ -1,12 +1,19 @@
 // Package reprisegin serves the Idempotency-Key header in Gin.
 //
-//	store, err := repriseredis.New(client, repriseredis.Config{})
-//	engine, err := reprise.New(store, reprise.Config{})
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	router.POST("/orders", reprisegin.Middleware(guard, tenantOf), createOrder)
 //
-// Recovery, authentication, rate limiting and timeouts belong before it in the chain; what comes after it runs once for each key. See
-// the package protocol for what clients observe.
+// Handlers after the middleware run once for each key. CORS, recovery, authentication,
+// rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
+// order and the reasons. What clients observe is described in package
+// [github.com/reprise-go/reprise/core/protocol].
+//
+// A handler may pass gin.Context wherever this project takes a context: to
+// [protocol.Keep], [protocol.Release], [protocol.OmitBody], and [reprise.AttemptFrom].
+//
+// The tests here show what is particular to Gin. The rules of the protocol are tested
+// natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package reprisegin
 
 import (
@@ -18,17 +25,22 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
-// the request with 403.
+// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
+// account, a user. An error or an empty name refuses the request with 403.
 type Scope func(*gin.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
 // learns another client's key can then replay its response.
 func Unscoped(*gin.Context) (string, error) { return "", protocol.ErrUnscoped }
 
-// Middleware runs the handlers behind it once for each key. One guard may serve many routes and groups. Layers that make
-// responses of c.Errors belong behind it, too: a chain that only reports errors, and neither writes nor sets a status, has
-// made no response to keep, and ends like a panic does. It panics if guard or scope is nil.
+// Middleware runs the handlers after it once for each key. One guard may serve many
+// routes and groups. It panics if guard or scope is nil.
+//
+// A chain that only reports errors with c.Error, and neither writes nor sets a status,
+// made no response that could be recorded: the layer that makes one of c.Errors belongs
+// after the middleware. Where it stands before it, the first client gets that layer's
+// answer, and the key is released, or, with AtMostOnce, a retry gets 409
+// result-unavailable.
 func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 	if guard == nil || scope == nil {
 		panic("reprisegin: Middleware needs a guard and a scope")
@@ -88,7 +100,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	w.finish()
 }
 
-// request is what the protocol looks at of r.
+// request returns what the protocol reads of r.
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,

@@ -118,7 +118,8 @@ func TestUnmatchedRoutes(t *testing.T) {
 	}
 }
 
-// A chain may meet one guard twice, and a handler may send the context through the engine again.
+// A chain may meet one guard twice, and a handler may send the context through the engine
+// again.
 func TestGuardThatIsMetTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -130,7 +131,8 @@ func TestGuardThatIsMetTwice(t *testing.T) {
 	b.ran(1)
 }
 
-// HandleContext gives the handlers Gin's own writer: what they write cannot be recorded, and must not be replayed as empty.
+// HandleContext gives the handlers Gin's own writer: what they write cannot be recorded,
+// and must not be replayed as empty.
 func TestHandleContextIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

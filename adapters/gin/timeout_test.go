@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// timeout answers while the chain runs on in a goroutine, as the layer of gin-contrib does. It waits
-// for a value of over instead of a clock, and tells ended when the chain returned.
+// timeout answers while the chain runs on in a goroutine, as the layer of gin-contrib
+// does. It waits for a value of over instead of a clock, and tells ended when the chain
+// returned.
 func timeout(over <-chan struct{}, ended chan<- struct{}, abort bool) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		outer := c.Writer
@@ -82,7 +83,8 @@ func (w *lateWriter) send() {
 	_, _ = w.ResponseWriter.Write(w.body.Bytes())
 }
 
-// The client of a timeout outside gets that layer's answer; its retry gets the handler's, which ran once.
+// The client of a timeout outside gets that layer's answer; its retry gets the handler's,
+// which ran once.
 func TestRunOutlivesATimeoutOutside(t *testing.T) {
 	t.Parallel()
 	for name, abort := range map[string]bool{"answers": false, "answers and aborts": true} {
@@ -109,8 +111,9 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 	}
 }
 
-// Gin reuses its contexts: a chain that outlived its timeout may find another request in its own.
-// What it wrote went to that request, so it has no response to keep, and it restores nothing.
+// Gin reuses its contexts: a chain that outlived its timeout may find another request in
+// its own. What it wrote went to that request, so it has no response to keep, and it
+// restores nothing.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

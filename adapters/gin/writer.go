@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is the gin.ResponseWriter of a chain that is recorded. As Gin's own does, it holds the
-// status back until the first byte, so that a handler may still change it.
+// writer is the gin.ResponseWriter of a chain that is recorded. As Gin's own does, it
+// holds the status back until the first byte, so that a handler may still change it.
 type writer struct {
 	gin.ResponseWriter // of the layers outside, for Header and Pusher
 
@@ -39,7 +39,8 @@ func newWriter(outer gin.ResponseWriter, x *protocol.Exchange) *writer {
 	return w
 }
 
-// WriteHeader sets the status until the header is written. An informational one goes out at once.
+// WriteHeader sets the status until the header is written. An informational one goes out
+// at once.
 func (w *writer) WriteHeader(status int) {
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
 		w.rec.WriteHeader(status)
@@ -52,9 +53,9 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// WriteHeaderNow writes status and header. Once a layer outside has answered instead of the
-// chain, nobody can get the header, and the call may be that layer's, which aborts the chain
-// through the context they share: the chain's own bytes then decide the status.
+// WriteHeaderNow writes status and header. Once a layer outside has answered instead of
+// the chain, nobody can get the header, and the call may be that layer's, which aborts
+// the chain through the context they share: the chain's own bytes then decide the status.
 func (w *writer) WriteHeaderNow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +126,8 @@ func (w *writer) Size() int {
 // Written reports whether the header was written.
 func (w *writer) Written() bool { return w.Size() != notWritten }
 
-// Flush implements [http.Flusher]. It does nothing where the effects commit with the response.
+// Flush implements [http.Flusher]. It does nothing where the effects commit with the
+// response.
 func (w *writer) Flush() {
 	w.mu.Lock()
 	w.commit()
@@ -135,9 +137,9 @@ func (w *writer) Flush() {
 	}
 }
 
-// CloseNotify implements [http.CloseNotifier]: it notifies of the end of the run, or of the loss
-// of its lease. It does not notify of a client that left, because a stream that ended then would
-// be recorded as if it were complete.
+// CloseNotify implements [http.CloseNotifier]: it notifies of the end of the run, or of
+// the loss of its lease. It does not notify of a client that left, because a stream that
+// ended then would be recorded as if it were complete.
 func (w *writer) CloseNotify() <-chan bool {
 	over := make(chan bool, 1)
 	context.AfterFunc(w.ctx, func() { over <- true })
@@ -162,8 +164,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap lets [http.ResponseController] reach the deadlines of the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// noRoute writes what Gin writes after the middlewares, which is too late to be recorded, when no
-// route matched and no handler answered.
+// noRoute writes what Gin writes after the middlewares, which is too late to be recorded,
+// when no route matched and no handler answered.
 func (w *writer) noRoute() {
 	text := map[int]string{
 		http.StatusNotFound:         "404 page not found",

@@ -27,7 +27,8 @@ func New(a *testapp.App) testapp.Server {
 	})
 	e.GET("/healthz", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
 
-	// A layer is one per guard, and the handlers behind it one for all: so that what it protects is made once.
+	// A layer is one per guard, and the handlers behind it one for all: so that what it
+	// protects is made once.
 	protect := func(next echo.HandlerFunc) echo.HandlerFunc {
 		protected := testapp.NewGuarded(a, func(guard *protocol.Guard) echo.HandlerFunc { return repriseecho.Middleware(guard, echoTenant)(next) })
 		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
@@ -47,7 +48,8 @@ func echoTenant(c echo.Context) (string, error) {
 	return testapp.TenantOf(c.Request().Header.Values(adaptertest.TenantHeader))
 }
 
-// echoOuter is a layer outside of the middleware. The first byte takes the status that Echo's response has.
+// echoOuter is a layer outside of the middleware. The first byte takes the status that
+// Echo's response has.
 func echoOuter(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		o := testapp.NewOuter(c.Request().URL.Path, c.Request().Header.Get("Origin"))
@@ -61,7 +63,8 @@ func echoOuter(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// echoCall is a [testapp.Call] in Echo. What Echo leaves to net/http is the embedded call's.
+// echoCall is a [testapp.Call] in Echo. What Echo leaves to net/http is the embedded
+// call's.
 type echoCall struct {
 	testapp.NetHTTPCall // all but the following; Echo's response is its writer
 

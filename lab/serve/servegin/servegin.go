@@ -48,7 +48,8 @@ func ginTenant(c *gin.Context) (string, error) {
 	return testapp.TenantOf(c.Request.Header.Values(adaptertest.TenantHeader))
 }
 
-// ginOuter is a layer outside of the middleware. Gin holds a status until something is written.
+// ginOuter is a layer outside of the middleware. Gin holds a status until something is
+// written.
 func ginOuter(c *gin.Context) {
 	o := testapp.NewOuter(c.Request.URL.Path, c.GetHeader("Origin"))
 	for _, f := range o.Fields {
