@@ -25,7 +25,7 @@ type logPause struct {
 }
 
 func (*operatorLog) kinds() uint64 {
-	return 1<<EventLapsed | 1<<EventUnrecorded | 1<<EventDropped | 1<<EventStoreError
+	return 1<<EventLapsed | 1<<EventUnrecorded | 1<<EventDropped | 1<<EventStoreError | 1<<EventRefused
 }
 
 // Observe implements [Observer].
@@ -38,6 +38,10 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 		message = "reprise: a response left that is not recorded"
 	case e.Kind == EventDropped:
 		message = "reprise: a completion or release was given up; its claim lapses"
+	case e.Kind == EventRefused && e.Reason != "internal-error":
+		return // the client's doing, or reported as an EventStoreError before
+	case e.Kind == EventRefused:
+		message = "reprise: a function of the policy panicked"
 	case errors.Is(e.Err, ErrMisconfigured):
 		message = "reprise: the store is misconfigured"
 	case errors.Is(e.Err, ErrCorrupt):

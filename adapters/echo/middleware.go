@@ -18,6 +18,7 @@
 package repriseecho
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -101,6 +102,14 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, TooLarge: tooLarge, Length: r.ContentLength,
 	}
+}
+
+// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped the
+// body.
+func tooLarge(err error) bool {
+	var limit *http.MaxBytesError
+	var refused *echo.HTTPError
+	return errors.As(err, &limit) || errors.As(err, &refused) && refused.Code == http.StatusRequestEntityTooLarge
 }

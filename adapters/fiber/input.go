@@ -58,7 +58,7 @@ func (in *input) request() protocol.Request {
 	req := protocol.Request{
 		Method: in.c.Method(), Target: utils.UnsafeString(r.Header.RequestURI()),
 		Path: utils.UnsafeString(r.URI().PathOriginal()), RawQuery: utils.UnsafeString(r.URI().QueryString()),
-		Header: in, Section: in.section(), HTTP10: !r.Header.IsHTTP11(),
+		Host: utils.UnsafeString(r.Header.Host()), Header: in, Section: in.section(), HTTP10: !r.Header.IsHTTP11(),
 	}
 	switch in.body {
 	case inForm:

@@ -38,11 +38,11 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	}
 	return func(c *fiber.Ctx) error {
 		in := read(c)
+		defer in.release() // a problem that takes the place of a response may look at the request
 		admission := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return in.principal(scope) })
 		if !admission.Pass && admission.Exchange == nil {
 			in.discard(admission.Response)
 		}
-		in.release()
 		switch {
 		case admission.Pass:
 			return c.Next()

@@ -17,6 +17,7 @@
 package reprisegin
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -104,6 +105,12 @@ func run(c *gin.Context, x *protocol.Exchange) {
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, TooLarge: tooLarge, Length: r.ContentLength,
 	}
+}
+
+// tooLarge reports whether an outer [http.MaxBytesHandler] or the like stopped the body.
+func tooLarge(err error) bool {
+	var limit *http.MaxBytesError
+	return errors.As(err, &limit)
 }

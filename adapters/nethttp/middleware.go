@@ -10,6 +10,7 @@
 package reprisehttp
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -60,6 +61,12 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, TooLarge: tooLarge, Length: r.ContentLength,
 	}
+}
+
+// tooLarge reports whether an outer [http.MaxBytesHandler] or the like stopped the body.
+func tooLarge(err error) bool {
+	var limit *http.MaxBytesError
+	return errors.As(err, &limit)
 }

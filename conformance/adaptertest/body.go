@@ -72,6 +72,24 @@ var bodyCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R26e", Rule: "A body over the limit of an outer layer is too large, too: nothing runs and nothing is stored.", Source: "RFC 9110 15.5.14"},
+		func(e *env) {
+			srv := e.serve(Options{OuterLimit: 1000})
+			c := e.post(echoes).withBody(strings.Repeat("x", 1001))
+			for _, request := range []string{c.bytes(), c.chunked(300)} {
+				w := srv.dial()
+				w.write(request)
+				if a := w.read(); a.status != 413 {
+					srv.Errorf("answered %v, want 413", a)
+				}
+			}
+			srv.ran(0)
+			srv.wantNoStoreCall()
+			exact := c.withBody(strings.Repeat("x", 1000))
+			srv.wantBody(srv.run(exact), exact.body)
+		},
+	},
+	{
 		conformance.Case{ID: "R27a", Rule: "A body that ends before its declared length runs nothing and stores nothing.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv := e.serve(Options{})

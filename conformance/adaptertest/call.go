@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type call struct {
 	method  string
 	target  string // path and query, as they are sent
 	tenant  string // who asks; see TenantHeader
+	host    string // the Host that is asked; empty is any
 	keys    []string
 	program string // what the handler does; empty is the default answer
 	fields  []line // further header lines, after the others
@@ -32,6 +34,7 @@ type call struct {
 func (c call) withMethod(method string) call { c.method = method; return c }
 func (c call) withTarget(target string) call { c.target = target; return c }
 func (c call) withTenant(tenant string) call { c.tenant = tenant; return c }
+func (c call) withHost(host string) call     { c.host = host; return c }
 func (c call) withBody(body string) call     { c.body = body; return c }
 
 // withoutTenant leaves the tenant header out.
@@ -67,7 +70,7 @@ func (c call) lines() []line {
 // head returns the bytes of the request up to its body, with framing as the last lines.
 func (c call) head(framing ...line) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: conformance.test\r\n", c.method, c.target)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", c.method, c.target, cmp.Or(c.host, "conformance.test"))
 	for _, l := range append(c.lines(), framing...) {
 		fmt.Fprintf(&b, "%s: %s\r\n", l.name, l.value)
 	}

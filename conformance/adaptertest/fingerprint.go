@@ -125,6 +125,19 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R24g", Rule: "Fields that the policy adds to the fingerprint count: a host does not get the answer of another.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{FingerprintHeaders: []string{"Host", "X-Version"}}})
+			c := e.post(created).withHost("live.test").with("X-Version", "1")
+			first := srv.run(c)
+			srv.refuses(c.withHost("sandbox.test"), protocol.CodeKeyReused)
+			srv.refuses(e.post(created).withHost("live.test").with("X-Version", "2"), protocol.CodeKeyReused)
+			srv.refuses(e.post(created).withHost("live.test"), protocol.CodeKeyReused)
+			srv.replays(c.withHost("LIVE.test").with("X-Other", "2"), first)
+			srv.ran(1)
+		},
+	},
+	{
 		conformance.Case{ID: "R25a", Rule: "Fields about the client, the trace, the credentials or what is accepted do not count, nor the order and case of fields.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -31,6 +31,7 @@ func (srv *server) try(c call) (answer, error) {
 	if err != nil {
 		return got, err
 	}
+	r.Host = c.host // empty: the address
 	r.GetBody = nil // nothing is to be sent twice but by a case
 	for _, l := range c.lines() {
 		r.Header.Add(l.name, l.value)

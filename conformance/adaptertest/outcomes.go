@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/reprise-go/reprise/conformance"
 
@@ -217,6 +218,34 @@ var outcomeCases = []testCase{
 				}
 				srv.ran(len(programs))
 			}
+		},
+	},
+	{
+		conformance.Case{ID: "R33c", Rule: "A policy that panics over an answer leaves no key held: the attempt ends as for a panic.", Source: "profile"},
+		func(e *env) {
+			var calls atomic.Int32
+			panics := func(int) protocol.Decision {
+				if calls.Add(1) == 1 {
+					panic("the policy panics")
+				}
+				return protocol.ByPreset
+			}
+			srv := e.serve(Options{Guard: protocol.Config{Decide: panics}})
+			c := e.post(created)
+			srv.dial().wantFailure(c)
+			srv.replays(c, srv.run(c))
+			srv.ran(2)
+		},
+	},
+	{
+		conformance.Case{ID: "R33d", Rule: "A policy that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
+		func(e *env) {
+			panics := func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) { panic("the policy panics") }
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: panics}})
+			c := e.post(created)
+			srv.refuses(c, protocol.CodeInternalError)
+			srv.run(c.withKeys())
+			srv.wantNoStoreCall()
 		},
 	},
 	{

@@ -31,6 +31,7 @@ var problemKinds = map[protocol.Code]problemKind{
 	protocol.CodeNotApplied:        {status: 503, retryable: true, retryAfter: true},
 	protocol.CodeRecordCorrupt:     {status: 500},
 	protocol.CodeResponseTooLarge:  {status: 500},
+	protocol.CodeInternalError:     {status: 500},
 }
 
 // problem is a problem document (RFC 9457).

@@ -20,6 +20,7 @@ type Options struct {
 	Engine      reprise.Config                             // of the one engine over Store
 	Guard       protocol.Config                            // of every guard
 	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status
+	OuterLimit  int                                        // a layer outside of the middleware bounds the body to that many bytes; 0: none does
 	PerEndpoint bool                                       // a guard for each method and escaped path, named after them
 	Effect      func(ctx context.Context, op string) error // what a program's effect does; nil: nothing
 }

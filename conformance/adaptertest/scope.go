@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"context"
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -129,7 +130,7 @@ var problemCases = []testCase{
 	{
 		conformance.Case{ID: "R45c", Rule: "Another form of problems can be configured, and is sent as it is made.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, WriteProblem: func(p protocol.Problem) protocol.Response {
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 				return protocol.Response{
 					Status: 418, Body: []byte("own: " + string(p.Code)),
 					Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/x-own"}, protocol.Field{Name: "X-Own", Value: "1"}),
@@ -143,6 +144,24 @@ var problemCases = []testCase{
 				srv.Errorf("Cache-Control is %q, want no-store", a.value("Cache-Control"))
 			}
 			srv.ran(0)
+		},
+	},
+	{
+		conformance.Case{ID: "R45d", Rule: "What writes the problems of a policy sees the request.", Source: "profile"},
+		func(e *env) {
+			envelope := func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
+				language := strings.Join(r.Header.Values("Accept-Language"), ", ")
+				return protocol.Response{Body: []byte(r.Method + " " + r.Path + " in " + language + ": " + string(p.Code))}
+			}
+			srv := e.serve(Options{Guard: protocol.Config{WriteProblem: envelope}})
+			c := e.post(created).withMethod("PATCH").with("Accept-Language", "de")
+			if a := srv.send(c.withKeys("not a key")); a.status != 400 || a.body != "PATCH /t/op in de: key-invalid" {
+				srv.Errorf("answered %v", a)
+			}
+			srv.run(c)
+			if a := srv.send(c.withBody("another")); a.status != 422 || a.body != "PATCH /t/op in de: key-reused" {
+				srv.Errorf("answered %v", a)
+			}
 		},
 	},
 	{

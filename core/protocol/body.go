@@ -59,42 +59,44 @@ func (b *Body) drop() {
 
 // readBody reads the body of a request, at most limit bytes, and returns the code of the
 // problem with it (R26 to R28).
-func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code) {
+func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, err error) {
 	if req.Length > int64(limit) || len(req.Bytes) > limit {
-		return nil, CodeRequestTooLarge
+		return nil, CodeRequestTooLarge, nil
 	}
 	switch {
 	case req.Form != nil:
 		return s.readForm(req, limit)
 	case req.Body == nil:
-		return req.Bytes, ""
+		return req.Bytes, "", nil
 	}
-	data, err := readAtMost(s.request[:0], req.Body, limit+1)
-	s.request = data
+	body, err = readAtMost(s.request[:0], req.Body, limit+1)
+	s.request = body
 	switch {
-	case len(data) > limit:
-		return nil, CodeRequestTooLarge
+	case len(body) > limit:
+		return nil, CodeRequestTooLarge, nil
+	case err != nil && req.TooLarge != nil && req.TooLarge(err):
+		return nil, CodeRequestTooLarge, err
 	case err != nil:
-		return nil, CodeRequestInvalid
+		return nil, CodeRequestInvalid, err
 	default:
-		return data, ""
+		return body, "", nil
 	}
 }
 
 // readForm returns what stands for the body of a request whose form was parsed before.
-func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code) {
+func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
 	form, err := req.Form()
 	switch {
 	case err != nil:
-		return nil, CodeRequestInvalid
+		return nil, CodeRequestInvalid, err
 	case formSize(form) > int64(limit):
-		return nil, CodeRequestTooLarge
+		return nil, CodeRequestTooLarge, nil
 	}
 	s.request, err = appendForm(s.request[:0], form)
 	if err != nil {
-		return nil, CodeRequestInvalid
+		return nil, CodeRequestInvalid, err
 	}
-	return s.request, ""
+	return s.request, "", nil
 }
 
 // readAtMost appends what it reads to buf until r ends, or buf has the length most.

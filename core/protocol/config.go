@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,21 @@ import (
 
 // Config is the policy of a [Guard]. The zero value of every field is its documented default.
 type Config struct {
+	// Name is a short name of the policy in events and metrics: up to 32 bytes of printable
+	// US-ASCII, and nothing of a client. It may be empty.
+	Name string
+
+	// Select, if not nil, may return another guard for a request, such as one for its route,
+	// its tenant or its API version (see [Guard.With]); nil keeps this guard. It is called for
+	// every request, before anything else, and must not read the body. The other guard's own
+	// Select is not called.
+	Select func(ctx context.Context, r *Request) *Guard
+
+	// Skip, if not nil, returns true for requests that the policy does not concern. They pass
+	// through untouched, with a key or without. It is called for every request of a keyed
+	// method, and must not read the body.
+	Skip func(ctx context.Context, r *Request) bool
+
 	// Header is the name of the field that carries the key, in any case. The default is
 	// "Idempotency-Key".
 	Header string
@@ -70,8 +86,15 @@ type Config struct {
 	// Fingerprint digests what a request asks for. The default is [DefaultFingerprint].
 	Fingerprint Fingerprinter
 
+	// FingerprintHeaders names request fields that change what a request asks for, and adds
+	// them to the fingerprint, whatever Fingerprint is. An example is an API version. List
+	// "Host" if one process serves several hosts: without it, and with one key space for all
+	// of them, a request to the live host may get the replay of the sandbox host's response.
+	FingerprintHeaders []string
+
 	// KeepHeaders names the response fields that are kept for replays. Nil keeps every field
-	// except those that belong to a single response (R14).
+	// except those that belong to a single response (R14). Content-Type, Content-Encoding and
+	// Content-Range are always kept: without them the stored body cannot be read.
 	KeepHeaders []string
 
 	// Decide decides by the status of a complete response whether it is kept. It is called
@@ -88,8 +111,11 @@ type Config struct {
 	ProblemBase string
 
 	// WriteProblem makes the response to a problem. Nil writes application/problem+json. It
-	// is called from many goroutines.
-	WriteProblem func(Problem) Response
+	// gets the request for what a company's own error format needs, such as the language and
+	// the request ID, and the context, whose values are those of the request or of the
+	// handler. It must not read the body, and must not put anything into the answer that a
+	// client could not see otherwise. It is called from many goroutines.
+	WriteProblem func(ctx context.Context, r *Request, p Problem) Response
 }
 
 // Oversize says what a retry gets if the first response was not kept in full.
@@ -109,6 +135,7 @@ const (
 	defaultBody   = 1 << 20
 	maxKeptBody   = 63 << 20 // leaves room for the rest of a payload
 	maxKeyLength  = 4096
+	maxName       = 32
 )
 
 var (
@@ -119,6 +146,7 @@ var (
 // withDefaults fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
 // field.
 func (c Config) withDefaults() (Config, error) {
+	c = c.clone()
 	if c.Header == "" {
 		c.Header = defaultHeader
 	}
@@ -146,6 +174,15 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
+	if !validLabel(c.Name) {
+		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, maxName)
+	}
+	for _, n := range c.FingerprintHeaders {
+		if !validName(n) {
+			return c, invalid("FingerprintHeaders", "%q is not a field name", n)
+		}
+	}
+	c.FingerprintHeaders = sortedNames(c.FingerprintHeaders)
 	for _, f := range []struct {
 		name              string
 		value, least, top int
@@ -197,6 +234,23 @@ func checkMethods(methods []string) error {
 
 func invalid(field, format string, args ...any) error {
 	return fmt.Errorf("%w: Config.%s: %s", reprise.ErrInvalid, field, fmt.Sprintf(format, args...))
+}
+
+// validLabel reports whether name can be the name of a policy.
+func validLabel(name string) bool {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return len(name) <= maxName
+}
+
+// clone returns a copy of c that shares no list with it.
+func (c Config) clone() Config {
+	c.Aliases, c.Methods = slices.Clone(c.Aliases), slices.Clone(c.Methods)
+	c.FingerprintHeaders, c.KeepHeaders = slices.Clone(c.FingerprintHeaders), slices.Clone(c.KeepHeaders)
+	return c
 }
 
 func orDefault(field *int, value int) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -20,6 +21,7 @@ type Exchange struct {
 	attempt *reprise.Attempt
 	ctx     exchangeContext
 	body    Body
+	request *Request // for Config.WriteProblem; else nil
 	capture Capture
 	scratch *scratch
 
@@ -120,7 +122,10 @@ func (x *Exchange) Finish(c Captured) Reply {
 	}
 	if x.attempt.Atomic() && c.Oversize {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
-		return x.instead(c, x.guard.problems.answer(CodeResponseTooLarge, 0))
+		if c.Sent || c.Panicked || c.Cut {
+			return Reply{}
+		}
+		return x.instead(CodeResponseTooLarge, 0)
 	}
 	e := returned
 	switch {
@@ -131,10 +136,22 @@ func (x *Exchange) Finish(c Captured) Reply {
 	}
 	policy := ByPreset
 	if x.guard.cfg.Decide != nil && e == returned {
+		e = panicked // if it does, the attempt is resolved as for a panic of the handler (R33b)
+		defer func() {
+			if e == panicked {
+				x.resolve(c, e, decision, policy, omit)
+			}
+		}()
 		policy = x.guard.cfg.Decide(c.Status)
+		e = returned
 	}
+	return x.resolve(c, e, decision, policy, omit)
+}
+
+// resolve keeps or releases, and returns what to send.
+func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bool) Reply {
 	s := stored{status: c.Status}
-	switch resolve(e, c.Status, x.guard.cfg.Preset, decision, policy) {
+	switch resolve(e, c.Status, x.guard.cfg.Preset, handler, policy) {
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		return Reply{}
@@ -183,29 +200,30 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 // reply is the table of what a client gets after its handler ran.
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
-	switch end.Status {
-	case reprise.Unrecorded:
+	switch {
+	case end.Status == reprise.Unrecorded:
 		return Reply{Mark: markUnrecorded}
+	case c.Sent, c.Panicked, c.Cut:
+		return Reply{} // the client already has the handler's response, or gets none
+	}
+	switch end.Status {
 	case reprise.Superseded:
-		return x.instead(c, g.replay(end.Payload))
+		return Reply{Replace: true, Response: g.replay(x.Context(), x.request, end.Payload)}
 	case reprise.Contested:
 		if g.cfg.Preset == reprise.AtMostOnce {
-			return x.instead(c, g.problems.answer(CodeOutcomeUnknown, 0))
+			return x.instead(CodeOutcomeUnknown, 0)
 		}
-		return x.instead(c, g.problems.answer(CodeInProgress, retryRunning))
+		return x.instead(CodeInProgress, retryRunning)
 	case reprise.RolledBack:
-		return x.instead(c, g.problems.answer(CodeNotApplied, retryRunning))
+		return x.instead(CodeNotApplied, retryRunning)
 	case reprise.Undecided:
-		return x.instead(c, g.problems.answer(CodeStoreUnavailable, retryStore))
+		return x.instead(CodeStoreUnavailable, retryStore)
 	default: // Recorded
 		return Reply{}
 	}
 }
 
-// instead answers with r, unless the client already has the handler's response, or gets none.
-func (x *Exchange) instead(c Captured, r Response) Reply {
-	if c.Sent || c.Panicked || c.Cut {
-		return Reply{}
-	}
-	return Reply{Replace: true, Response: r}
+// instead answers with a problem instead of the handler's response.
+func (x *Exchange) instead(code Code, retryAfter time.Duration) Reply {
+	return Reply{Replace: true, Response: x.guard.problem(x.Context(), x.request, code, retryAfter)}
 }

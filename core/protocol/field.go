@@ -33,6 +33,11 @@ func NewHeader(fields ...Field) Header {
 	return Header{fields: slices.Clone(fields)}
 }
 
+// with returns the header with more fields before the others.
+func (h Header) with(fields ...Field) Header {
+	return Header{fields: slices.AppendSeq(fields, h.All())}
+}
+
 // Len returns the number of fields.
 func (h Header) Len() int { return len(h.fields) + h.viewed }
 

@@ -2,10 +2,7 @@ package protocol
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
-
-	reprise "github.com/reprise-go/reprise/core"
 )
 
 // The fields with which the protocol itself speaks. A handler cannot set them: they are removed from what it wrote.
@@ -62,10 +59,10 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	for _, name := range allow {
 		lower := appendLower(nil, name)
 		if !validName(name) {
-			return fieldPolicy{}, fmt.Errorf("%w: %q is no field name", reprise.ErrInvalid, name)
+			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
 		}
 		if isNeverKept(lower) {
-			return fieldPolicy{}, fmt.Errorf("%w: the field %s is never kept", reprise.ErrInvalid, name)
+			return fieldPolicy{}, invalid("KeepHeaders", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
 	}

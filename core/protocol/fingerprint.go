@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -67,6 +68,47 @@ func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error
 	b = appendPart(b, "none")
 	b = appendPart(b, key)
 	return sha256.Sum256(b), nil
+}
+
+// withFields adds request fields to a fingerprint. names are in lower case and sorted. Layout,
+// version 1:
+//
+//	SHA-256("reprise/fingerprint/1\0" ‖ part("fields") ‖ part(fingerprint)
+//		‖ for each name: part(name) ‖ u64(number of lines) ‖ part(line) …)
+//
+// with spaces and tabs around each line removed. "host" is the request's Host, in lower case.
+func withFields(fp reprise.Fingerprint, r *Request, names []string) reprise.Fingerprint {
+	d := digesters.Get().(*digester)
+	b := append(d.parts[:0], fingerprintLabel...)
+	b = appendPart(b, "fields")
+	b = appendPart(b, fp[:])
+	for _, name := range names {
+		b = appendPart(b, name)
+		if name == "host" && r.Host != "" {
+			b = binary.BigEndian.AppendUint64(b, 1)
+			b = appendPart(b, strings.ToLower(r.Host))
+			continue
+		}
+		lines := r.values(name)
+		b = binary.BigEndian.AppendUint64(b, uint64(len(lines)))
+		for _, line := range lines {
+			b = appendPart(b, trimSpace(line))
+		}
+	}
+	fp = sha256.Sum256(b)
+	d.parts = again(b)
+	digesters.Put(d)
+	return fp
+}
+
+// sortedNames returns field names in lower case, each once, in an order of their own.
+func sortedNames(names []string) []string {
+	lower := make([]string, len(names))
+	for i, name := range names {
+		lower[i] = strings.ToLower(name)
+	}
+	slices.Sort(lower)
+	return slices.Compact(lower)
 }
 
 // digester is what it takes to digest the parts of a request, to be used again by the next one.

@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"fmt"
 	"iter"
 	"strings"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // HeaderSection is the header section of a request as its bytes came in: the field lines
@@ -40,6 +43,9 @@ func (s HeaderSection) cut() (line string, rest HeaderSection, crlf bool) {
 	line, crlf = strings.CutSuffix(text, "\r")
 	return line, HeaderSection(after), crlf
 }
+
+// errFraming is what the observer gets with a request whose section has a flaw.
+var errFraming = fmt.Errorf("%w: the framing of the request is ambiguous", reprise.ErrInvalid)
 
 // flaw is what makes a header section mean different things to different recipients.
 type flaw uint8

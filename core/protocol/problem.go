@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +12,8 @@ import (
 // defaultProblemBase is where the problem types are documented. A type is the base followed by the code.
 const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/problems.md#"
 
-// validProblemBase reports whether base can stand in a URI, and in the angle brackets of a Link field: printable US-ASCII
-// without the bytes that RFC 3986 keeps out of every URI.
+// validProblemBase reports whether base can be part of a URI, and stand in the angle brackets
+// of a Link field: printable US-ASCII without the bytes that RFC 3986 excludes from every URI.
 func validProblemBase(base string) bool {
 	for i := range len(base) {
 		if base[i] <= ' ' || base[i] > '~' || strings.IndexByte("<>\"\\^`{|}", base[i]) >= 0 {
@@ -24,7 +23,8 @@ func validProblemBase(base string) bool {
 	return base != ""
 }
 
-// Code names a reason for which the middleware answered instead of the handler. It is what a client's program looks at.
+// Code names the reason why the middleware answered instead of the handler. Client programs
+// branch on it.
 type Code string
 
 // The codes. Each is documented for clients in docs/problems.md.
@@ -42,9 +42,11 @@ const (
 	CodeNotApplied        Code = "not-applied"
 	CodeRecordCorrupt     Code = "record-corrupt"
 	CodeResponseTooLarge  Code = "response-too-large"
+	CodeInternalError     Code = "internal-error"
 )
 
-// Problem is an answer of the middleware itself, in the terms of RFC 9457. It has nothing of the request in it.
+// Problem is an answer of the middleware itself, in the terms of RFC 9457. It contains nothing
+// from the request.
 type Problem struct {
 	Code       Code
 	Status     int
@@ -66,69 +68,71 @@ var problemTable = []Problem{
 		Detail: "The {header} header is not a valid key. Nothing was run.",
 	},
 	{
-		Code: CodeRequestInvalid, Status: 400, Title: "Request invalid",
-		Detail: "The request body could not be read in full, or not be understood. Nothing was run, and the {header} was not used.",
+		Code: CodeRequestInvalid, Status: 400, Title: "Invalid request",
+		Detail: "The request could not be read in full or understood. Nothing was run, and the {header} was not used.",
 	},
 	{
-		Code: CodeScopeMissing, Status: 403, Title: "Scope missing",
+		Code: CodeScopeMissing, Status: 403, Title: "Caller unknown",
 		Detail: "The {header} could not be attributed to an authenticated caller. Nothing was run.",
 	},
 	{
 		Code: CodeInProgress, Status: 409, Title: "Request in progress", Retryable: true,
-		Detail: "The first request with this {header} is still running. Retry with the same one to get its response.",
+		Detail: "The first request with this {header} is still running. Retry with the same {header} to get its response.",
 	},
 	{
 		Code: CodeOutcomeUnknown, Status: 409, Title: "Outcome unknown",
-		Detail: "The first request with this {header} ended without a recorded outcome, and is not run again. It may have taken effect.",
+		Detail: "An earlier request with this {header} stopped before its result was recorded. It may have taken effect, and it is not run again.",
 	},
 	{
 		Code: CodeResultUnavailable, Status: 409, Title: "Result unavailable",
-		Detail: "The first request with this {header} ran, and its response was not kept. It is not run again.",
+		Detail: "The first request with this {header} ran, but its response was not kept. It is not run again.",
 	},
 	{
 		Code: CodeRequestTooLarge, Status: 413, Title: "Request too large",
-		Detail: "The request body is larger than a request with a {header} may have. Nothing was run.",
+		Detail: "The request body exceeds the limit for requests with the {header} header. Nothing was run.",
 	},
 	{
 		Code: CodeKeyReused, Status: 422, Title: "Idempotency key reused",
-		Detail: "This {header} belongs to a different request. Nothing was run; send a new request with a new one.",
+		Detail: "This {header} was used for a different request. Nothing was run. Use a new {header} for a new request.",
 	},
 	{
 		Code: CodeStoreUnavailable, Status: 503, Title: "Store unavailable", Retryable: true,
-		Detail: "Whether this {header} was used before could not be determined. Retry with the same one.",
+		Detail: "The server could not determine whether this {header} was used before. Retry with the same {header}.",
 	},
 	{
 		Code: CodeNotApplied, Status: 503, Title: "Not applied", Retryable: true,
-		Detail: "The request ran and everything that it did was undone. Retry with the same {header}.",
+		Detail: "The request ran, and all of its changes were rolled back. Retry with the same {header}.",
 	},
 	{
 		Code: CodeRecordCorrupt, Status: 500, Title: "Record corrupt",
-		Detail: "What is recorded for this {header} cannot be read. Nothing was run.",
+		Detail: "The record for this {header} cannot be read. Nothing was run.",
 	},
 	{
 		Code: CodeResponseTooLarge, Status: 500, Title: "Response too large",
-		Detail: "The response is larger than can be recorded, so everything that the request with this {header} did was undone.",
+		Detail: "The response is too large to be recorded with its {header}, so all changes of the request were rolled back.",
+	},
+	{
+		Code: CodeInternalError, Status: 500, Title: "Internal error",
+		Detail: "The server failed while it checked this request. Nothing was run, and the {header} was not used.",
 	},
 }
 
-// problems makes the answers of one guard. It is immutable and safe for concurrent use.
+// problems holds the answers of one guard. It is immutable and safe for concurrent use.
 type problems struct {
-	base       string
 	headerName string
-	write      func(Problem) Response
 	ready      map[Code]prepared
 }
 
-// prepared is a problem with its answer, as far as that is always the same.
+// prepared is a problem with its answer, except for what a single request adds.
 type prepared struct {
 	problem  Problem
 	response Response
 }
 
-// newProblems returns the answers whose type URIs begin with base and whose details name the header headerName. write
-// makes the responses of them; nil makes application/problem+json.
-func newProblems(base, headerName string, write func(Problem) Response) problems {
-	ps := problems{base: base, headerName: headerName, write: write, ready: make(map[Code]prepared, len(problemTable))}
+// newProblems returns the answers whose type URIs begin with base and whose details name the
+// header headerName.
+func newProblems(base, headerName string) problems {
+	ps := problems{headerName: headerName, ready: make(map[Code]prepared, len(problemTable))}
 	for _, p := range problemTable {
 		p.Type = base + string(p.Code)
 		p.Detail = strings.ReplaceAll(p.Detail, "{header}", headerName)
@@ -137,38 +141,38 @@ func newProblems(base, headerName string, write func(Problem) Response) problems
 	return ps
 }
 
-// answer returns the response for code, which is one of the constants. retryAfter is what the client should wait, rounded
-// up to whole seconds; it is left out where it is not positive, or a retry makes no sense.
-func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
-	ready := ps.ready[code]
-	if retryAfter > 0 && ready.problem.Retryable {
-		ready.problem.RetryAfter = retryAfter
+// of returns the problem for code, which is one of the constants. retryAfter is how long the
+// client should wait; it is left out if it is not positive, or a retry makes no sense.
+func (ps *problems) of(code Code, retryAfter time.Duration) Problem {
+	p := ps.ready[code].problem
+	if retryAfter > 0 && p.Retryable {
+		p.RetryAfter = retryAfter
 	}
-	if ps.write != nil {
-		return ps.custom(ready.problem)
-	}
-	if ready.problem.RetryAfter > 0 {
-		ready.response.Header = problemHeader(ready.problem)
-	}
-	return ready.response
+	return p
 }
 
-// answerKey returns the response for a key that [keyGrammar.parse] refused, with what is wrong with it.
-func (ps *problems) answerKey(err error) Response {
+// ofKey returns the problem for a key that [keyGrammar.parse] refused, with the reason.
+func (ps *problems) ofKey(err error) Problem {
 	p := ps.ready[CodeKeyInvalid].problem
 	var bad keyError
 	if errors.As(err, &bad) {
 		p.Detail = "The " + ps.headerName + " header " + string(bad) + ". Nothing was run."
 	}
-	if ps.write != nil {
-		return ps.custom(p)
-	}
-	return problemResponse(p)
+	return p
 }
 
-// custom asks the configured writer, and adds what an answer may not lack: a status, and that no cache keeps it.
-func (ps *problems) custom(p Problem) Response {
-	r := ps.write(p)
+// answer returns the response for code in the standard form, see [problems.of].
+func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
+	ready := ps.ready[code]
+	if retryAfter > 0 && ready.problem.Retryable {
+		ready.response.Header = problemHeader(ps.of(code, retryAfter))
+	}
+	return ready.response
+}
+
+// completed adds to the response of a configured function what it may not lack: a status, and
+// that no cache stores it.
+func completed(r Response, p Problem) Response {
 	if r.Status == 0 {
 		r.Status = p.Status
 	}
@@ -180,19 +184,20 @@ func (ps *problems) custom(p Problem) Response {
 		missing = append(missing, retryAfterField(p.RetryAfter))
 	}
 	if missing != nil {
-		r.Header = Header{fields: slices.AppendSeq(missing, r.Header.All())}
+		r.Header = r.Header.with(missing...)
 	}
 	return r
 }
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// problemResponse is the answer that a guard gives on its own: RFC 9457, in JSON.
+// problemResponse is the standard form of an answer: RFC 9457, in JSON.
 func problemResponse(p Problem) Response {
 	return Response{Status: p.Status, Header: problemHeader(p), Body: problemBody(p)}
 }
 
-// problemHeader includes where the header of the key is documented, for those who did not know about it.
+// problemHeader includes a link to the documentation of the key's header, for clients that do
+// not know it.
 func problemHeader(p Problem) Header {
 	fields := []Field{{Name: "Content-Type", Value: "application/problem+json"}, noStore}
 	if p.RetryAfter > 0 {

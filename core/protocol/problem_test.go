@@ -15,9 +15,9 @@ import (
 
 const testHeader = "X-Operation-Key"
 
-func setupProblems(write func(Problem) Response) problems {
-	return newProblems(defaultProblemBase, testHeader, write)
-}
+func setupProblems() problems { return newProblems(defaultProblemBase, testHeader) }
+
+func (ps *problems) answerKey(err error) Response { return problemResponse(ps.ofKey(err)) }
 
 // problemDocument is what a client reads.
 type problemDocument struct {
@@ -62,11 +62,12 @@ var wantedCodes = []struct {
 	{CodeNotApplied, 503, true},
 	{CodeRecordCorrupt, 500, false},
 	{CodeResponseTooLarge, 500, false},
+	{CodeInternalError, 500, false},
 }
 
 func TestR45EveryCodeHasItsProblem(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	titles := map[string]Code{}
 	for _, want := range wantedCodes {
 		r := ps.answer(want.code, 0)
@@ -92,7 +93,7 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 
 func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for _, want := range wantedCodes {
 		r := ps.answer(want.code, time.Second)
 		if v, _ := r.Header.Get("Cache-Control"); v != "no-store" {
@@ -111,7 +112,7 @@ func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
 
 func TestR46RetryAfterOnlyWhereARetryMakesSense(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for _, want := range wantedCodes {
 		r := ps.answer(want.code, 3*time.Second)
 		if v, ok := r.Header.Get("Retry-After"); ok != want.retryable || ok && v != "3" {
@@ -126,7 +127,7 @@ func TestR46RetryAfterOnlyWhereARetryMakesSense(t *testing.T) {
 
 func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for d, want := range map[time.Duration]string{
 		1: "1", 25 * time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90", 1<<63 - 1: "9223372037",
 	} {
@@ -143,7 +144,7 @@ func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
 
 func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for _, want := range wantedCodes {
 		r := ps.answer(want.code, 0)
 		link, linked := r.Header.Get("Link")
@@ -158,7 +159,7 @@ func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 
 func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for _, err := range keyErrors {
 		r := ps.answerKey(err)
 		d := decodeProblem(t, r)
@@ -176,14 +177,11 @@ func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestR45WriterIsPluggable(t *testing.T) {
+func TestR45OwnAnswersLackNothing(t *testing.T) {
 	t.Parallel()
-	var seen []Problem
-	ps := setupProblems(func(p Problem) Response {
-		seen = append(seen, p)
-		return Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}
-	})
-	r := ps.answer(CodeInProgress, time.Second)
+	ps := setupProblems()
+	p := ps.of(CodeInProgress, time.Second)
+	r := completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}, p)
 	if r.Status != 418 || string(r.Body) != "Request in progress" {
 		t.Errorf("the writer's response came out as %d %q", r.Status, r.Body)
 	}
@@ -192,17 +190,13 @@ func TestR45WriterIsPluggable(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, v, want)
 		}
 	}
-	ps.answerKey(errKeyEmpty)
-	if len(seen) != 2 || seen[0].RetryAfter != time.Second || seen[1].Code != CodeKeyInvalid || !strings.Contains(seen[1].Detail, "is empty") {
-		t.Errorf("the writer saw %+v", seen)
-	}
 }
 
 func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 	t.Parallel()
+	ps := setupProblems()
 	own := NewHeader(Field{Name: "cache-control", Value: "private"}, Field{Name: "retry-after", Value: "60"})
-	ps := setupProblems(func(Problem) Response { return Response{Header: own} })
-	r := ps.answer(CodeStoreUnavailable, time.Second)
+	r := completed(Response{Header: own}, ps.of(CodeStoreUnavailable, time.Second))
 	if !slices.Equal(slices.Collect(r.Header.All()), slices.Collect(own.All())) {
 		t.Errorf("the header is %v, want the writer's", slices.Collect(r.Header.All()))
 	}
@@ -212,7 +206,7 @@ func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 }
 
 func TestRejectionsAreCheap(t *testing.T) {
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	for d, want := range map[time.Duration]float64{0: 0, time.Second: 2} {
 		if allocs := testing.AllocsPerRun(100, func() { ps.answer(CodeInProgress, d) }); allocs > want {
 			t.Errorf("Retry-After %v: %v allocations, want at most %v", d, allocs, want)
@@ -260,7 +254,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))
 	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
 	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
-		ps := newProblems(base, header, nil)
+		ps := newProblems(base, header)
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
 		answers := []Response{ps.answerKey(keyErr)}
 		for _, want := range wantedCodes {
@@ -285,7 +279,7 @@ func FuzzProblem(f *testing.F) {
 }
 
 func BenchmarkProblem(b *testing.B) {
-	ps := setupProblems(nil)
+	ps := setupProblems()
 	b.ReportAllocs()
 	for b.Loop() {
 		ps.answer(CodeInProgress, time.Second)

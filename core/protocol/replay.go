@@ -1,6 +1,11 @@
 package protocol
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
 
 // The fields that mark an answer. They are shared by all answers and never modified.
 var (
@@ -12,13 +17,14 @@ var (
 var summaryBody = []byte(`{"status":"completed"}`)
 
 // replay is the answer from a record (R12 to R19, R35).
-func (g *Guard) replay(payload []byte) Response {
+func (g *Guard) replay(ctx context.Context, req *Request, payload []byte) Response {
 	s, err := decodeStored(payload)
 	switch {
 	case err != nil:
-		return g.problems.answer(CodeRecordCorrupt, 0)
+		g.report(ctx, reprise.EventStoreError, CodeRecordCorrupt, err)
+		return g.problem(ctx, req, CodeRecordCorrupt, 0)
 	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && g.cfg.Oversize == Unavailable:
-		return g.problems.answer(CodeResultUnavailable, 0)
+		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	case s.flags&storedOmitted != 0:
 		return summary(&s)
 	}

@@ -28,6 +28,7 @@ type Request struct {
 	// from the path still counts. A target in another form is ignored.
 	Target string
 
+	Host   string       // of the request, where the framework keeps it apart from the header
 	Header HeaderValues // the header section; nil is an empty one
 
 	// Section is the header section as its bytes came in, where the framework has it: a
@@ -45,6 +46,10 @@ type Request struct {
 	// Form returns the multipart form that a framework parsed while it read the body, whose
 	// bytes are gone. Its parts are compared, in any order of their names.
 	Form func() (*multipart.Form, error)
+
+	// TooLarge reports whether an error of reading Body says that the body is larger than an
+	// outer layer allows. Nil: no error does.
+	TooLarge func(error) bool
 
 	// Length is the length that the client declared for Body, so that a body over the limit is
 	// refused before it is read. Zero or less: not known.

@@ -22,9 +22,10 @@ var (
 	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", reprise.ErrInvalid)
 )
 
-// principalOf returns the name that scope gives, or why it is refused.
-func principalOf(scope func() (string, error)) (string, error) {
-	name, err := scope()
+// principalOf returns the name that scope returns, or why it is refused.
+func principalOf(scope func() (string, error)) (name string, err error) {
+	defer recovered("the scope function", &err)
+	name, err = scope()
 	switch {
 	case errors.Is(err, ErrUnscoped):
 		return sharedScope, nil

@@ -15,6 +15,7 @@ import (
 // A server has one. It is safe for concurrent use.
 type App struct {
 	Log   *slog.Logger // of the server
+	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
 	Outer bool         // put a layer outside of the middleware that sets what [NewOuter] says
 
 	engine      *reprise.Engine
@@ -37,7 +38,7 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	return &App{
-		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, effect: o.Effect, Log: log,
+		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, Limit: o.OuterLimit, effect: o.Effect, Log: log,
 	}, nil
 }
 

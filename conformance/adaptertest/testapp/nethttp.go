@@ -53,9 +53,17 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 		handler = netHTTPOuter(mux)
 	}
 	return NetHTTPServer{HTTP: &http.Server{
-		Handler: handler, ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(handler), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
+}
+
+// Limited puts the layer that bounds the body outside of a handler, if the app asks for one.
+func (a *App) Limited(next http.Handler) http.Handler {
+	if a.Limit == 0 {
+		return next
+	}
+	return http.MaxBytesHandler(next, int64(a.Limit))
 }
 
 func netHTTPTenant(r *http.Request) (string, error) {

@@ -72,9 +72,17 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *adapter) request(r *http.Request) protocol.Request {
 	req := protocol.Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Target: r.RequestURI,
-		Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		TooLarge: func(err error) bool {
+			var limit *http.MaxBytesError
+			return errors.As(err, &limit) && !a.has(forgetsLimit)
+		},
 	}
 	switch a.flaw {
+	case forgetsHost:
+		req.Host = ""
+	case hidesFields:
+		req.Header = fewFields{r.Header}
 	case keysEveryMethod:
 		req.Method = http.MethodPost
 	case decodesPath:
@@ -141,10 +149,18 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	if a.has(sendsFirst) {
 		rec.Flush()
 	}
-	rec.Finish() //nolint:contextcheck // an exchange has its own
+	a.finish(rec) //nolint:contextcheck // an exchange has its own
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent[r.Header.Get("Idempotency-Key")] = w.Header().Clone()
+}
+
+// finish ends the run of a handler that returned.
+func (a *adapter) finish(rec *protocol.Recorder) {
+	if a.has(swallowsPolicy) {
+		defer func() { _ = recover() }()
+	}
+	rec.Finish()
 }
 
 // answer is the way of an answer that is no handler's.
@@ -218,6 +234,19 @@ type firstLines struct{ http.Header }
 // Values implements [protocol.HeaderValues].
 func (h firstLines) Values(name string) []string {
 	return h.Header.Values(name)[:min(1, len(h.Header.Values(name)))]
+}
+
+// fewFields is a header of which nobody sees more than what the protocol itself asks for.
+type fewFields struct{ http.Header }
+
+// Values implements [protocol.HeaderValues].
+func (h fewFields) Values(name string) []string {
+	switch name {
+	case "Idempotency-Key", "Content-Type", "Content-Encoding":
+		return h.Header.Values(name)
+	default:
+		return nil
+	}
 }
 
 // errorReader ends as the body that was read ended.

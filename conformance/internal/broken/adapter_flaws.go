@@ -23,6 +23,9 @@ const (
 	forgetsScope      Flaw = "forgets-scope"
 	defaultsScope     Flaw = "defaults-scope"
 	cleansScope       Flaw = "cleans-scope"
+	forgetsHost       Flaw = "forgets-host"
+	forgetsLimit      Flaw = "forgets-limit"
+	hidesFields       Flaw = "hides-fields"
 	marksUnkeyed      Flaw = "marks-unkeyed"
 	recoversUnkeyed   Flaw = "recovers-unkeyed"
 )
@@ -40,6 +43,9 @@ var requestFlaws = []Mutant{
 	{forgetsScope, "has one key space for all", "R43a"},
 	{defaultsScope, "shares a key space among those that it cannot name", "R44"},
 	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
+	{forgetsHost, "does not tell which host was asked", "R24g"},
+	{forgetsLimit, "takes the limit of an outer layer for a broken body", "R26e"},
+	{hidesFields, "shows the policy no field but the protocol's own", "R45d"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
 }
@@ -76,6 +82,7 @@ const (
 	rewritesQuery        Flaw = "rewrites-query"
 	statusIsNoAnswer     Flaw = "status-is-no-answer"
 	reportIsNoAnswer     Flaw = "report-is-no-answer"
+	swallowsPolicy       Flaw = "swallows-policy"
 )
 
 var runFlaws = []Mutant{
@@ -91,6 +98,7 @@ var runFlaws = []Mutant{
 	{keepsEverything, "keeps every answer, whatever its status", "R18a"},
 	{statusIsNoAnswer, "takes a 200 that nothing follows for no answer", "R33e"},
 	{reportIsNoAnswer, "takes an answer beside a reported error for none", "R33f"},
+	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

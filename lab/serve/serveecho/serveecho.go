@@ -4,10 +4,12 @@ package serveecho
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
@@ -21,6 +23,9 @@ func New(a *testapp.App) testapp.Server {
 	e.Logger.SetOutput(slog.NewLogLogger(a.Log.Handler(), slog.LevelWarn).Writer()) //nolint:forbidigo // the way from a writer to slog
 	if a.Outer {
 		e.Use(echoOuter)
+	}
+	if a.Limit > 0 {
+		e.Use(middleware.BodyLimit(strconv.Itoa(a.Limit) + "B"))
 	}
 	e.GET("/executions/*", func(c echo.Context) error {
 		return c.JSONBlob(http.StatusOK, a.Report(strings.TrimPrefix(c.Request().URL.EscapedPath(), "/executions/")))

@@ -20,7 +20,10 @@ import (
 
 // New makes the server of the adapter for Fiber. Its first layer is the recovery, without which a panic ends the process.
 func New(a *testapp.App) testapp.Server {
-	router := fiber.New(fiber.Config{DisableStartupMessage: true, ReadBufferSize: 64 << 10}) // for programs, which come in a field
+	router := fiber.New(fiber.Config{
+		DisableStartupMessage: true, BodyLimit: a.Limit, // 0: Fiber's own
+		ReadBufferSize: 64 << 10, // for programs, which come in a field
+	})
 	router.Use(recover.New())
 	if a.Outer {
 		router.Use(fiberOuter)

@@ -39,7 +39,7 @@ func New(a *testapp.App) testapp.Server {
 		}
 	})
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: engine.Handler(), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(engine.Handler()), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// This file calls the functions of a policy. One that panics must never leave a key held
+// (R33b): before the handler its panic is an error.
+
+// PanicError says that a function of a policy, or a scope function, panicked. The observer gets
+// it as the error of a refused request.
+type PanicError struct {
+	Function string // "Config.Fingerprint", "scope", …
+	Value    any    // what it panicked with
+	Where    string // the file and line; empty if unknown
+}
+
+// Error implements error. It shows the value of the panic.
+func (e *PanicError) Error() string {
+	where := ""
+	if e.Where != "" {
+		where = " at " + e.Where
+	}
+	return fmt.Sprintf("reprise: %s panicked%s: %v", e.Function, where, e.Value)
+}
+
+// recovered makes a panic of a function the error of its caller. It is deferred.
+func recovered(function string, err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{Function: function, Value: value, Where: panicSite()}
+	}
+}
+
+// panicSite returns where the panic that is being recovered was raised.
+func panicSite() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// codeOf returns the code for an error of a user's function, which is otherwise unless the
+// function panicked.
+func codeOf(err error, otherwise Code) Code {
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return CodeInternalError
+	}
+	return otherwise
+}
+
+// choose returns the guard for a request. req is a copy, so that the request of a guard
+// without such a function stays off the heap.
+func (g *Guard) choose(ctx context.Context, req Request) (chosen *Guard, err error) {
+	defer recovered("Config.Select", &err)
+	if other := g.cfg.Select(ctx, &req); other != nil {
+		return other, nil
+	}
+	return g, nil
+}
+
+// skips reports whether the policy does not concern a request.
+func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
+	defer recovered("Config.Skip", &err)
+	return g.cfg.Skip(ctx, &req), nil
+}
+
+// fingerprint returns the fingerprint of a request, with the fields that the policy adds.
+func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp reprise.Fingerprint, err error) {
+	if g.cfg.Fingerprint == nil {
+		fp, err = DefaultFingerprint(req, key, body)
+	} else {
+		fp, err = g.ownFingerprint(*req, key, body)
+	}
+	if err != nil || len(g.cfg.FingerprintHeaders) == 0 {
+		return fp, err
+	}
+	return withFields(fp, req, g.cfg.FingerprintHeaders), nil
+}
+
+func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp reprise.Fingerprint, err error) {
+	defer recovered("Config.Fingerprint", &err)
+	return g.cfg.Fingerprint(&req, key, body)
+}
+
+// problem returns the response for a problem.
+func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter time.Duration) Response {
+	if g.cfg.WriteProblem == nil {
+		return g.problems.answer(code, retryAfter)
+	}
+	return g.write(ctx, req, g.problems.of(code, retryAfter))
+}
+
+// write returns the response for p in the form of the policy. If the policy's function panics,
+// it is the standard form.
+func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
+	if g.cfg.WriteProblem == nil {
+		return problemResponse(p)
+	}
+	r, err := g.ownProblem(ctx, *req, p)
+	if err != nil {
+		g.report(ctx, reprise.EventRefused, CodeInternalError, err)
+		return problemResponse(p)
+	}
+	return completed(r, p)
+}
+
+func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {
+	defer recovered("Config.WriteProblem", &err)
+	return g.cfg.WriteProblem(ctx, &req, p), nil
+}

@@ -1,0 +1,287 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// eventLog is an observer that remembers.
+type eventLog struct {
+	mu     sync.Mutex
+	events []reprise.Event
+}
+
+func (l *eventLog) Observe(_ context.Context, e reprise.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// outcomes returns how requests ended, with the reasons of those that were refused, and forgets them.
+func (l *eventLog) outcomes() (list []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		switch e.Kind {
+		case reprise.EventRefused:
+			list = append(list, e.Label+" refused "+e.Reason)
+			err = e.Err
+		case reprise.EventClaimed, reprise.EventReplayed, reprise.EventMismatch, reprise.EventInProgress:
+			list = append(list, e.Label+" "+e.Kind.String())
+		default:
+		}
+	}
+	l.events = nil
+	return list, err
+}
+
+func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
+	t.Helper()
+	log := new(eventLog)
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t, guard}, log
+}
+
+// Every request with a key ends in one outcome that the observer sees, with the policy's name.
+func TestEveryRefusalReachesTheObserver(t *testing.T) {
+	t.Parallel()
+	noTenant := errors.New("no tenant in the token")
+	noSense := errors.New("the body makes no sense")
+	b, log := observed(t, protocol.Config{
+		Name: "orders", Required: true, MaxRequestBody: 10,
+		Fingerprint: func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+			switch string(body) {
+			case "senseless":
+				return reprise.Fingerprint{}, noSense
+			case "panic":
+				panic("a bug")
+			}
+			return protocol.DefaultFingerprint(r, key, body)
+		},
+	})
+	broken := readerFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF })
+	for _, c := range []struct {
+		name   string
+		keys   []string
+		body   io.Reader
+		scope  func() (string, error)
+		status int
+		want   string
+		err    error
+	}{
+		{"no key", nil, nil, scope, 400, "refused key-missing", nil},
+		{"bad key", []string{"not a key"}, nil, scope, 400, "refused key-invalid", reprise.ErrInvalid},
+		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", reprise.ErrInvalid},
+		{"no scope", []string{"k"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
+		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", reprise.ErrInvalid},
+		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused request-too-large", nil},
+		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},
+		{"no sense", []string{"k"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
+		{"claimed", []string{"k"}, nil, scope, 0, "claimed", nil},
+		{"replayed", []string{"k"}, nil, scope, 200, "replayed", nil},
+		{"mismatch", []string{"k"}, strings.NewReader("other"), scope, 422, "mismatch", nil},
+	} {
+		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": c.keys}, Body: c.body}, c.scope)
+		if a.Exchange != nil {
+			a.Exchange.Finish(protocol.Captured{Status: 200})
+			a.Exchange.Close()
+		}
+		got, err := log.outcomes()
+		if a.Response.Status != c.status || !slices.Equal(got, []string{"orders " + c.want}) || !errors.Is(err, c.err) {
+			t.Errorf("%s: status %d, events %q, error %v; want %d, %q, %v", c.name, a.Response.Status, got, err, c.status, c.want, c.err)
+		}
+	}
+}
+
+// R33b: functions that panic before the handler.
+func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
+	t.Parallel()
+	bug := func() (string, error) { panic("a bug") }
+	for name, c := range map[string]struct {
+		cfg   protocol.Config
+		scope func() (string, error)
+		key   string
+		want  string
+	}{
+		"the scope function": {scope: bug, key: "k", want: "refused internal-error"},
+		"Config.Select":      {cfg: protocol.Config{Select: func(context.Context, *protocol.Request) *protocol.Guard { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Skip":        {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Fingerprint": {cfg: protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+	} {
+		b, log := observed(t, c.cfg)
+		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {c.key}}}, c.scope)
+		got, err := log.outcomes()
+		var panicked *protocol.PanicError
+		if a.Response.Status != 500 || !slices.Equal(got, []string{" " + c.want}) || !errors.As(err, &panicked) {
+			t.Errorf("%s: status %d, events %q, error %v", name, a.Response.Status, got, err)
+			continue
+		}
+		if panicked.Function != name || panicked.Value != "a bug" || !strings.HasPrefix(panicked.Where, "policy_test.go:") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+func TestWriterThatPanicsLeavesTheStandardForm(t *testing.T) {
+	t.Parallel()
+	b, log := observed(t, protocol.Config{
+		Required:     true,
+		WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic("a bug") },
+	})
+	a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST"}, scope)
+	if typ, _ := a.Response.Header.Get("Content-Type"); a.Response.Status != 400 || typ != "application/problem+json" {
+		t.Errorf("answered %d in %s", a.Response.Status, typ)
+	}
+	if _, err := log.outcomes(); !strings.Contains(err.Error(), "Config.WriteProblem") {
+		t.Errorf("the observer got %v", err)
+	}
+}
+
+func TestSkippedRequestsPassUntouched(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Required: true, Skip: func(_ context.Context, r *protocol.Request) bool {
+		return strings.HasPrefix(r.Path, "/webhooks/")
+	}})
+	for path, pass := range map[string]bool{"/webhooks/1": true, "/orders": false} {
+		if a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: path}, scope); a.Pass != pass {
+			t.Errorf("%s: passed %v, want %v", path, a.Pass, pass)
+		}
+	}
+}
+
+// One engine, a policy for each route and tenant.
+func TestGuardWithAnotherPolicy(t *testing.T) {
+	t.Parallel()
+	type tenant struct{}
+	var strict *protocol.Guard
+	b := setup(t, protocol.Config{Select: func(ctx context.Context, r *protocol.Request) *protocol.Guard {
+		if ctx.Value(tenant{}) == "bank" || r.Method == "PUT" {
+			return strict
+		}
+		return nil
+	}})
+	var err error
+	strict, err = b.guard.With(func(c *protocol.Config) {
+		c.Required, c.Methods, c.Name = true, append(c.Methods, "PUT"), "strict"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, tenant string
+		status         int
+	}{
+		{"POST", "shop", 0}, {"POST", "bank", 400}, {"PUT", "shop", 400}, {"DELETE", "bank", 0},
+	} {
+		ctx := context.WithValue(t.Context(), tenant{}, c.tenant)
+		if a := b.guard.Admit(ctx, protocol.Request{Method: c.method}, scope); a.Response.Status != c.status || a.Pass != (c.status == 0) {
+			t.Errorf("%s of %s: %d, want %d", c.method, c.tenant, a.Response.Status, c.status)
+		}
+	}
+	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("an invalid policy: %v", err)
+	}
+	if a := b.guard.Admit(t.Context(), protocol.Request{Method: "PUT"}, scope); a.Response.Status != 400 {
+		t.Error("the policy of one guard changed another's")
+	}
+}
+
+// Problems that take the place of a response come in the form of the policy, too.
+func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(&takenOver{Store: memstore.New()}, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.New(engine, protocol.Config{
+		WriteProblem: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
+			if _, inside := reprise.AttemptFrom(ctx); !inside {
+				t.Error("the context is not the handler's")
+			}
+			return protocol.Response{Body: []byte(r.Path + " " + string(p.Code))}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+	defer a.Exchange.Close()
+	reply := a.Exchange.Finish(protocol.Captured{Status: 201})
+	if !reply.Replace || reply.Response.Status != 409 || string(reply.Response.Body) != "/orders in-progress" {
+		t.Errorf("replied %+v", reply)
+	}
+}
+
+// takenOver loses every lease to another attempt.
+type takenOver struct {
+	reprise.Store
+
+	claimed reprise.ClaimRequest
+}
+
+func (s *takenOver) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	s.claimed = r
+	return s.Store.Claim(ctx, r)
+}
+
+func (s *takenOver) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	if err := s.Release(ctx, r.ID, r.Owner); err != nil {
+		return err
+	}
+	other := s.claimed
+	other.Owner = reprise.NewOwner()
+	if _, err := s.Store.Claim(ctx, other); err != nil {
+		return err
+	}
+	return reprise.ErrLeaseLost
+}
+
+func TestFingerprintHeaders(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{FingerprintHeaders: []string{"X-Version", "host", "HOST"}})
+	admit := func(host string, version ...string) int {
+		a := b.guard.Admit(t.Context(), protocol.Request{
+			Method: "POST", Host: host, Header: http.Header{"Idempotency-Key": {"k"}, "X-Version": version},
+		}, scope)
+		if a.Exchange != nil {
+			a.Exchange.Finish(protocol.Captured{Status: 201})
+			a.Exchange.Close()
+			return 0
+		}
+		return a.Response.Status
+	}
+	for _, c := range []struct {
+		want int
+		got  func() int
+	}{
+		{0, func() int { return admit("live", "1") }},
+		{201, func() int { return admit("LIVE", " 1\t") }},
+		{422, func() int { return admit("sandbox", "1") }},
+		{422, func() int { return admit("live", "2") }},
+		{422, func() int { return admit("live", "1", "1") }},
+		{422, func() int { return admit("live") }},
+	} {
+		if got := c.got(); got != c.want {
+			t.Errorf("status %d, want %d", got, c.want)
+		}
+	}
+}
