@@ -23,7 +23,7 @@ import (
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1 KiB the bytes
-// hold about 200,000 records, with answers of 256 bytes about 500,000.
+// hold about 200,000 records, with answers of 256 bytes about 460,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
@@ -48,9 +48,9 @@ type Bounds struct {
 	Bytes int64
 }
 
-// RecordOverhead is what a record is counted with besides its payload, in bytes: the record, its place in a map
-// and its place in the order of expiry.
-const RecordOverhead = 256
+// RecordOverhead is what a record counts besides its payload, in bytes: the record itself, its entries in a
+// map and in the order of expiry, and its scope.
+const RecordOverhead = 320
 
 // Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter], [reprise.Inspector] and [reprise.Purger].
 // It is safe for concurrent use. Make one with [New] or [NewBounded].
