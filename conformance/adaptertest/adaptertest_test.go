@@ -47,7 +47,7 @@ func TestEveryRuleOfTheProtocolHasACase(t *testing.T) {
 		delete(cases, n)
 	}
 	if len(cases) > 0 {
-		t.Errorf("cases of rules that there are not: %v", cases)
+		t.Errorf("cases of rules that do not exist: %v", cases)
 	}
 }
 

@@ -66,7 +66,7 @@ func (r reader) head() (answer, error) {
 	code, _, _ := strings.Cut(rest, " ")
 	var a answer
 	if a.status, err = strconv.Atoi(code); err != nil || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return answer{}, fmt.Errorf("no status line: %.80q", status)
+		return answer{}, fmt.Errorf("not a status line: %.80q", status)
 	}
 	a.fields, err = r.section()
 	return a, err
@@ -82,7 +82,7 @@ func (r reader) section() ([]line, error) {
 		}
 		name, value, found := strings.Cut(text, ":")
 		if !found || name == "" || strings.ContainsAny(name, " \t") {
-			return lines, fmt.Errorf("no field line: %.80q", text)
+			return lines, fmt.Errorf("not a field line: %.80q", text)
 		}
 		lines = append(lines, line{name, strings.Trim(value, " \t")})
 	}
@@ -161,7 +161,7 @@ func (r reader) chunks(a *answer) error {
 			return err
 		}
 		if end, err := r.line(); err != nil || end != "" {
-			return fmt.Errorf("a chunk that goes on behind its end: %.20q, %w", end, unexpected(err))
+			return fmt.Errorf("a chunk is longer than its size: %.20q, %w", end, unexpected(err))
 		}
 	}
 }

@@ -15,7 +15,7 @@ var echoes = Program{Echo: true, Status: 200}
 
 var bodyCases = []testCase{
 	{
-		conformance.Case{ID: "R26a", Rule: "A keyed body over the limit is refused and not stored, up to the limit it is not.", Source: "RFC 9110 15.5.14"},
+		conformance.Case{ID: "R26a", Rule: "A keyed body over the limit is refused and nothing is stored; a body of exactly the limit is accepted.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
 			c := e.post(echoes)
@@ -50,7 +50,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R26c", Rule: "A declared length over the limit is refused before the body has come.", Source: "RFC 9110 15.5.14"},
+		conformance.Case{ID: "R26c", Rule: "A declared length over the limit is refused before the body arrives.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
 			c := e.post(echoes)
@@ -62,7 +62,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R26d", Rule: "The limit is one of keyed requests: without a key the handler gets all of a larger body.", Source: "profile"},
+		conformance.Case{ID: "R26d", Rule: "The limit applies to keyed requests only: without a key the handler gets all of a larger body.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
 			large := string(PatternBody(100_000))
@@ -104,7 +104,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R27b", Rule: "A body whose chunks break off, or are none, runs nothing and stores nothing.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R27b", Rule: "A body whose chunks break off or are malformed runs nothing and stores nothing.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(echoes)
@@ -163,7 +163,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R28a", Rule: "What the header alone refuses is refused before the client is asked to continue.", Source: "RFC 9110 10.1.1"},
+		conformance.Case{ID: "R28a", Rule: "A request that its header alone rules out is refused before the client is asked to continue.", Source: "RFC 9110 10.1.1"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 1000}})
 			c := e.post(echoes).with("Expect", "100-continue")
@@ -190,7 +190,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R28b", Rule: "A client that waits to be asked for its body is asked, and its request runs.", Source: "RFC 9110 10.1.1"},
+		conformance.Case{ID: "R28b", Rule: "A client that expects 100 (Continue) gets it, and its request runs.", Source: "RFC 9110 10.1.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(echoes).with("Expect", "100-continue")
@@ -205,7 +205,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R47a", Rule: "After an answer to a request whose body was not read, the connection serves the next request or is closed in order.", Source: "RFC 9112 9.6"},
+		conformance.Case{ID: "R47a", Rule: "After a response to a request whose body was not read, the connection serves the next request or is closed cleanly.", Source: "RFC 9112 9.6"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
 			for _, size := range []int{2000, 100_000} {

@@ -18,7 +18,7 @@ const crowd = 12
 
 var concurrencyCases = []testCase{
 	{
-		conformance.Case{ID: "R20a", Rule: "Of many identical requests at once one runs; the others are told that it does, and when to come back.", Source: "draft 2.6"},
+		conformance.Case{ID: "R20a", Rule: "Of many identical requests at once, one runs; the others get 409 in-progress with Retry-After.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(held)
@@ -35,7 +35,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20b", Rule: "Being told that a request is in progress is not stored: after its end everybody gets its answer.", Source: "draft 2.6"},
+		conformance.Case{ID: "R20b", Rule: "A 409 in-progress is not stored: once the first request ended, every retry gets its response.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(held)
@@ -52,7 +52,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20c", Rule: "Of many identical requests at once to two processes one runs.", Source: "draft 2.6"},
+		conformance.Case{ID: "R20c", Rule: "Of many identical requests to two processes at once, one runs.", Source: "draft 2.6"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
 			c := e.post(held)
@@ -71,7 +71,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20d", Rule: "Where duplicates wait, they get the replay when the first has ended.", Source: "profile"},
+		conformance.Case{ID: "R20d", Rule: "Duplicates that wait get the replay when the first request ends.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Wait: e.fixture.Patience}})
 			c := e.post(held)
@@ -90,7 +90,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20e", Rule: "Where duplicates wait and the first is released, exactly one of them runs, and the others get its answer.", Source: "profile"},
+		conformance.Case{ID: "R20e", Rule: "When duplicates wait and the first request is released, exactly one of them runs, and the others get its response.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Wait: e.fixture.Patience}})
 			failing := held
@@ -122,7 +122,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20f", Rule: "A duplicate that has waited long enough is told that the first is in progress.", Source: "profile"},
+		conformance.Case{ID: "R20f", Rule: "A duplicate that waited for its limit gets 409 in-progress.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Wait: 50 * time.Millisecond}})
 			c := e.post(held)
@@ -132,7 +132,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R21", Rule: "Different keys never affect each other, one being held included.", Source: "draft 2.2"},
+		conformance.Case{ID: "R21", Rule: "Different keys never affect each other, even while one of them is in progress.", Source: "draft 2.2"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			first := srv.begin(e.post(held))
@@ -149,7 +149,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R22a", Rule: "The same key with another request is refused while the first is in flight, and the first is not touched.", Source: "draft 2.6"},
+		conformance.Case{ID: "R22a", Rule: "A different request with the same key is refused while the first runs, and does not affect it.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(held)
@@ -163,7 +163,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R22b", Rule: "The same key with another request is refused after the first has completed, and its record is not touched.", Source: "draft 2.6"},
+		conformance.Case{ID: "R22b", Rule: "A different request with the same key is refused after the first completed, and its record is untouched.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -176,7 +176,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R22c", Rule: "The same key with another request is refused by another process, too, while the first is in flight.", Source: "draft 2.6"},
+		conformance.Case{ID: "R22c", Rule: "A different request with the same key is refused by another process too, while the first runs.", Source: "draft 2.6"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
 			c := e.post(held)
@@ -210,7 +210,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R23b", Rule: "A client that leaves before the first byte of a stream comes back for all of it.", Source: "trap: client gone before the first byte"},
+		conformance.Case{ID: "R23b", Rule: "A client that leaves before the first byte of a stream gets all of it on its retry.", Source: "trap: client gone before the first byte"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := Program{Effect: true, Status: 200, Chunks: []Chunk{{Body: "one,"}, {Body: "two,"}, {Body: "three"}}}
@@ -227,7 +227,7 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R23c", Rule: "A client that leaves while a large answer is sent comes back for all of it.", Source: "profile"},
+		conformance.Case{ID: "R23c", Rule: "A client that leaves while a large response is sent gets all of it on its retry.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 16 << 20}})
 			c := e.post(Program{Status: 200, BodySize: 8 << 20, Headers: []Pair{{"Content-Type", "x/y"}}})
@@ -282,7 +282,7 @@ func (srv *server) wantWaiting(calls []*pending) {
 	srv.Helper()
 	srv.advance(100 * time.Millisecond)
 	if i := slices.IndexFunc(calls, (*pending).answered); i >= 0 {
-		srv.Fatalf("a request that is to wait is answered %v", calls[i].answer())
+		srv.Fatalf("a duplicate that should wait is answered %v", calls[i].answer())
 	}
 }
 

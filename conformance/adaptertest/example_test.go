@@ -41,5 +41,5 @@ func ExampleCases() {
 	// R1a
 	//     The name of the key's field is case-insensitive.
 	// R1b
-	//     The field can have another name; then the usual one means nothing, and problems name the other.
+	//     The field's name can be configured; the default name is then ignored, and problems mention the configured one.
 }

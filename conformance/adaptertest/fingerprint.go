@@ -14,7 +14,7 @@ import (
 
 var fingerprintCases = []testCase{
 	{
-		conformance.Case{ID: "R24a", Rule: "Each part of a request counts: method, path, query, media type, charset, content coding, body.", Source: "draft 2.4, profile"},
+		conformance.Case{ID: "R24a", Rule: "Each of these parts makes a request different: method, path, query, media type, charset, content coding, body.", Source: "draft 2.4, profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			base := e.post(created).withTarget("/t/op?a=1&b=2").with("Content-Type", "text/plain; charset=utf-8").with("Content-Encoding", "x-own")
@@ -52,7 +52,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24b", Rule: "The path counts as it was sent: escapes are not decoded, and nothing is cleaned.", Source: "profile"},
+		conformance.Case{ID: "R24b", Rule: "The path is compared as it was sent: escapes are not decoded, and nothing is cleaned.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created).withTarget("/t/a%2Fb?q=%20")
@@ -66,7 +66,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24c", Rule: "ID and fingerprint are those of the package protocol, whatever the adapter: processes with different ones understand each other.", Source: "profile"},
+		conformance.Case{ID: "R24c", Rule: "ID and fingerprint are those of the package protocol, so processes with different adapters share their records.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			plain := e.post(created)
@@ -85,7 +85,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24d", Rule: "Canonical JSON as the fingerprint: the value counts, not how it is written.", Source: "profile"},
+		conformance.Case{ID: "R24d", Rule: "With CanonicalJSON as the fingerprint the JSON value is compared, not its spelling.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.CanonicalJSON}})
 			c := e.post(created).with("Content-Type", "application/json").withBody(`{"a":1,"b":[1.0,"\u00e9"]}`)
@@ -96,7 +96,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24e", Rule: "No fingerprint: whatever comes with the key gets the first answer.", Source: "profile"},
+		conformance.Case{ID: "R24e", Rule: "With NoFingerprint every request with the key gets the first response.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.NoFingerprint}})
 			c := e.post(created)
@@ -106,7 +106,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24f", Rule: "A fingerprint of one's own sees the request as it was sent, and one that fails refuses it.", Source: "profile"},
+		conformance.Case{ID: "R24f", Rule: "A custom fingerprint sees the request as it was sent; its error refuses the request.", Source: "profile"},
 		func(e *env) {
 			own := func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
 				if string(body) == "refuse" {
@@ -138,7 +138,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R25a", Rule: "Fields about the client, the trace, the credentials or what is accepted do not count, nor the order and case of fields.", Source: "profile"},
+		conformance.Case{ID: "R25a", Rule: "Fields about the client, traces, credentials and content negotiation are not compared, nor are the order and case of fields.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created).with("Content-Type", "application/json; charset=utf-8")
@@ -167,7 +167,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R25b", Rule: "How the body is framed, and how the key is written, does not count.", Source: "profile"},
+		conformance.Case{ID: "R25b", Rule: "The framing of the body and the spelling of the key are not compared.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -182,7 +182,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R25c", Rule: "The version of HTTP does not count.", Source: "profile"},
+		conformance.Case{ID: "R25c", Rule: "The version of HTTP is not compared.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -205,7 +205,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R29b", Rule: "With endpoints as a part of the identity, one key names one operation at each.", Source: "profile"},
+		conformance.Case{ID: "R29b", Rule: "With Endpoint, one key is one operation at each endpoint.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{PerEndpoint: true})
 			c := e.post(created)

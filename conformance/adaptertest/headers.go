@@ -12,7 +12,7 @@ import (
 
 var headerCases = []testCase{
 	{
-		conformance.Case{ID: "R13a", Rule: "Fields are replayed with their values, as often and in the order in which the handler set them.", Source: "RFC 9110 5.3"},
+		conformance.Case{ID: "R13a", Rule: "Fields are replayed with their values, multiplicity and order.", Source: "RFC 9110 5.3"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -43,7 +43,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13b", Rule: "What outer layers set is each answer's own: it is neither replayed nor there twice.", Source: "trap: two X-Request-Id on a replay"},
+		conformance.Case{ID: "R13b", Rule: "Fields that outer layers set belong to each response: they are neither replayed nor duplicated.", Source: "trap: two X-Request-Id on a replay"},
 		func(e *env) {
 			srv := e.serve(Options{Outer: true})
 			c := e.post(Program{Status: 201, Body: "outer", Headers: []Pair{{"X-Inner", "kept"}}})
@@ -64,7 +64,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13c", Rule: "The fields of outer layers stand on what the middleware itself answers, too.", Source: "profile"},
+		conformance.Case{ID: "R13c", Rule: "Fields that outer layers set are on the middleware's own responses too.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Outer: true})
 			c := e.post(created)
@@ -79,7 +79,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13d", Rule: "Values are replayed as they were, empty ones and long ones too.", Source: "RFC 9110 5.5"},
+		conformance.Case{ID: "R13d", Rule: "Field values are replayed unchanged, empty and long ones too.", Source: "RFC 9110 5.5"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -96,7 +96,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13e", Rule: "What the handler sets after its first byte is replayed only if it was sent.", Source: "profile"},
+		conformance.Case{ID: "R13e", Rule: "A field that the handler sets after its first byte is replayed only if it was sent.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -106,7 +106,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13f", Rule: "An answer with more fields than are ever kept is not replayed in part.", Source: "profile"},
+		conformance.Case{ID: "R13f", Rule: "A response with more fields than can be kept is not replayed in part.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			many := created
@@ -121,7 +121,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14a", Rule: "Fields that belong to one answer, one hop or one client are sent once and never kept.", Source: "RFC 9110 7.6.1, RFC 9111 3.1"},
+		conformance.Case{ID: "R14a", Rule: "Fields that belong to one response, one hop or one client are sent once and never kept.", Source: "RFC 9110 7.6.1, RFC 9111 3.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			names := []string{
@@ -173,7 +173,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14c", Rule: "What Connection names is a matter of one hop and not kept.", Source: "RFC 9110 7.6.1"},
+		conformance.Case{ID: "R14c", Rule: "Fields that Connection names belong to one hop and are not kept.", Source: "RFC 9110 7.6.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -187,7 +187,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14d", Rule: "A list of fields to keep keeps no others.", Source: "profile"},
+		conformance.Case{ID: "R14d", Rule: "With KeepHeaders no other fields are kept.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"location", "Content-Type"}}})
 			p := created
@@ -208,7 +208,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R17a", Rule: "Informational answers go out at once, before the answer is recorded.", Source: "RFC 9110 15.2"},
+		conformance.Case{ID: "R17a", Rule: "Informational responses are sent at once, before the final response is recorded.", Source: "RFC 9110 15.2"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -224,7 +224,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R17b", Rule: "An informational status is never the recorded one, and its fields are not the answer's.", Source: "trap: WriteHeader(103) taken as final"},
+		conformance.Case{ID: "R17b", Rule: "An informational status is never recorded, and its fields are not part of the final response.", Source: "trap: WriteHeader(103) taken as final"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -245,7 +245,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R17c", Rule: "Trailers go out as trailers, and never become fields of the header, neither at first nor in a replay.", Source: "RFC 9110 6.5.1"},
+		conformance.Case{ID: "R17c", Rule: "Trailers are sent as trailers and never become header fields, neither in the first response nor in a replay.", Source: "RFC 9110 6.5.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created

@@ -26,7 +26,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R1b", Rule: "The field can have another name; then the usual one means nothing, and problems name the other.", Source: "profile"},
+		conformance.Case{ID: "R1b", Rule: "The field's name can be configured; the default name is then ignored, and problems mention the configured one.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Header: "X-Order-Token", Required: true}})
 			c := e.post(created).withKeys()
@@ -39,7 +39,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R1c", Rule: "An alias of the field counts as the field; two of the names in one request are refused.", Source: "profile"},
+		conformance.Case{ID: "R1c", Rule: "An alias of the field is equivalent to it; two of the names in one request are refused.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Aliases: []string{"X-Idempotency-Key"}}})
 			c := e.post(created)
@@ -51,7 +51,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R1d", Rule: "Checks come in the order method, key lines, grammar, scope, body: the first that fails is the answer.", Source: "profile"},
+		conformance.Case{ID: "R1d", Rule: "Checks are made in the order method, key lines, grammar, scope, body; the first that fails is the response.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 8}})
 			large := e.post(created).withBody("more than eight bytes")
@@ -65,7 +65,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R1e", Rule: "A request without a key is passed on before its body has come: nothing reads it but the handler.", Source: "profile"},
+		conformance.Case{ID: "R1e", Rule: "A request without a key is passed on before its body arrives: only the handler reads it.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			held := created
@@ -185,7 +185,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R4a", Rule: "A control byte, a TAB within, or a byte from 0x80 in a key is refused, and nothing runs.", Source: "RFC 9651 4.2.5, profile"},
+		conformance.Case{ID: "R4a", Rule: "A key with a control byte, a TAB inside, or a byte of 0x80 or above is refused, and nothing runs.", Source: "RFC 9651 4.2.5, profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for b := range 256 {
@@ -216,7 +216,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R5a", Rule: "A field that is there and empty is refused: it is not an absent one.", Source: "profile"},
+		conformance.Case{ID: "R5a", Rule: "A field that is present but empty is refused; it is not treated as absent.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, key := range []string{"", " ", "\t", `""`, `"";a=1`, ` "" `} {
@@ -241,7 +241,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R5c", Rule: "The longest key can be configured.", Source: "profile"},
+		conformance.Case{ID: "R5c", Rule: "The maximum length of keys can be configured.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxKeyLength: 36}})
 			c := e.post(created)
@@ -250,7 +250,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R6a", Rule: "More than one line with a key is refused, also when they are equal.", Source: "RFC 9651 3"},
+		conformance.Case{ID: "R6a", Rule: "More than one field line with a key is refused, even if the lines are equal.", Source: "RFC 9651 3"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, keys := range [][]string{{e.key, e.key}, {e.key, "other"}, {e.key, ""}, {"", e.key}, {`"a"`, `"b"`}, {e.key, e.key, e.key}} {
@@ -264,7 +264,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R6b", Rule: "A list of keys in one line is refused.", Source: "RFC 9651 3"},
+		conformance.Case{ID: "R6b", Rule: "A list of keys in one field line is refused.", Source: "RFC 9651 3"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, list := range []string{"abc, def", "abc,abc", `"abc", "def"`, `"abc","abc"`, `"abc",`, ",abc", "abc,"} {
@@ -288,7 +288,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R7b", Rule: "A key in a trailer does not fill in for one that is required, nor stand beside the one in the header.", Source: "RFC 9110 6.5.1"},
+		conformance.Case{ID: "R7b", Rule: "A key in a trailer neither satisfies Required nor conflicts with the key in the header.", Source: "RFC 9110 6.5.1"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Required: true}})
 			c := e.post(created)
@@ -304,7 +304,7 @@ var keyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R8", Rule: "A malformed key is never treated as an absent one, where keys are optional.", Source: "profile"},
+		conformance.Case{ID: "R8", Rule: "A malformed key is never treated as absent, even where keys are optional.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, method := range []string{"POST", "PATCH"} {

@@ -73,7 +73,7 @@ var methodCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R10b", Rule: "Where a key is optional, a request without one passes through: it runs each time, and has no mark.", Source: "draft 2.6"},
+		conformance.Case{ID: "R10b", Rule: "Where a key is optional, a request without one passes through: it runs each time, and its response has no marker.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for i := range 3 {
@@ -85,7 +85,7 @@ var methodCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R10c", Rule: "Nothing is stored for a request without a key: a later one with a key is a first one.", Source: "draft 2.6"},
+		conformance.Case{ID: "R10c", Rule: "Nothing is stored for a request without a key: a later request with a key is a first request.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)

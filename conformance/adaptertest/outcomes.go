@@ -33,7 +33,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31b", Rule: "A 5xx is released: the next request runs at once, and is never told that one is in progress.", Source: "trap: a 5xx followed by 409s"},
+		conformance.Case{ID: "R31b", Rule: "A 5xx is released: the next request runs at once and never gets 409 in-progress.", Source: "trap: a 5xx followed by 409s"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			statuses := []int{500, 501, 502, 503, 504, 599}
@@ -51,7 +51,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31c", Rule: "A 5xx is kept and replayed by a policy that runs at most once.", Source: "profile"},
+		conformance.Case{ID: "R31c", Rule: "With AtMostOnce a 5xx is kept and replayed.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			for _, status := range []int{500, 502, 503, 599} {
@@ -75,7 +75,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31e", Rule: "A panic is kept as a 500 without a body by a policy that runs at most once.", Source: "profile"},
+		conformance.Case{ID: "R31e", Rule: "With AtMostOnce a panic is kept as a 500 without a body.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
@@ -89,7 +89,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31f", Rule: "A function of the policy decides by the status, over the preset.", Source: "profile"},
+		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
 				switch status {
@@ -112,7 +112,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R32a", Rule: "An error that the handler returns counts as the answer that the framework makes of it: below 500 it is kept.", Source: "trap: return err into the framework's error handler"},
+		conformance.Case{ID: "R32a", Rule: "An error that the handler returns counts as the response that the framework makes of it: below 500 it is kept.", Source: "trap: return err into the framework's error handler"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{400, 404, 409, 422} {
@@ -129,7 +129,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R32b", Rule: "An error that the handler returns counts as the answer that the framework makes of it: from 500 it is released.", Source: "trap: return err into the framework's error handler"},
+		conformance.Case{ID: "R32b", Rule: "An error that the handler returns counts as the response that the framework makes of it: from 500 on it is released.", Source: "trap: return err into the framework's error handler"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{500, 503} {
@@ -146,7 +146,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R32c", Rule: "An error that the handler returns is kept whatever its status by a policy that runs at most once.", Source: "trap: return err into the framework's error handler"},
+		conformance.Case{ID: "R32c", Rule: "With AtMostOnce an error that the handler returns is kept, whatever its status.", Source: "trap: return err into the framework's error handler"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(Program{Status: 500, Behaviour: Fails})
@@ -155,7 +155,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33a", Rule: "An answer that is cut short is released, and never replayed as if it were whole.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R33a", Rule: "A response that is cut short is released and never replayed as if it were whole.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, p := range cutShort {
@@ -168,7 +168,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33b", Rule: "An answer that is cut short is never run again by a policy that runs at most once, nor replayed.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R33b", Rule: "With AtMostOnce a response that is cut short is neither replayed nor run again.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			for _, p := range cutShort {
@@ -182,7 +182,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33e", Rule: "A status that nothing follows is an answer like any other: it is kept and replayed, 200 included.", Source: "profile"},
+		conformance.Case{ID: "R33e", Rule: "A status without a body is a response like any other: it is kept and replayed, 200 included.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			statuses := []int{200, 202, 204, 303, 404}
@@ -198,7 +198,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33f", Rule: "An error that the handler reports beside its answer changes nothing of it: the answer is kept and replayed, a bare 200 included.", Source: "trap: c.Error(err) taken for no answer"},
+		conformance.Case{ID: "R33f", Rule: "An error that the handler reports beside its response does not change it: the response is kept and replayed, a bare 200 included.", Source: "trap: c.Error(err) taken for no answer"},
 		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
 				srv := e.serve(Options{Guard: policy})
@@ -249,7 +249,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R36a", Rule: "A handler may keep an answer that would be released.", Source: "profile"},
+		conformance.Case{ID: "R36a", Rule: "A handler can keep a response that would be released.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{500, 503, 429, 307} {
@@ -260,7 +260,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R36b", Rule: "A handler may release an answer that would be kept.", Source: "profile"},
+		conformance.Case{ID: "R36b", Rule: "A handler can release a response that would be kept.", Source: "profile"},
 		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
 				srv := e.serve(Options{Guard: policy})
@@ -274,7 +274,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R36c", Rule: "A handler may have its answer kept without the body.", Source: "profile"},
+		conformance.Case{ID: "R36c", Rule: "A handler can have its response kept without the body.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(Program{Status: 201, Body: "card number", Headers: []Pair{{"Location", "/orders/1"}}, NoBody: true})
@@ -286,7 +286,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R36d", Rule: "A decision without a key decides nothing.", Source: "profile"},
+		conformance.Case{ID: "R36d", Rule: "A handler's decision has no effect on a request without a key.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, p := range []Program{{Status: 500, Keep: true}, {Status: 200, Release: true}, {Status: 200, Body: "b", NoBody: true}} {

@@ -13,7 +13,7 @@ import (
 
 var replayCases = []testCase{
 	{
-		conformance.Case{ID: "R11a", Rule: "A first run is one run of the handler, and its status, fields and body are not modified.", Source: "draft 2.6"},
+		conformance.Case{ID: "R11a", Rule: "The first request runs the handler once, and its status, fields and body are not modified.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := Program{Status: 207, Headers: []Pair{{"X-One", "1"}, {"X-Two", "a"}, {"X-Two", "b"}, {"Content-Type", "text/x-own"}}, Body: "as it is"}
@@ -31,7 +31,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R11b", Rule: "A first run has no mark, not even one that the handler sets.", Source: "profile"},
+		conformance.Case{ID: "R11b", Rule: "The first response has no marker, not even one that the handler sets.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -50,7 +50,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R12a", Rule: "A retry is answered with the same body, byte for byte, whatever its bytes.", Source: "draft 2.6"},
+		conformance.Case{ID: "R12a", Rule: "A retry gets the same body, byte for byte, whatever the bytes.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			bodies := map[string][]byte{
@@ -71,7 +71,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R12b", Rule: "A retry is answered with the same status, whichever is kept.", Source: "draft 2.6"},
+		conformance.Case{ID: "R12b", Rule: "A retry gets the same status, for every status that is kept.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			statuses := []int{200, 201, 202, 203, 206, 226, 299, 300, 301, 302, 303, 305, 400, 402, 403, 404, 405, 409, 410, 415, 418, 422, 423, 451, 499}
@@ -106,7 +106,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R12d", Rule: "A retry that comes to another process is answered from the same record.", Source: "profile"},
+		conformance.Case{ID: "R12d", Rule: "A retry at another process gets the same replay.", Source: "profile"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
 			c := e.post(created)
@@ -116,7 +116,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R12e", Rule: "A replay comes as often as it is asked for, and writes nothing.", Source: "profile"},
+		conformance.Case{ID: "R12e", Rule: "Any number of retries get the replay, and a replay writes nothing.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -129,7 +129,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R15", Rule: "A replay is marked once, and has a date of its own.", Source: "profile, RFC 9110 6.6.1"},
+		conformance.Case{ID: "R15", Rule: "A replay has one marker and a Date of its own.", Source: "profile, RFC 9110 6.6.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -148,7 +148,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R16a", Rule: "An answer without a body is replayed without one, and no media type is invented for it.", Source: "RFC 9110 15.3.5"},
+		conformance.Case{ID: "R16a", Rule: "A response without a body is replayed without one, and no media type is invented for it.", Source: "RFC 9110 15.3.5"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{0, 200, 201, 204, 205, 304, 404} {
@@ -164,7 +164,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R16b", Rule: "A replay has the media type of the first answer, also where the framework guessed it or there is none.", Source: "profile"},
+		conformance.Case{ID: "R16b", Rule: "A replay has the media type of the first response, even if the framework guessed it or there is none.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, body := range []string{"plain", "<html><body>page</body></html>", `{"json":true}`, "\x89PNG\r\n\x1a\n", "%PDF-1.7"} {
@@ -191,7 +191,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R18b", Rule: "Other redirections are kept, with where they lead.", Source: "RFC 9110 15.4"},
+		conformance.Case{ID: "R18b", Rule: "Other redirects are kept, with their Location.", Source: "RFC 9110 15.4"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{301, 302, 303} {
@@ -242,7 +242,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R30", Rule: "What the middleware itself answers is never stored: the next request with the key is judged on its own.", Source: "draft 2.6"},
+		conformance.Case{ID: "R30", Rule: "The middleware's own responses are never stored: the next request with the key is judged on its own.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 64}})
 			c := e.post(created)

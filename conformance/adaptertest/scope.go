@@ -23,7 +23,7 @@ var scopeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R43b", Rule: "A principal does not see that another's key is in progress.", Source: "draft 5"},
+		conformance.Case{ID: "R43b", Rule: "A principal cannot see that another principal's key is in progress.", Source: "draft 5"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			first := srv.begin(e.post(held))
@@ -36,7 +36,7 @@ var scopeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R43c", Rule: "Principal and key join without ambiguity: no two pairs are one.", Source: "profile"},
+		conformance.Case{ID: "R43c", Rule: "Principal and key are combined without ambiguity: no two pairs have the same ID.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -69,7 +69,7 @@ var scopeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R44", Rule: "A request whose principal is not known is refused: nothing runs and nothing is stored.", Source: "profile"},
+		conformance.Case{ID: "R44", Rule: "A request without a known principal is refused: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -85,7 +85,7 @@ var scopeCases = []testCase{
 
 var problemCases = []testCase{
 	{
-		conformance.Case{ID: "R45a", Rule: "A problem has a stable type and a constant title, and nothing of the request.", Source: "RFC 9457 3"},
+		conformance.Case{ID: "R45a", Rule: "A problem has a stable type and a constant title, and contains nothing of the request.", Source: "RFC 9457 3"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 1000}})
 			c := e.post(created).withTarget("/t/op?secret=in-the-query").with("X-Secret-Field", "in-the-header")
@@ -128,7 +128,7 @@ var problemCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R45c", Rule: "Another form of problems can be configured, and is sent as it is made.", Source: "profile"},
+		conformance.Case{ID: "R45c", Rule: "The form of problems can be configured, and is sent unchanged.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Required: true, WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 				return protocol.Response{
@@ -165,7 +165,7 @@ var problemCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R46", Rule: "A problem is not to be cached, says when to retry only where that makes sense, and names the configured field.", Source: "RFC 9111 5.2, RFC 9110 10.2.3"},
+		conformance.Case{ID: "R46", Rule: "A problem forbids caching, has Retry-After only where a retry makes sense, and mentions the configured field.", Source: "RFC 9111 5.2, RFC 9110 10.2.3"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Header: "X-Once", Required: true}})
 			c := e.post(held).withKeys()

@@ -23,7 +23,7 @@ const promptly = 5 * time.Second
 
 var storeFaultCases = []testCase{
 	{
-		conformance.Case{ID: "R40a", Rule: "When the store cannot be reached nothing runs, and the client is told to come back.", Source: "profile"},
+		conformance.Case{ID: "R40a", Rule: "When the store is unreachable nothing runs, and the client gets 503 with Retry-After.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			c := e.post(created)
@@ -38,7 +38,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40b", Rule: "A store that hangs is given up in time, and nothing runs.", Source: "profile"},
+		conformance.Case{ID: "R40b", Rule: "A claim at a store that hangs ends within ClaimTimeout, and nothing runs.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Claim, faultstore.Hang())
@@ -51,7 +51,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40c", Rule: "A claim whose reply is lost is claimed again: the handler runs once.", Source: "profile"},
+		conformance.Case{ID: "R40c", Rule: "A claim whose reply is lost is repeated, and the handler runs once.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			srv.faults.Next(faultstore.Claim, faultstore.LoseReply())
@@ -61,7 +61,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40d", Rule: "By option the handler runs unprotected when the store cannot be reached, and the answer says so.", Source: "profile"},
+		conformance.Case{ID: "R40d", Rule: "With FailOpen the handler runs unprotected when the store is unreachable, and the response says so.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			c := e.post(created)
@@ -82,7 +82,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected one does, and the others are told that it runs.", Source: "profile"},
+		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected one runs, and the others get 409 in-progress.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
@@ -95,7 +95,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40g", Rule: "A store that hangs delays the first request that runs unprotected, and not each of them.", Source: "profile"},
+		conformance.Case{ID: "R40g", Rule: "A store that hangs delays only the first request that runs unprotected.", Source: "profile"},
 		func(e *env) {
 			const requests = 10
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
@@ -114,7 +114,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40e", Rule: "The handler never runs unprotected for another reason.", Source: "profile"},
+		conformance.Case{ID: "R40e", Rule: "The handler never runs unprotected for any other reason.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			for class, code := range map[error]protocol.Code{
@@ -128,7 +128,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41a", Rule: "When the store fails after the run, the client gets the true answer, marked as unrecorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41a", Rule: "When the store fails after the handler ran, the client gets the handler's response, marked as unrecorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
@@ -142,7 +142,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41b", Rule: "An answer that was not recorded in time is recorded as soon as the store takes it.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
@@ -157,7 +157,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41c", Rule: "A store that hangs does not hold the answer back.", Source: "trap: a hanging store holding the response back", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41c", Rule: "A store that hangs does not hold the response back.", Source: "trap: a hanging store holding the response back", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Complete, faultstore.Hang())
@@ -171,7 +171,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the answer is recorded, and not marked.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the response is recorded and has no marker.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{})
 			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
@@ -181,7 +181,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41e", Rule: "A release that the store does not take at once is repeated: no failure is followed by refusals for long.", Source: "trap: a 5xx followed by 409s", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41e", Rule: "A release that the store does not accept at once is repeated, so that retries after a failure are not refused for long.", Source: "trap: a 5xx followed by 409s", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Release, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
@@ -196,7 +196,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41f", Rule: "When another process has taken over and completed, its answer is the one that leaves.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41f", Rule: "When another process took over and completed, the client gets the response that it recorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
 			c := e.post(held)
@@ -210,7 +210,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41g", Rule: "When another process has taken over and runs, the one that lost has no answer to give.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41g", Rule: "When another process took over and still runs, the client of the former owner gets 409.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			for policy, code := range map[reprise.Preset]protocol.Code{
 				reprise.Recoverable: protocol.CodeInProgress, reprise.AtMostOnce: protocol.CodeOutcomeUnknown,
@@ -227,7 +227,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41h", Rule: "When the record itself is gone and nobody else has the key, the answer is recorded anew.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41h", Rule: "When the record is gone and no other owner has the key, the response is recorded again.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(held)
@@ -241,7 +241,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41i", Rule: "Where effects commit with the answer and it is unknown whether they did, the client is told to come back, and finds out.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R41i", Rule: "Where effects commit with the response and the outcome of the commit is unknown, the client gets 503, and its retry finds out.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
@@ -255,7 +255,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41j", Rule: "Where effects commit with the answer and were rolled back, the client is told, and its retry runs.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R41j", Rule: "Where effects commit with the response and were rolled back, the client gets 503 not-applied, and its retry runs.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrNotApplied)))
@@ -279,7 +279,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R42b", Rule: "An answer that cannot be decoded, of a later version or damaged, is not served in part, and runs nothing.", Source: "profile"},
+		conformance.Case{ID: "R42b", Rule: "A stored response that cannot be decoded, because it is damaged or of a later version, is not served in part, and nothing runs.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for what, payload := range map[string]string{

@@ -20,7 +20,7 @@ const streamedBody = "data: one\n\ndata: two\n\ndata: three\n\n"
 
 var streamingCases = []testCase{
 	{
-		conformance.Case{ID: "R34a", Rule: "What a handler flushes goes out before the answer is recorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R34a", Rule: "Bytes that a handler flushes are sent before the response is recorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{})
 			gate := make(chan struct{})
@@ -39,7 +39,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34b", Rule: "A streamed answer is replayed as a whole.", Source: "profile"},
+		conformance.Case{ID: "R34b", Rule: "A streamed response is replayed as a whole.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(streamed)
@@ -52,7 +52,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34c", Rule: "Where effects commit with the answer, nothing of it goes out before they have.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R34c", Rule: "Where effects commit with the response, none of it is sent before the commit.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{})
 			gate := make(chan struct{})
@@ -75,7 +75,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34d", Rule: "A stream that is cut short is released, or kept as unavailable, by the preset.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R34d", Rule: "A stream that is cut short is released or kept as unavailable, depending on the preset.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			for _, behaviour := range []Behaviour{Panics, Aborts} {
 				p := streamed
@@ -95,7 +95,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34e", Rule: "A stream whose status is released is released.", Source: "profile"},
+		conformance.Case{ID: "R34e", Rule: "A stream with a status that is not kept is released.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := streamed
@@ -110,7 +110,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34f", Rule: "The answer on a hijacked connection is the handler's, and is never kept.", Source: "profile"},
+		conformance.Case{ID: "R34f", Rule: "The response on a hijacked connection is the handler's own and is never kept.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(hijacked)
@@ -123,7 +123,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34g", Rule: "A hijacked request is never run again by a policy that runs at most once.", Source: "profile"},
+		conformance.Case{ID: "R34g", Rule: "With AtMostOnce a hijacked request never runs again.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(hijacked)
@@ -150,7 +150,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35a", Rule: "A body over the limit is sent in full; its retry gets status and fields with a summary, and never runs.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R35a", Rule: "A response body over the limit is sent in full; a retry gets the status and fields with a summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
 			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
@@ -170,7 +170,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35b", Rule: "A body of exactly the limit is kept.", Source: "profile"},
+		conformance.Case{ID: "R35b", Rule: "A response body of exactly the limit is kept.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
 			c := e.post(oversized(1000))
@@ -178,7 +178,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35c", Rule: "By option the retry of a body over the limit is told that the result is unavailable.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R35c", Rule: "With Unavailable a retry after a body over the limit gets 409 result-unavailable.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000, Oversize: protocol.Unavailable}})
 			c := e.post(oversized(1001))
@@ -203,7 +203,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35e", Rule: "Where effects commit with the answer, one that is too large to keep undoes them.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
 			c := e.post(oversized(1001))

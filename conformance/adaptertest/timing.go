@@ -13,7 +13,7 @@ import (
 
 var timeCases = []testCase{
 	{
-		conformance.Case{ID: "R37a", Rule: "When the retention has ended the key is new, for another request too.", Source: "draft 2.3"},
+		conformance.Case{ID: "R37a", Rule: "When the retention ended, the key is new, even for a different request.", Source: "draft 2.3"},
 		func(e *env) {
 			grain := e.fixture.Grain
 			srv := e.serve(Options{Guard: protocol.Config{Retention: grain}})
@@ -51,7 +51,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38a", Rule: "When an owner died its request is in progress until the lease lapses; then it is run again, as attempt 2.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38a", Rule: "After an owner died, its request is in progress until the lease lapses; then a retry runs as attempt 2.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(echoes)
@@ -77,7 +77,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38b", Rule: "When an owner died, a policy that runs at most once does not run again.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38b", Rule: "With AtMostOnce a request whose owner died never runs again.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(created)
@@ -91,7 +91,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38c", Rule: "After the last attempt that the policy allows the outcome is unknown.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38c", Rule: "After the last attempt that MaxAttempts allows, retries get 409 outcome-unknown.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxAttempts: 1}})
 			c := e.post(created)
@@ -102,7 +102,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38d", Rule: "A key that was never completed is free when its retention has ended.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38d", Rule: "A key that was never completed is free when its retention ends.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(echoes)
@@ -117,7 +117,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R39", Rule: "A handler that runs longer than its lease gets no twin, in this process or in another.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R39", Rule: "A handler that runs longer than its lease is not run a second time, in this process or another.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			options := Options{Engine: reprise.Config{Lease: 1500 * time.Millisecond}} // a second is the shortest
 			one, two := e.serve(options), e.serve(options)

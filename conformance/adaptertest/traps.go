@@ -15,7 +15,7 @@ import (
 // The traps that no rule names: each is a bug found in a library that serves idempotency keys.
 var trapCases = []testCase{
 	{
-		conformance.Case{ID: "T1", Rule: "A request that no route matches behind the middleware is the framework's 404, at first and in a replay.", Source: "trap: unmatched route replayed as 200"},
+		conformance.Case{ID: "T1", Rule: "A request behind the middleware that no route matches gets the framework's 404, first and as a replay.", Source: "trap: unmatched route replayed as 200"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created).withTarget("/u/nowhere")
@@ -28,7 +28,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T2", Rule: "A status that an outer layer set is the one of the answer without a key, of the first one with it, and of its replay.", Source: "trap: status set by an outer middleware"},
+		conformance.Case{ID: "T2", Rule: "A status that an outer layer set is the status without a key, of the first response, and of its replay.", Source: "trap: status set by an outer middleware"},
 		func(e *env) {
 			srv := e.serve(Options{Outer: true})
 			for _, p := range []Program{{}, {Body: "no status of its own"}, {Status: 201, Body: "its own"}} {
@@ -43,7 +43,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T3", Rule: "Requests that follow on a connection change nothing of an earlier one: key, tenant, body and answer are copied.", Source: "trap: fasthttp buffers reused"},
+		conformance.Case{ID: "T3", Rule: "Later requests on a connection do not change an earlier one: key, tenant, body and response are copied.", Source: "trap: fasthttp buffers reused"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			w := srv.dial()
@@ -64,7 +64,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T4", Rule: "While a request is held, others on the same and on other connections change nothing of it.", Source: "trap: fasthttp buffers reused"},
+		conformance.Case{ID: "T4", Rule: "While a request is in progress, requests on the same and other connections do not change it.", Source: "trap: fasthttp buffers reused"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := echoes
@@ -83,7 +83,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T5", Rule: "Many requests at once keep their answers apart.", Source: "trap: fasthttp buffers reused"},
+		conformance.Case{ID: "T5", Rule: "Many concurrent requests each get their own response.", Source: "trap: fasthttp buffers reused"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			var all sync.WaitGroup
@@ -105,7 +105,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T6", Rule: "The fields with which the protocol speaks mean nothing when a client sends them.", Source: "trap: a client-sent control header"},
+		conformance.Case{ID: "T6", Rule: "The protocol's response fields have no effect in a request.", Source: "trap: a client-sent control header"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created).with(replayedField, "true").with(statusField, "unprotected").with(omittedField, "omitted")
@@ -115,7 +115,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T7", Rule: "An unkeyed request gets from the handler what it would get without the middleware: streams, trailers, errors, cuts.", Source: "profile"},
+		conformance.Case{ID: "T7", Rule: "A request without a key gets the same response as without the middleware: streams, trailers, errors, cuts.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			w := srv.dial()
@@ -135,7 +135,7 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T8", Rule: "The server goes on after handlers that panic, abort and take connections, with a key and without.", Source: "profile"},
+		conformance.Case{ID: "T8", Rule: "The server goes on after handlers panic, abort or hijack, with and without a key.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for i, p := range append([]Program{{Behaviour: Panics}, hijacked}, cutShort...) {

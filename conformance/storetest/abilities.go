@@ -13,7 +13,7 @@ var abilityCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "watch-completion",
-			Rule:   "Who watches an ID is woken when it is completed in another process.",
+			Rule:   "A watch of an ID wakes when the ID is completed in another process.",
 			Source: "Waiter",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
@@ -26,7 +26,7 @@ var abilityCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "watch-release",
-			Rule:   "Who watches an ID is woken when it is released in another process.",
+			Rule:   "A watch of an ID wakes when the ID is released in another process.",
 			Source: "Waiter",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
@@ -39,7 +39,7 @@ var abilityCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "watch-stop",
-			Rule:   "A watch that is stopped, once or twice, leaves the other watches of its ID alone.",
+			Rule:   "Stopping a watch, once or twice, does not affect the other watches of its ID.",
 			Source: "Waiter.Watch",
 			Needs:  []conformance.Need{conformance.Waiter},
 		},
@@ -58,7 +58,7 @@ var abilityCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "bind-context",
-			Rule:   "The context that Bind returns has the values and the end of the one that it was given.",
+			Rule:   "The context that Bind returns has the values of its parent and ends with it.",
 			Source: "ContextBinder",
 			Needs:  []conformance.Need{conformance.Binder},
 		},
@@ -86,7 +86,7 @@ var abilityCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "check-findings",
-			Rule:   "A check of a server that works is no error, and each finding has a code, a grade and a text.",
+			Rule:   "A check of a working server succeeds, and each finding has a code, a severity and a detail.",
 			Source: "Checker, Finding",
 			Needs:  []conformance.Need{conformance.Checker},
 		},

@@ -123,15 +123,15 @@ func (c caller) checkAnswer(got reprise.ClaimResult) {
 	switch outcome {
 	case reprise.Claimed:
 		if leased && got.Remaining > c.lease {
-			c.env.Errorf("claim answered that %v remain of a lease of %v", got.Remaining, c.lease)
+			c.env.Errorf("claim answered Remaining %v of a lease of %v", got.Remaining, c.lease)
 		}
 	case reprise.InProgress:
 		if leased && got.Remaining <= 0 {
-			c.env.Errorf("claim answered that an attempt is in progress and that %v remain of its lease", got.Remaining)
+			c.env.Errorf("claim answered InProgress with Remaining %v, want more than 0", got.Remaining)
 		}
 	default:
 		if got.Remaining != 0 {
-			c.env.Errorf("claim answered %v and that %v remain", outcome, got.Remaining)
+			c.env.Errorf("claim answered %v with Remaining %v, want 0", outcome, got.Remaining)
 		}
 	}
 }

@@ -12,7 +12,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-first",
-			Rule:   "The first claim of an ID is granted: attempt 1, with what is left of the lease.",
+			Rule:   "The first claim of an ID is granted as attempt 1, with the rest of its lease.",
 			Source: "Store.Claim",
 		},
 		func(e *env) {
@@ -25,7 +25,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-in-progress",
-			Rule:   "While an attempt runs, the claim of another owner answers InProgress, in every process and as often as it is asked.",
+			Rule:   "While an attempt runs, every claim of another owner answers InProgress, in every process.",
 			Source: "Store.Claim, G1 exclusion",
 		},
 		func(e *env) {
@@ -43,7 +43,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-in-progress-remaining",
-			Rule:   "InProgress tells what remains of the other owner's lease, not of the caller's.",
+			Rule:   "InProgress comes with the rest of the running attempt's lease, not of the caller's.",
 			Source: "ClaimResult.Remaining",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -83,7 +83,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-independent-ids",
-			Rule:   "IDs that differ in one bit are two operations, and any bytes are an ID.",
+			Rule:   "IDs that differ in one bit are two operations, and any 32 bytes are an ID.",
 			Source: "Store, interface comment",
 		},
 		func(e *env) {
@@ -109,7 +109,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-mismatch-in-flight",
-			Rule:   "The fingerprint is looked at before the progress: another request is a Mismatch even while the first one runs.",
+			Rule:   "The fingerprint is compared before the state: a different request is a Mismatch even while the first one runs.",
 			Source: "Store.Claim, G6 binding",
 		},
 		func(e *env) {
@@ -121,7 +121,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-mismatch-completed",
-			Rule:   "Another request with the key of a completed one is a Mismatch, and gets nothing of its answer.",
+			Rule:   "A different request with the ID of a completed one is a Mismatch, and gets nothing of its payload.",
 			Source: "Store.Claim, G6 binding",
 		},
 		func(e *env) {
@@ -137,7 +137,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-fingerprint-bytes",
-			Rule:   "Fingerprints are any 32 bytes, all zero included, and differ when any one of them does.",
+			Rule:   "A fingerprint is any 32 bytes, all zeros included, and every byte counts.",
 			Source: "ClaimRequest.Fingerprint",
 		},
 		func(e *env) {
@@ -156,7 +156,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-refused-changes-nothing",
-			Rule:   "A claim that is not granted changes neither owner nor fingerprint nor lease.",
+			Rule:   "A claim that is not granted changes neither the owner nor the fingerprint nor the lease.",
 			Source: "Store.Claim",
 		},
 		func(e *env) {
@@ -181,7 +181,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-completed",
-			Rule:   "Every claim of a completed ID replays its payload, to every owner in every process, its own included, and never runs it again.",
+			Rule:   "Every claim of a completed ID answers Completed with its payload, to every owner in every process, the completing owner included.",
 			Source: "Store.Claim, G2 replay equality",
 		},
 		func(e *env) {
@@ -197,7 +197,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-repeat",
-			Rule:   "An owner that claims again, because the reply was lost, is granted the same attempt and fence, whatever Takeover says.",
+			Rule:   "An owner that repeats its claim, because the reply was lost, is granted the same attempt and fence, with or without Takeover.",
 			Source: "Store, Repetition",
 		},
 		func(e *env) {
@@ -216,7 +216,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-repeat-anywhere",
-			Rule:   "The repeated claim of an owner is granted through another connection too: the token is what counts.",
+			Rule:   "A repeated claim is granted through another connection too: only the owner token counts.",
 			Source: "Store, Repetition",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -232,7 +232,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-repeat-starts-anew",
-			Rule:   "The repeated claim of an owner starts its lease and its validity anew.",
+			Rule:   "A repeated claim restarts its lease and its validity.",
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},

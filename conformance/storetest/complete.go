@@ -9,7 +9,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-nothing",
-			Rule:   "To complete what was never claimed is ErrLeaseLost, and creates nothing.",
+			Rule:   "Completing an ID that was never claimed is ErrLeaseLost and creates nothing.",
 			Source: "Store.Complete",
 		},
 		func(e *env) {
@@ -21,7 +21,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-not-owner",
-			Rule:   "To complete the running attempt of another owner is ErrLeaseLost, and writes nothing.",
+			Rule:   "Completing the running attempt of another owner is ErrLeaseLost and writes nothing.",
 			Source: "Store.Complete, G3 fencing",
 		},
 		func(e *env) {
@@ -80,7 +80,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-after-release-and-claim",
-			Rule:   "An attempt that was released cannot be completed over the next one.",
+			Rule:   "An attempt that was released cannot complete the attempt after it.",
 			Source: "Store.Complete, G3 fencing",
 		},
 		func(e *env) {
@@ -97,7 +97,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-late",
-			Rule:   "An attempt whose lease lapsed is completed by its owner while nobody took over.",
+			Rule:   "The owner of a lapsed attempt can complete it until another owner takes over.",
 			Source: "Store.Complete",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -110,7 +110,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-zombie",
-			Rule:   "An owner that was taken over cannot complete, neither while the new attempt runs nor after it.",
+			Rule:   "After a takeover the former owner cannot complete, neither while the new attempt runs nor afterwards.",
 			Source: "Store.Complete, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -139,7 +139,7 @@ var completeCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "complete-after-retention",
-			Rule:   "A completion past its retention is unseen to its own owner too: repeating it does not bring it back.",
+			Rule:   "A completed record past its retention is unseen to its own owner too: repeating the completion does not restore it.",
 			Source: "Store, Records; Store.Complete",
 		},
 		func(e *env) {

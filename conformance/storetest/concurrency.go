@@ -55,7 +55,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "race-after-release",
-			Rule:   "Of many owners that claim at the moment of a release, at most one is granted, and then the others wait for it.",
+			Rule:   "Of many owners that claim during a release, at most one is granted, and the others then see it in progress.",
 			Source: "G1 exclusion",
 		},
 		func(e *env) {
@@ -75,7 +75,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "race-repeat",
-			Rule:   "An owner whose claim is repeated while it is still on its way is granted one attempt, and nobody else is.",
+			Rule:   "An owner that repeats its claim before the first reply arrives is granted one attempt, and no other owner is granted any.",
 			Source: "Store, Repetition",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -111,7 +111,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "race-late-completion",
-			Rule:   "When a late completion and a takeover meet, one of them wins and the other is told.",
+			Rule:   "When a late completion races a takeover, one of them wins and the other learns that it lost.",
 			Source: "G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -128,7 +128,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "race-zombies",
-			Rule:   "Over takeovers and releases, with every former owner trying at once, only the current one acts, and fences only grow.",
+			Rule:   "While every former owner tries at once, over takeovers and releases, only the current owner succeeds, and fences only grow.",
 			Source: "G1 exclusion, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -163,7 +163,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "race-purge",
-			Rule:   "A purge at the moment at which a dead key is claimed anew does not delete the new attempt.",
+			Rule:   "A purge that races the new claim of an expired ID does not delete the new attempt.",
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Purger},
 		},

@@ -90,7 +90,7 @@ var errorCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "durations-extreme",
-			Rule:   "The shortest and the longest durations are taken: 1 ms and ten years.",
+			Rule:   "The shortest and the longest durations are accepted: 1 ms and ten years.",
 			Source: "MinDuration, MaxDuration",
 		},
 		func(e *env) {
@@ -133,7 +133,7 @@ var errorCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "context-ended",
-			Rule:   "With a context that has ended a call returns at once, by a definite answer or a sentinel, and a later call finds the store in order.",
+			Rule:   "With an ended context a call returns at once, with an answer or a sentinel, and leaves the store consistent.",
 			Source: "Store, Errors",
 		},
 		func(e *env) {
@@ -212,7 +212,7 @@ func (e *env) wantPrompt(what string, call func(context.Context) error) error {
 		e.checkError(what, err)
 		return err
 	case <-patience.C:
-		e.Errorf("%s: no answer for %v, though the context has ended", what, callLimit)
+		e.Errorf("%s: no answer within %v after the context ended", what, callLimit)
 		if e.fixture.Advance != nil {
 			e.FailNow()
 		}

@@ -31,7 +31,7 @@ func ExampleCases() {
 	}
 	// Output:
 	// claim-first
-	//     The first claim of an ID is granted: attempt 1, with what is left of the lease.
+	//     The first claim of an ID is granted as attempt 1, with the rest of its lease.
 	// claim-in-progress
-	//     While an attempt runs, the claim of another owner answers InProgress, in every process and as often as it is asked.
+	//     While an attempt runs, every claim of another owner answers InProgress, in every process.
 }

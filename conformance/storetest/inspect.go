@@ -14,7 +14,7 @@ var inspectCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "inspect-nothing",
-			Rule:   "To inspect what was never claimed, or whose retention ended, is ErrNotFound.",
+			Rule:   "Inspecting an ID that was never claimed, or whose retention ended, is ErrNotFound.",
 			Source: "Inspector.Inspect",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
@@ -136,7 +136,7 @@ var inspectCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-keep",
-			Rule:   "An operator who knows the outcome of a lapsed attempt keeps it as the answer, for the retention that the operator gives.",
+			Rule:   "An operator can complete a lapsed attempt with a payload, for the retention that the operator gives.",
 			Source: "Inspector.Resolve, Resolution",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
@@ -153,7 +153,7 @@ var inspectCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-forget",
-			Rule:   "An operator who knows that a lapsed attempt had no effect forgets it: the key is new.",
+			Rule:   "An operator can release a lapsed attempt: the ID is then new.",
 			Source: "Inspector.Resolve, Resolution",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
@@ -171,7 +171,7 @@ var inspectCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-owner",
-			Rule:   "After an operator resolved an attempt its former owner is told that it lost it, and changes nothing.",
+			Rule:   "After an operator resolved an attempt, its former owner gets ErrLeaseLost and changes nothing.",
 			Source: "Inspector.Resolve, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
@@ -189,7 +189,7 @@ var inspectCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-changed",
-			Rule:   "What is live, completed, gone, or has another fence than the operator looked at is not resolved: ErrRecordChanged.",
+			Rule:   "A record that is live, completed, gone, or has another fence than the inspected one is not resolved: ErrRecordChanged.",
 			Source: "Inspector.Resolve",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},

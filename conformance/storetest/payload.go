@@ -14,7 +14,7 @@ var payloadCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "payload-all-bytes",
-			Rule:   "A payload of all 256 byte values comes back as it was, the zero byte included.",
+			Rule:   "A payload of all 256 byte values comes back unchanged, the zero byte included.",
 			Source: "G2 replay equality",
 		},
 		func(e *env) {
@@ -46,7 +46,7 @@ var payloadCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "payload-lookalikes",
-			Rule:   "A payload is bytes: numbers, null, escapes, invalid UTF-8 and what looks like a record are kept as they are.",
+			Rule:   "A payload is bytes: numbers, null, escapes, invalid UTF-8 and bytes that look like a record are kept unchanged.",
 			Source: "G2 replay equality",
 		},
 		func(e *env) {
@@ -61,7 +61,7 @@ var payloadCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "payload-sizes",
-			Rule:   "Payloads of any size up to 1 MiB come back as they were, around every power of two.",
+			Rule:   "Payloads up to 1 MiB come back unchanged, in sizes around every power of two.",
 			Source: "G2 replay equality",
 		},
 		func(e *env) {
@@ -97,7 +97,7 @@ var payloadCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "payload-own",
-			Rule:   "Every ID has the payload that it was completed with, and no other's.",
+			Rule:   "Every ID keeps its own payload.",
 			Source: "Store, interface comment",
 		},
 		func(e *env) {

@@ -21,7 +21,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-forgets",
-			Rule:   "After a release the key is new: to every owner, for every request, as attempt 1.",
+			Rule:   "After a release the ID is new: every owner can claim it, for any request, as attempt 1.",
 			Source: "Store.Release",
 		},
 		func(e *env) {
@@ -38,7 +38,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-nothing",
-			Rule:   "To release what is not there, or was released before, is no error.",
+			Rule:   "Releasing an ID that has no record, or was released before, is not an error.",
 			Source: "Store.Release",
 		},
 		func(e *env) {
@@ -52,7 +52,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-not-owner",
-			Rule:   "To release the attempt of another owner is no error and changes nothing.",
+			Rule:   "Releasing the attempt of another owner is not an error and changes nothing.",
 			Source: "Store.Release, G3 fencing",
 		},
 		func(e *env) {
@@ -66,7 +66,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-completed",
-			Rule:   "What was completed cannot be released any more, not even by its owner.",
+			Rule:   "A completed record cannot be released, not even by its owner.",
 			Source: "Store.Release",
 		},
 		func(e *env) {
@@ -80,7 +80,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-repeat",
-			Rule:   "A release that is repeated does not touch an attempt that began in between.",
+			Rule:   "A repeated release does not affect an attempt that began in between.",
 			Source: "Store, Repetition; G3 fencing",
 		},
 		func(e *env) {
@@ -97,7 +97,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-lapsed",
-			Rule:   "An attempt whose lease lapsed is released by its owner while nobody took over.",
+			Rule:   "The owner of a lapsed attempt can release it until another owner takes over.",
 			Source: "Store.Release",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -112,7 +112,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-zombie",
-			Rule:   "An owner that was taken over cannot release the new attempt.",
+			Rule:   "After a takeover the former owner cannot release the new attempt.",
 			Source: "Store.Release, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -142,7 +142,7 @@ var releaseCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "release-fence",
-			Rule:   "The fence does not fall when a released key is claimed anew.",
+			Rule:   "The fence does not fall when a released ID is claimed again.",
 			Source: "Store.Claim",
 		},
 		func(e *env) {

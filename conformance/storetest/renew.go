@@ -9,7 +9,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew",
-			Rule:   "A renewed lease runs from the renewal for the time that it asks for.",
+			Rule:   "A renewed lease is counted from the renewal and lasts as long as the renewal asks.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -30,7 +30,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-shorter",
-			Rule:   "A renewal may also shorten a lease: it is counted from now.",
+			Rule:   "A renewal can also shorten a lease.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -48,7 +48,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-lapsed",
-			Rule:   "A lapsed lease is renewed while nobody took over, and excludes others again.",
+			Rule:   "The owner of a lapsed attempt can renew its lease until another owner takes over, and then excludes others again.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -62,7 +62,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-not-owner",
-			Rule:   "To renew the lease of another owner answers RenewLost, and extends nothing.",
+			Rule:   "Renewing the lease of another owner answers RenewLost and extends nothing.",
 			Source: "Store.Renew, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -78,7 +78,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-zombie",
-			Rule:   "An owner that was taken over hears RenewLost, and the new attempt keeps its lease and its owner.",
+			Rule:   "After a takeover the former owner gets RenewLost, and the new attempt keeps its lease and its owner.",
 			Source: "Store.Renew, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -93,7 +93,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-completed",
-			Rule:   "After its completion an owner hears RenewCompleted, and any other RenewLost; the record stays completed.",
+			Rule:   "After its completion an owner gets RenewCompleted and any other owner RenewLost; the record stays completed.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -109,7 +109,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-nothing",
-			Rule:   "To renew what was never claimed, or was released, answers RenewLost and creates nothing.",
+			Rule:   "Renewing an ID that was never claimed, or was released, answers RenewLost and creates nothing.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -158,7 +158,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-batch",
-			Rule:   "A batch is answered entry by entry, in order, and what is wrong with one entry does not concern the others.",
+			Rule:   "A batch is answered entry by entry, in order, and an invalid entry does not affect the others.",
 			Source: "Store.Renew",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -214,7 +214,7 @@ var renewCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "renew-empty",
-			Rule:   "An empty batch is no error and has no answers.",
+			Rule:   "An empty batch is not an error and has no answers.",
 			Source: "Store.Renew",
 		},
 		func(e *env) {

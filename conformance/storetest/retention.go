@@ -23,7 +23,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "retention-unseen",
-			Rule:   "A lapsed attempt past its validity is unseen: the next claim finds nothing, of any request and without Takeover.",
+			Rule:   "A lapsed attempt past its validity is unseen: the next claim is granted as new, for any request and without Takeover.",
 			Source: "Store, Records; G7 horizon",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -52,7 +52,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "retention-unseen-release",
-			Rule:   "Releasing an attempt that is unseen is no error, and does not touch the one that began after it.",
+			Rule:   "Releasing an unseen attempt is not an error and does not affect the attempt after it.",
 			Source: "Store, Records; Store.Release",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -142,7 +142,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "retention-ends",
-			Rule:   "When the retention of a response ends, the key is new; a longer retention of the claim does not hold it.",
+			Rule:   "When the retention of a response ends, the ID is new, even if its claim had a longer retention.",
 			Source: "Store.Complete, G7 horizon",
 		},
 		func(e *env) {
@@ -162,7 +162,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "retention-at-the-end",
-			Rule:   "At the instant at which a retention ends it has ended, and not a moment before.",
+			Rule:   "A retention has ended at the instant of its end, and not before.",
 			Source: "Store, interface comment: at = expired",
 			Needs:  []conformance.Need{conformance.ExactTime},
 		},
@@ -180,7 +180,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "retention-fence",
-			Rule:   "The fence does not fall when a key is claimed anew after its retention.",
+			Rule:   "The fence does not fall when an ID is claimed again after its retention.",
 			Source: "Store.Claim",
 		},
 		func(e *env) {
@@ -196,7 +196,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "purge-keeps",
-			Rule:   "A purge deletes nothing that is seen: no live attempt, also past its retention, no lapsed one that is valid, no response.",
+			Rule:   "A purge deletes no record that is seen: no live attempt, even past its retention, no valid lapsed attempt, no response.",
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Purger},
 		},
@@ -221,7 +221,7 @@ var retentionCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "purge-deletes",
-			Rule:   "A purge deletes what is not seen any more, up to its limit, and says how much it was.",
+			Rule:   "A purge deletes unseen records, up to its limit, and returns how many.",
 			Source: "Purger",
 			Needs:  []conformance.Need{conformance.Purger},
 		},

@@ -46,7 +46,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover",
-			Rule:   "A lapsed attempt is taken over: the next attempt number, a higher fence, a lease of its own.",
+			Rule:   "A takeover of a lapsed attempt gets the next attempt number, a higher fence and a lease of its own.",
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -71,7 +71,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-not-early",
-			Rule:   "A lease is kept to its end: nobody takes over before.",
+			Rule:   "Nobody takes over before the lease ends.",
 			Source: "G1 exclusion",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -96,7 +96,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-at-the-end",
-			Rule:   "At the instant at which a lease ends it has ended, and not a moment before.",
+			Rule:   "A lease has ended at the instant of its end, and not before.",
 			Source: "Store, interface comment: at = expired",
 			Needs:  []conformance.Need{conformance.Leases, conformance.ExactTime},
 		},
@@ -133,7 +133,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-max-attempts",
-			Rule:   "Takeovers stop at MaxAttempts, of which 0 is unlimited.",
+			Rule:   "Takeovers stop at MaxAttempts; 0 is unlimited.",
 			Source: "ClaimRequest.MaxAttempts",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -160,7 +160,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-binding",
-			Rule:   "A lapsed key still belongs to its first request: another one is a Mismatch, with or without Takeover.",
+			Rule:   "A lapsed record still belongs to its first request: a different request is a Mismatch, with or without Takeover.",
 			Source: "G6 binding",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -178,7 +178,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-never-of-completed",
-			Rule:   "A completed record has no lease that could lapse: it is replayed for its retention.",
+			Rule:   "A completed record has no lease that can lapse: it is replayed for its retention.",
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -195,7 +195,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-own",
-			Rule:   "An owner whose own attempt lapsed is told so by a granted claim with nothing remaining, whatever Takeover says.",
+			Rule:   "An owner that claims its own lapsed attempt is granted it with Remaining 0 or less, with or without Takeover.",
 			Source: "Store.Claim",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -217,7 +217,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-own-after-rival",
-			Rule:   "An owner that was taken over is an owner no more: its claim answers as any other's.",
+			Rule:   "After a takeover the former owner is no longer an owner: its claim is answered like any other.",
 			Source: "Store.Claim, G3 fencing",
 			Needs:  []conformance.Need{conformance.Leases},
 		},
@@ -231,7 +231,7 @@ var takeoverCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "takeover-validity",
-			Rule:   "A takeover counts the retention of a record that is never completed from itself.",
+			Rule:   "The retention of a record that is never completed counts from the last takeover.",
 			Source: "G7 horizon",
 			Needs:  []conformance.Need{conformance.Leases},
 		},

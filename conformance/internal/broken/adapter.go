@@ -259,7 +259,7 @@ func (r errorReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-var errNoHijacker = errors.New("broken: the connection cannot be taken")
+var errNoHijacker = errors.New("broken: the connection cannot be hijacked")
 
 // hijack takes the connection behind w.
 func hijack(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
