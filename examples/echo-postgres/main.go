@@ -49,7 +49,11 @@ func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engin
 	if err := errors.Join(err, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
 		return nil, nil, err
 	}
-	engine, err := reprise.New(reprisepg.NewTransactional(pool), reprise.Config{})
+	store, err := reprisepg.NewTransactional(pool, reprisepg.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

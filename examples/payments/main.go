@@ -57,7 +57,7 @@ func serve(ctx context.Context, addr, url string) error {
 	if err := reprisepg.Migrate(ctx, pool, config); err != nil {
 		return err
 	}
-	store, err := reprisepg.NewTransactionalWithConfig(pool, config)
+	store, err := reprisepg.OpenTransactional(ctx, pool, config)
 	if err != nil {
 		return err
 	}

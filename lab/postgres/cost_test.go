@@ -97,7 +97,7 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	f.exec(t, "ANALYZE "+f.records())
 
 	purge := pgPurgeStatement(t, f)
-	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000)
+	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil)
 	var plans []struct {
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
@@ -253,7 +253,6 @@ func (p *pgTrips) option(c *pgxpool.Config) {
 		}
 		return &pgTripConn{Conn: conn, trips: p}, nil
 	}
-	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 }
 
 type pgTripConn struct {

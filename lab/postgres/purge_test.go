@@ -13,6 +13,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four at once, their keys are claimed
@@ -95,7 +96,7 @@ func TestPostgresRunPurger(t *testing.T) {
 	empty := func() bool { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0 }
 	expire()
 	pgPass(5 * time.Millisecond)
-	go func() { ended <- store.RunPurger(ctx, time.Second) }()
+	go func() { ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second}) }()
 	pgEventually(t, "the purge at the start", empty)
 	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
 	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
@@ -104,7 +105,11 @@ func TestPostgresRunPurger(t *testing.T) {
 	pgEventually(t, "a later purge", empty)
 	stop()
 	pgWant(t, "RunPurger", <-ended, nil)
-	pgWant(t, "RunPurger every 0", store.RunPurger(t.Context(), 0), reprise.ErrInvalid)
+	for _, c := range []reprisepg.PurgerConfig{
+		{Every: time.Second - 1}, {Batch: -1}, {Batch: 100_001}, {Pause: -1}, {Timeout: -1},
+	} {
+		pgWant(t, "RunPurger at an invalid pace", store.RunPurger(t.Context(), c), reprise.ErrInvalid)
+	}
 }
 
 // pgLog is a log that a test looks at while it is written.

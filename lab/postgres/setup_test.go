@@ -1,11 +1,13 @@
 package postgres
 
 import (
-	"errors"
+	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
@@ -112,11 +114,15 @@ func TestPostgresCheckFindings(t *testing.T) {
 		}
 	}
 	nowhere := pgOn(f.Pool, reprisepg.Config{Schema: "nowhere"})
-	if codes := pgFindings(t, nowhere.Transactional(t)); !slices.Equal(codes, []string{"schema-version"}) {
+	if codes := pgFindings(t, nowhere.Transactional(t)); !slices.Equal(codes, []string{"schema-version", "pool-size"}) {
 		t.Errorf("check without a schema finds %v", codes)
 	}
-	_, err := nowhere.Leased(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim without a schema", err, reprise.ErrMisconfigured)
+	for _, option := range []labtest.PoolOption{labtest.MaxConns(9), labtest.MaxConns(10)} {
+		g := pgOn(labtest.NewPool(t, server.URL(), option), f.Config)
+		if small := slices.Contains(pgFindings(t, g.Transactional(t)), "pool-size"); small != (g.Pool.Config().MaxConns == 9) {
+			t.Errorf("a pool of %d is small: %t", g.Pool.Config().MaxConns, small)
+		}
+	}
 
 	f.exec(t, "ALTER TABLE "+f.records()+" SET UNLOGGED")
 	if codes := pgFindings(t, f.Leased(t)); !slices.Equal(codes, []string{"unlogged"}) {
@@ -161,44 +167,41 @@ func pgFindings(t *testing.T, store reprise.Checker) []string {
 	return codes
 }
 
-// TestPostgresBrokenPool: what cannot work says so, by the constructor that can and by every call of the other.
-func TestPostgresBrokenPool(t *testing.T) {
+// TestPostgresInvalidPool: a constructor refuses a pool that cannot work, and a claim says that
+// no connection is available.
+func TestPostgresInvalidPool(t *testing.T) {
 	t.Parallel()
-	if _, err := reprisepg.NewWithConfig(nil, reprisepg.Config{}); !errors.Is(err, reprise.ErrMisconfigured) {
-		t.Errorf("a nil pool: %v", err)
+	pools := map[string]error{}
+	_, pools["New of nil"] = reprisepg.New(nil, reprisepg.Config{})
+	_, pools["NewTransactional of nil"] = reprisepg.NewTransactional(nil, reprisepg.Config{})
+	_, pools["NewSQL of nil"] = reprisepg.NewSQL(nil, reprisepg.Config{})
+	_, pools["NewTransactionalSQL of nil"] = reprisepg.NewTransactionalSQL(nil, reprisepg.Config{})
+	two := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(2))
+	_, pools["NewTransactional of two connections"] = reprisepg.NewTransactional(two, reprisepg.Config{})
+	for what, err := range pools {
+		pgWant(t, what, err, reprise.ErrInvalid)
 	}
-	for _, store := range []interface {
-		reprise.Store
-		reprise.Checker
-		reprise.Inspector
-		reprise.Purger
-	}{reprisepg.New(nil), reprisepg.NewTransactional(nil)} {
-		r := pgClaim()
-		ctx := t.Context()
-		_, claim := store.Claim(ctx, r)
-		_, renew := store.Renew(ctx, []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-		_, check := store.Check(ctx)
-		_, inspect := store.Inspect(ctx, r.ID)
-		_, list := store.List(ctx, 1)
-		_, purge := store.Purge(ctx, 1)
-		for what, err := range map[string]error{
-			"claim": claim, "renew": renew, "check": check, "inspect": inspect, "list": list, "purge": purge,
-			"complete": store.Complete(ctx, pgCompletion(r, "")), "release": store.Release(ctx, r.ID, r.Owner),
-			"resolve": store.Resolve(ctx, r.ID, reprise.Resolution{Forget: true}),
-		} {
-			if !errors.Is(err, reprise.ErrMisconfigured) {
-				t.Errorf("%T: %s: %v, want ErrMisconfigured", store, what, err)
-			}
-		}
-	}
+
 	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
 	closed.Close()
-	_, err := reprisepg.New(closed).Claim(t.Context(), pgClaim())
+	_, err := pgOn(closed, reprisepg.Config{}).Leased(t).Claim(t.Context(), pgClaim())
 	pgWant(t, "claim over a closed pool", err, reprise.ErrUnavailable)
 
 	away := labtest.NewPool(t, "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1")
-	_, err = reprisepg.NewTransactional(away).Claim(t.Context(), pgClaim())
+	_, err = pgOn(away, reprisepg.Config{}).Transactional(t).Claim(t.Context(), pgClaim())
 	pgWant(t, "claim without a server", err, reprise.ErrUnavailable)
+
+	busy := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(1))
+	conn, err := busy.Acquire(t.Context())
+	pgWant(t, "acquire", err, nil)
+	defer conn.Release()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, pgClaim())
+	pgWant(t, "claim without a free connection", err, reprise.ErrUnavailable)
+	if !strings.Contains(err.Error(), "(pool has 1, all in use)") {
+		t.Errorf("the error does not say why: %v", err)
+	}
 }
 
 // TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over fewer connections than clients; with the

@@ -16,7 +16,7 @@ func openPostgres(ctx context.Context, b *Backend, o StoreOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := reprisepg.NewWithConfig(pool, postgresConfig(o))
+	store, err := reprisepg.New(pool, postgresConfig(o))
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func openTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := reprisepg.NewTransactionalWithConfig(pool, postgresConfig(o))
+	store, err := reprisepg.NewTransactional(pool, postgresConfig(o))
 	if err != nil {
 		return err
 	}

@@ -2,16 +2,14 @@ package reprisepg
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -26,139 +24,223 @@ type attempt struct {
 	replaced    int64 // fence of the lapsed record that it takes over, or 0
 	deadline    time.Time
 
-	conn  *pgxpool.Conn
-	tx    *handlerTx
-	ended atomic.Bool // what the handler still holds of tx is refused
+	session    *session
+	sqlTx      *sql.Tx            // over a *sql.DB: what the handler uses
+	cancelTx   context.CancelFunc // of the context of sqlTx
+	savepoints atomic.Int64       // how many the handler opened
+	ended      atomic.Bool        // the store refuses whatever the handler still does with it
 
 	expired atomic.Bool // the watchdog closed the connection
 
 	mu       sync.Mutex
-	closed   bool        // conn went back to the pool; guarded by mu
+	closed   bool        // session went back to the pool; guarded by mu
 	watchdog *time.Timer // closes the connection at the deadline
 }
 
-// begin claims r in one round trip: it opens the transaction, tries the lock and then, in a statement that sees everything that
-// was committed before the lock was free, reads the record. The attempt is nil unless the claim was granted.
-func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (*attempt, reprise.ClaimResult, error) {
-	conn, err := s.pool.Acquire(ctx)
+// begin claims r. It opens the transaction, tries the lock and then, in a statement that
+// sees everything that was committed before the lock was free, reads the record: one round
+// trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
+// granted.
+func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
+	session, err := s.db.acquire(ctx, "claim")
 	if err != nil {
-		return nil, reprise.ClaimResult{}, failAcquire("claim", err)
+		return nil, reprise.ClaimResult{}, err
 	}
-	a := &attempt{id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, conn: conn, deadline: time.Now().Add(s.config.TxTimeout)}
+	a = &attempt{
+		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint,
+		session: session, deadline: time.Now().Add(s.config.TxTimeout),
+	}
+	granted := false
+	defer func() { // also when a tracer of the application panics
+		if !granted {
+			a.close()
+			a = nil
+		}
+	}()
 	var (
 		locked bool
-		v      verdict
+		d      decision
 		batch  pgx.Batch
 	)
-	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
-	batch.Queue(guardSQL(conn.Conn().PgConn()), s.lockKey(r.ID), strconv.FormatInt(s.config.TxTimeout.Milliseconds(), 10)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&locked, nil) })
+	if session.sql == nil {
+		batch.Queue(s.beginSQL())
+	} else {
+		stop, err := a.beginSQLTx(ctx, s.config.Isolation)
+		if err != nil {
+			return a, reprise.ClaimResult{}, fail("claim", err)
+		}
+		defer func() {
+			if !stop() && granted { // ctx ended, and database/sql rolls back
+				granted, err = false, fail("claim", ctx.Err())
+			}
+		}()
+	}
+	batch.Queue(s.sql.open, s.lockKey(r.ID), s.config.TxTimeout.Milliseconds(), r.Owner[:]).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
 	batch.Queue(s.sql.attempt, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts).
 		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload, &a.replaced)
+			return row.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload, &a.replaced)
 		})
-	batch.Queue("SAVEPOINT " + savepoint)
-	results, err := send(ctx, conn.Conn(), &batch)
-	if err != nil {
-		conn.Release() // and, as it is not idle, closes it
-		return nil, reprise.ClaimResult{}, fail("claim", err)
+	if err := a.send(ctx, &batch); err != nil {
+		s.missing.report(ctx, s.config.Logger, s.sql.records, err)
+		return a, reprise.ClaimResult{}, fail("claim", err)
 	}
-	a.number, a.fence = v.attempt, v.fence
-	a.tx = &handlerTx{Tx: results.Tx(), ended: &a.ended, managed: true}
+	a.number, a.fence = d.attempt, d.fence
 
 	switch {
-	case !v.claimable():
-		s.dismiss(ctx, a)
-		result, err := v.answerAtomic()
-		return nil, result, err
-	case !locked && s.inDoubt(r.Owner):
-		s.dismiss(ctx, a)
-		return nil, reprise.ClaimResult{}, fmt.Errorf("%w: claim: an earlier claim of this owner may still hold the lock", reprise.ErrUnknown)
+	case !d.claimable():
+		_ = a.rollback(ctx) // where it fails, the connection is closed, which is as good
+		result, err := d.atomicResult()
+		return a, result, err
+	case !locked && s.isUndecided(r.Owner):
+		_ = a.rollback(ctx)
+		return a, reprise.ClaimResult{}, fmt.Errorf("%w: postgres: claim: an earlier claim of this owner may still hold the lock", reprise.ErrUnknown)
 	case !locked:
-		s.dismiss(ctx, a)
-		return nil, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+		_ = a.rollback(ctx)
+		return a, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
 	}
+	granted, result = true, a.result()
+	return a, result, nil
+}
+
+// beginSQL is the statement that begins a transaction.
+func (s *TransactionalStore) beginSQL() string {
+	return "BEGIN ISOLATION LEVEL " + string(s.config.Isolation) + " READ WRITE"
+}
+
+// beginSQLTx begins the transaction through database/sql, which hands the handler no other
+// transaction than one that it began itself. Until stop is called the transaction ends
+// with ctx; stop reports whether it has not.
+func (a *attempt) beginSQLTx(ctx context.Context, isolation pgx.TxIsoLevel) (stop func() bool, err error) {
+	// database/sql rolls back by itself when the context of a transaction ends. The
+	// watchdog comes first.
+	txCtx, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline.Add(time.Minute))
+	a.cancelTx = cancel
+	stop = context.AfterFunc(ctx, cancel)
+	a.sqlTx, err = a.session.sql.BeginTx(txCtx, &sql.TxOptions{Isolation: sqlIsolation(isolation)})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+func sqlIsolation(level pgx.TxIsoLevel) sql.IsolationLevel {
+	switch level {
+	case pgx.RepeatableRead:
+		return sql.LevelRepeatableRead
+	case pgx.Serializable:
+		return sql.LevelSerializable
+	default:
+		return sql.LevelReadCommitted
+	}
+}
+
+// start arms the watchdog.
+func (a *attempt) start() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.watchdog = time.AfterFunc(time.Until(a.deadline), a.expire)
-	s.mu.Lock()
-	s.attempts[a.owner] = a
-	delete(s.doubts, a.owner)
-	s.mu.Unlock()
-	granted := a.result()
-	return a, granted, nil
-}
-
-// dismiss ends a transaction that turned out to be nobody's attempt.
-func (s *TransactionalStore) dismiss(ctx context.Context, a *attempt) {
-	_ = a.tx.Tx.Rollback(ctx) // where it fails, the connection is closed, which is as good
-	a.conn.Release()
-}
-
-// claimReadOnly answers a claim for which no transaction is free, as far as reading the record can answer it.
-func (s *TransactionalStore) claimReadOnly(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	var v verdict
-	err := s.run(ctx, "claim", s.sql.attempt, func(rows pgx.Rows) error {
-		if !rows.Next() {
-			return errLostRace
-		}
-		return rows.Scan(&v.word, &v.attempt, &v.fence, &v.leaseLeft, &v.payload, nil)
-	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts)
-	switch {
-	case err != nil:
-		return reprise.ClaimResult{}, err
-	case v.claimable():
-		return reprise.ClaimResult{}, fmt.Errorf("%w: claim: all %d transactions are in use", reprise.ErrUnavailable, cap(s.slots))
-	}
-	return v.answerAtomic()
 }
 
 // result is the answer to the claim, and to its repetition.
 func (a *attempt) result() reprise.ClaimResult {
 	return reprise.ClaimResult{
 		Outcome: reprise.Claimed, Atomic: true,
-		Attempt: a.number, Fence: uint64(a.fence), Remaining: time.Until(a.deadline), //nolint:gosec // a sequence starts at 1
+		Attempt: a.number, Fence: uint64(a.fence), Remaining: time.Until(a.deadline), //nolint:gosec // fences are positive
 	}
 }
 
-// expire ends the session of an attempt that lasts too long. The server then rolls back; the handler's next statement fails.
+// over reports whether the attempt cannot commit any more, because its time is up.
+func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
+
+// expire ends the session of an attempt that lasts too long. The server then rolls back;
+// the handler's next statement fails.
 func (a *attempt) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closed {
 		a.expired.Store(true)
-		_ = a.conn.Conn().PgConn().Conn().Close()
+		a.session.kill()
 	}
+}
+
+// stopWatchdog leaves the deadline to the caller's context.
+func (a *attempt) stopWatchdog() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watchdog != nil {
+		a.watchdog.Stop()
+	}
+}
+
+// rollback undoes the effects. Where it fails the connection is closed, and the server
+// undoes them when it notices.
+func (a *attempt) rollback(ctx context.Context) error {
+	a.stopWatchdog()
+	if a.expired.Load() {
+		return nil
+	}
+	var err error
+	if a.sqlTx != nil {
+		stop := context.AfterFunc(ctx, a.session.kill)
+		err = a.sqlTx.Rollback()
+		stop()
+		if errors.Is(err, sql.ErrTxDone) {
+			err = nil
+		}
+	} else {
+		err = a.session.do(func(conn *pgx.Conn) error {
+			if conn.IsClosed() || conn.PgConn().TxStatus() == txIdle {
+				return nil
+			}
+			_, err := conn.Exec(ctx, "ROLLBACK")
+			return err
+		})
+	}
+	if err != nil {
+		a.session.kill()
+		return fmt.Errorf("%w: postgres: release: %s", reprise.ErrUnknown, err.Error())
+	}
+	return nil
 }
 
 // close gives the connection back to the pool, which closes it unless it is idle.
 func (a *attempt) close() {
+	a.ended.Store(true)
+	if a.sqlTx != nil {
+		_ = a.sqlTx.Rollback() // database/sql waits for it; after a commit it does nothing
+	}
+	if a.cancelTx != nil {
+		a.cancelTx()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.watchdog.Stop()
+	if a.watchdog != nil {
+		a.watchdog.Stop()
+	}
 	a.closed = true
-	a.ended.Store(true)
-	a.conn.Release()
+	a.session.release()
 }
 
-// savepoint is what a kept failure rolls back to. That it is gone shows that the handler ended the transaction.
-const savepoint = "reprise_attempt"
-
-// guardSQL takes the lock of the attempt and sets the limits at which the server ends the session of an owner that is paused.
-// PostgreSQL 17 can also bound the transaction as a whole.
-func guardSQL(conn *pgconn.PgConn) string {
-	const guard = "SELECT pg_try_advisory_xact_lock($1::bigint), set_config('statement_timeout', $2::text, true)" +
-		" || set_config('idle_in_transaction_session_timeout', $2::text, true)"
-	if serverMajor(conn.ParameterStatus("server_version")) >= 17 {
-		return guard + " || set_config('transaction_timeout', $2::text, true)"
-	}
-	return guard
+// send executes a batch on the connection of the attempt.
+func (a *attempt) send(ctx context.Context, batch *pgx.Batch) error {
+	return a.session.do(func(conn *pgx.Conn) error { return send(ctx, conn, batch) })
 }
 
-// serverMajor is the first number of a server's version, or 0.
-func serverMajor(version string) int {
-	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		end = len(version)
+// The states of a connection that pgx reports.
+const (
+	txIdle   = 'I' // no transaction
+	txFailed = 'E' // a transaction whose last statement failed
+)
+
+// send executes a batch in one round trip. Each step is given something to do with its
+// result, because pgx reports the first error of a batch only from a step that has.
+func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+	for _, step := range batch.QueuedQueries {
+		if step.Fn == nil {
+			step.Exec(ignoreTag)
+		}
 	}
-	major, _ := strconv.Atoi(version[:end])
-	return major
+	return conn.SendBatch(ctx, batch).Close()
 }

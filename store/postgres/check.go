@@ -3,6 +3,7 @@ package reprisepg
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,27 +14,34 @@ import (
 // oldestServer is the oldest major version that this package is tested with.
 const oldestServer = 15
 
-// Check implements [reprise.Checker]: it looks at the settings of the server as this pool's connections have them, at the schema, at
-// what the role may do, and at how pgx and a pooler fit together.
+// Check implements [reprise.Checker]: it looks at the settings of the server as the
+// connections of this pool have them, at the schema, at the privileges of the role, and at
+// how pgx and a pooler fit together.
 func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
-	if t.broken != nil {
-		return nil, t.broken
-	}
-	conn, err := t.pool.Acquire(ctx)
+	session, err := t.db.acquire(ctx, "check")
 	if err != nil {
-		return nil, failAcquire("check", err)
+		return nil, err
 	}
-	defer conn.Release()
+	defer session.release()
+	var list []reprise.Finding
+	err = session.do(func(conn *pgx.Conn) error {
+		var err error
+		list, err = t.check(ctx, conn)
+		return err
+	})
+	return list, err
+}
 
-	server, err := readSettings(ctx, conn.Conn())
+func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding, error) {
+	server, err := readSettings(ctx, conn)
 	if err != nil {
 		return nil, fail("check", err)
 	}
-	findings := server.findings()
-	version, err := appliedVersion(ctx, conn.Conn(), t.config, t.sql.names)
+	list := server.findings()
+	version, err := appliedVersion(ctx, conn, t.config, t.sql.names)
 	switch {
-	case hasCode(err, "42501"):
-		return append(findings, privilegeFinding("SELECT on "+t.sql.migrations)), nil
+	case hasCode(err, codeNoPrivilege):
+		return append(list, privilegeFinding("SELECT on "+t.sql.migrations)), nil
 	case err != nil:
 		return nil, fail("check", err)
 	}
@@ -42,19 +50,58 @@ func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 		return nil, err
 	}
 	if version != len(known) {
-		findings = append(findings, schemaFinding(version, len(known)))
+		list = append(list, schemaFinding(version, len(known)))
 	}
-	if version == 0 {
-		return findings, nil // there is no table to look at
+	if version < len(known) {
+		return list, nil // the tables or functions to look at are missing
 	}
-	table, err := readTable(ctx, conn.Conn(), t.sql.names)
+	table, err := readTable(ctx, conn, t.sql.names)
 	if err != nil {
 		return nil, fail("check", err)
 	}
-	return append(findings, table.findings()...), nil
+	return append(list, table.findings()...), nil
 }
 
-// settings are what a connection of the pool says of its server, and of itself.
+// comfortableSlots is how many attempts a pool should let run at once.
+const comfortableSlots = 8
+
+// Check implements [reprise.Checker]: beside what the leased store looks at, it looks at
+// the size of the pool.
+func (s *TransactionalStore) Check(ctx context.Context) ([]reprise.Finding, error) {
+	list, err := s.records.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.slots.limit < comfortableSlots {
+		list = append(list, reprise.Finding{Code: "pool-size", Severity: reprise.Warning, Detail: fmt.Sprintf(
+			"the pool has %d connections, so only %d requests run at once and the others wait; give it %d or more (pool_max_conns in the URL, or SetMaxOpenConns)",
+			s.slots.limit+spareConns, s.slots.limit, comfortableSlots+spareConns)})
+	}
+	return list, nil
+}
+
+// refuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does not
+// hold on it. It logs warnings.
+func refuseUnsafe(ctx context.Context, store reprise.Checker, logger *slog.Logger) error {
+	list, err := store.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var unsafe []string
+	for _, f := range list {
+		if f.Severity == reprise.Unsafe {
+			unsafe = append(unsafe, f.Detail)
+			continue
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
+	}
+	if len(unsafe) > 0 {
+		return fmt.Errorf("%w: postgres: open: %s", reprise.ErrMisconfigured, strings.Join(unsafe, "; "))
+	}
+	return nil
+}
+
+// settings are what a connection of the pool shows of its server, and of itself.
 type settings struct {
 	version                    int
 	recovery                   bool
@@ -122,15 +169,15 @@ type table struct {
 
 func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 	var (
-		t                                        table
-		read, write, update, remove, fence, call bool
+		t                                 table
+		read, write, update, remove, call bool
 	)
 	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE oid IN ($1::regclass, $2::regclass) AND relpersistence <> 'p'),
 		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
 		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
-		has_sequence_privilege($2::regclass, 'USAGE'), (SELECT bool_and(has_function_privilege(f::regproc, 'EXECUTE')) FROM unnest($3::text[]) AS f)`,
+		(SELECT bool_and(has_function_privilege(f::regproc, 'EXECUTE')) FROM unnest($3::text[]) AS f)`,
 		pgx.QueryExecModeExec, sql.records, sql.fence, sql.functions).
-		Scan(&t.unlogged, &read, &write, &update, &remove, &fence, &call)
+		Scan(&t.unlogged, &read, &write, &update, &remove, &call)
 	for _, p := range []struct {
 		granted bool
 		name    string
@@ -139,7 +186,6 @@ func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 		{write, "INSERT on " + sql.records},
 		{update, "UPDATE on " + sql.records},
 		{remove, "DELETE on " + sql.records},
-		{fence, "USAGE on " + sql.fence},
 		{call, "EXECUTE on the functions of " + sql.records},
 	} {
 		if !p.granted {
@@ -168,9 +214,9 @@ func schemaFinding(applied, known int) reprise.Finding {
 	f := reprise.Finding{Code: "schema-version", Severity: reprise.Unsafe}
 	switch {
 	case applied == 0:
-		f.Detail = "the tables do not exist, or this role cannot see them; run Migrate, or what Migrations prints"
+		f.Detail = "the tables do not exist, or this role cannot see them; run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
 	case applied < known:
-		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run Migrate", applied, known)
+		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run reprisepg.Migrate, or apply what reprisepg.Migrations returns", applied, known)
 	default:
 		f.Severity = reprise.Warning
 		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", applied, known)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -19,44 +18,57 @@ const (
 	DefaultTxTimeout = time.Minute
 )
 
-// Config says where the records are and how they are reached. The zero value is the default of every field.
+// Config says where the records are and how they are reached. The zero value is the
+// default of every field.
 type Config struct {
-	// Schema is the schema of the table; empty means public. The search path plays no part. A name is a letter or
-	// underscore, then letters, digits, underscores and dollars; it is quoted, so upper case stays upper case.
+	// Schema is the schema of the table; empty means public. The search path plays no
+	// part. A name is a letter or underscore, then letters, digits, underscores and
+	// dollars; it is quoted, so upper case stays upper case.
 	Schema string
 
-	// Table is the table of the records, at most 50 bytes; empty means reprise_records. The fence sequence, the index, the
-	// claim function and the table of applied migrations are named after it, with the suffixes _fence, _expires_at, _claim_v1
-	// and _migrations. Two tables are two separate stores.
+	// Table is the table of the records, at most 50 bytes; empty means reprise_records.
+	// The fence sequence, the index, the functions and the table of applied migrations
+	// are named after it. Two tables are two separate stores.
 	Table string
 
-	// ExecMode is how pgx sends the statements of the leased store, and the single statements of the transactional one. Zero means
-	// [pgx.QueryExecModeExec]: one round trip, nothing kept in the session, so that it works behind every pooler.
-	// [pgx.QueryExecModeCacheStatement] saves the server the parsing, on connections that no pooler shares. The
-	// transactions of the transactional store, like the statements of the handlers in them, follow the
-	// DefaultQueryExecMode of the pool.
+	// ExecMode is how pgx sends the statements of the leased store, and the single
+	// statements of the transactional one. Zero means [pgx.QueryExecModeExec]: one round
+	// trip, nothing kept in the session, so that it works behind every pooler.
+	// [pgx.QueryExecModeCacheStatement] saves the server the parsing, on connections that
+	// no pooler shares. The transactions of the transactional store, like the statements
+	// of the handlers in them, follow the DefaultQueryExecMode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s to 24 h; zero means a minute. At
-	// its end the connection is closed, and the server ends the session of a process that is paused. The
-	// leased store does not use it.
+	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s to
+	// 24 h; zero means a minute. At its end the store closes the connection, and the
+	// server ends the session of a process that is paused. Stricter timeouts of the
+	// session stand. The leased store does not use it.
 	TxTimeout time.Duration
 
-	// Logger receives what nobody is there to be told, such as a failed purge of RunPurger; nil means [slog.Default].
+	// Isolation is the isolation level of the transactions that the handlers of the
+	// transactional store use; empty means [pgx.ReadCommitted]. With [pgx.RepeatableRead]
+	// or [pgx.Serializable] an attempt that PostgreSQL cannot serialize ends with
+	// ErrNotApplied, and the client's retry runs it again.
+	Isolation pgx.TxIsoLevel
+
+	// Logger receives failures that no caller sees, such as a failed purge of RunPurger,
+	// and tables that do not exist; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// identifier is narrower than what PostgreSQL allows: whoever prints a migration for another tool should not have to think
-// about quoting.
+// identifier is narrower than what PostgreSQL allows, so that a migration printed for
+// another tool needs no thought about quoting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 
-// The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of the table has 11.
+// The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
+// the table has 12.
 const (
 	maxSchema = 63
 	maxTable  = 50
 )
 
-// withDefaults returns c with its defaults filled in, or ErrMisconfigured naming the first field that cannot be.
+// withDefaults returns c with its defaults filled in, or an ErrInvalid that names the
+// first invalid field.
 func (c Config) withDefaults() (Config, error) {
 	if c.Schema == "" {
 		c.Schema = DefaultSchema
@@ -70,26 +82,29 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TxTimeout == 0 {
 		c.TxTimeout = DefaultTxTimeout
 	}
+	if c.Isolation == "" {
+		c.Isolation = pgx.ReadCommitted
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	const names = "want at most %d bytes: a letter or underscore, then letters, digits, _ and $"
 	switch {
 	case len(c.Schema) > maxSchema || !identifier.MatchString(c.Schema):
-		return c, fmt.Errorf("%w: schema name %q", reprise.ErrMisconfigured, c.Schema)
+		return c, invalid("Config.Schema %q: "+names, c.Schema, maxSchema)
 	case len(c.Table) > maxTable || !identifier.MatchString(c.Table):
-		return c, fmt.Errorf("%w: table name %q", reprise.ErrMisconfigured, c.Table)
+		return c, invalid("Config.Table %q: "+names, c.Table, maxTable)
 	case c.ExecMode < pgx.QueryExecModeCacheStatement || c.ExecMode > pgx.QueryExecModeSimpleProtocol:
-		return c, fmt.Errorf("%w: unknown ExecMode %d", reprise.ErrMisconfigured, c.ExecMode)
+		return c, invalid("Config.ExecMode %d is not a mode of pgx", c.ExecMode)
 	case c.TxTimeout < time.Second || c.TxTimeout > 24*time.Hour:
-		return c, fmt.Errorf("%w: TxTimeout %v, want 1s to 24h", reprise.ErrMisconfigured, c.TxTimeout)
+		return c, invalid("Config.TxTimeout %v: want 1s to 24h", c.TxTimeout)
+	case c.Isolation != pgx.ReadCommitted && c.Isolation != pgx.RepeatableRead && c.Isolation != pgx.Serializable:
+		return c, invalid("Config.Isolation %q: want read committed, repeatable read or serializable", c.Isolation)
 	}
 	return c, nil
 }
 
-// checkPool refuses what no store can work with.
-func checkPool(pool *pgxpool.Pool) error {
-	if pool == nil {
-		return fmt.Errorf("%w: the pool is nil", reprise.ErrMisconfigured)
-	}
-	return nil
+// invalid is the error for an argument of the caller.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: postgres: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -36,12 +36,13 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		"TxTimeout too short":   {TxTimeout: time.Second - 1},
 		"TxTimeout too long":    {TxTimeout: 25 * time.Hour},
 		"TxTimeout is negative": {TxTimeout: -time.Second},
+		"unknown isolation":     {Isolation: "chaos"},
 	} {
-		if _, err := c.withDefaults(); !errors.Is(err, reprise.ErrMisconfigured) {
-			t.Errorf("%s: %v, want ErrMisconfigured", name, err)
+		if _, err := c.withDefaults(); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
-		if _, err := Migrations(c); !errors.Is(err, reprise.ErrMisconfigured) {
-			t.Errorf("%s: Migrations: %v, want ErrMisconfigured", name, err)
+		if _, err := Migrations(c); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("%s: Migrations: %v, want ErrInvalid", name, err)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package reprisepg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -12,62 +14,94 @@ import (
 
 // SQLSTATE codes and classes (their first two characters) that mean something here.
 const (
-	codeSerialization = "40001"
-	codeDeadlock      = "40P01"
-	codeDiskFull      = "53100"
-	codeTaken         = "RP001" // of this package: another attempt has the record
-	codeNoTx          = "25P01"
-	codeIdleTimeout   = "25P03"
-	codeNoSavepoint   = "3B001"
+	codeSerialization  = "40001"
+	codeDeadlock       = "40P01"
+	codeDiskFull       = "53100"
+	codeTaken          = "RP001" // of this package: another attempt has the record
+	codeEnded          = "RP002" // of this package: the transaction is not the attempt's
+	codeNotMarked      = "22012" // what the statement marked fails with
+	codeNoTx           = "25P01"
+	codeIdleTimeout    = "25P03"
+	codeInvalidSetting = "22023"
+	codeNoPrivilege    = "42501"
+	codeNoTable        = "42P01"
+	codeNoFunction     = "42883"
+	codeNoSchema       = "3F000"
+
+	codeDataCorrupted  = "XX001"
+	codeIndexCorrupted = "XX002"
 
 	classConnection = "08"
-	classCorrupt    = "XX"
 )
 
-// misconfigured are the classes of what no repetition mends: no such prepared statement, authorization, no such database, no such
-// schema, and syntax or access (a missing table, a missing privilege).
+// misconfigured are the classes that no repetition of the same call mends: no such
+// prepared statement, authorization, no such database, no such schema, and syntax or
+// access (a missing table, a missing privilege).
 var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 
-// fail wraps the failure of a statement in the sentinel of its class. The text of err is kept and err itself is not:
-// its detail can quote a row.
+// fail wraps the failure of a statement in the sentinel of its class. It keeps the text of
+// err and not err itself, whose detail can quote a row.
 func fail(op string, err error) error {
-	return fmt.Errorf("%w: %s: %s", class(err), op, err.Error())
+	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
 }
 
-// failAcquire is fail for a connection that was not to be had, so that nothing was executed.
-func failAcquire(op string, err error) error {
+// advice says what to do about a failure whose remedy is known.
+func advice(err error) string {
+	switch {
+	case hasCode(err, codeNoTable, codeNoFunction, codeNoSchema):
+		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
+	case hasCode(err, codeNoPrivilege):
+		return "; give the role what reprisepg.Grants returns"
+	}
+	return ""
+}
+
+// failAcquire wraps the failure to get a connection, after which nothing was executed.
+func failAcquire(op string, err error, waited time.Duration, use poolUse) error {
+	if errors.Is(err, reprise.ErrMisconfigured) {
+		return fmt.Errorf("%w: %s", err, op)
+	}
 	sentinel := reprise.ErrUnavailable
 	if errors.Is(class(err), reprise.ErrMisconfigured) {
 		sentinel = reprise.ErrMisconfigured
 	}
-	return fmt.Errorf("%w: %s: no connection: %s", sentinel, op, err.Error())
+	var serverErr *pgconn.PgError
+	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
+		return fmt.Errorf("%w: postgres: %s: no connection available within %v (%v)", sentinel, op, waited.Round(time.Millisecond), use)
+	}
+	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
 }
 
-// class places the failure of a statement. What the server reports at the level ERROR undid the statement; what ended the
-// session, or never arrived, leaves open whether it was executed.
+// class returns the sentinel for the failure of a statement. An error that the server
+// reports at the level ERROR undid the statement; an error that ended the session, or a
+// reply that never arrived, leaves open whether it was executed.
 //
-// Only the server's own word is definite. pgx can tell that an error came before anything was sent (SafeToRetry), but when a
-// connection breaks under a batch or a simple query it may report the error of a later step, which then says so wrongly.
+// Only the server's own answer is definite. pgx can tell that an error came before
+// anything was sent (SafeToRetry), but when a connection breaks under a batch or a simple
+// query it may report the error of a later step, which then says so wrongly.
 func class(err error) error {
-	var pgErr *pgconn.PgError
+	var serverErr *pgconn.PgError
 	switch {
-	case !errors.As(err, &pgErr):
+	case !errors.As(err, &serverErr):
 		return reprise.ErrUnknown
-	case len(pgErr.Code) != 5:
+	case len(serverErr.Code) != 5:
 		return reprise.ErrUnknown
-	case slices.Contains(misconfigured, pgErr.Code[:2]):
+	case slices.Contains(misconfigured, serverErr.Code[:2]):
 		return reprise.ErrMisconfigured
-	case !undone(pgErr):
+	case !undone(serverErr):
 		return reprise.ErrUnknown
-	case pgErr.Code == codeDiskFull:
+	case serverErr.Code == codeDiskFull:
 		return reprise.ErrFull
-	case pgErr.Code[:2] == classCorrupt:
+	case serverErr.Code == codeDataCorrupted || serverErr.Code == codeIndexCorrupted:
 		return reprise.ErrCorrupt
+	case serverErr.Code[:2] == "XX": // an internal error of the server says nothing of the record
+		return reprise.ErrUnknown
 	}
 	return reprise.ErrUnavailable
 }
 
-// undone reports that the server itself says that it rolled the statement, and with it the transaction, back.
+// undone reports that the server itself says that it rolled the statement back, and with
+// it the transaction.
 func undone(err *pgconn.PgError) bool {
 	severity := err.SeverityUnlocalized
 	if severity == "" {
@@ -78,6 +112,6 @@ func undone(err *pgconn.PgError) bool {
 
 // hasCode reports whether the server answered with one of codes.
 func hasCode(err error, codes ...string) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && slices.Contains(codes, pgErr.Code)
+	var serverErr *pgconn.PgError
+	return errors.As(err, &serverErr) && slices.Contains(codes, serverErr.Code)
 }

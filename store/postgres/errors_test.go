@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -31,6 +32,8 @@ func TestClassOfFailure(t *testing.T) {
 		{"undone: serialization", serverError("ERROR", codeSerialization), reprise.ErrUnavailable},
 		{"undone: disk full", serverError("ERROR", codeDiskFull), reprise.ErrFull},
 		{"undone: data corrupted", serverError("ERROR", "XX001"), reprise.ErrCorrupt},
+		{"undone: index corrupted", serverError("ERROR", "XX002"), reprise.ErrCorrupt},
+		{"an internal error says nothing of the record", serverError("ERROR", "XX000"), reprise.ErrUnknown},
 		{"session ended: terminated", serverError("FATAL", "57P01"), reprise.ErrUnknown},
 		{"session ended: crash", serverError("WARNING", "57P02"), reprise.ErrUnknown},
 		{"session ended: panic", serverError("PANIC", "XX000"), reprise.ErrUnknown},
@@ -68,7 +71,7 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 		{serverError("FATAL", "57P03"), reprise.ErrUnavailable},
 		{serverError("FATAL", "28P01"), reprise.ErrMisconfigured},
 	} {
-		if got := failAcquire("claim", test.err); !errors.Is(got, test.want) {
+		if got := failAcquire("claim", test.err, time.Second, poolUse{limit: 4, used: 4}); !errors.Is(got, test.want) {
 			t.Errorf("%v, want %v", got, test.want)
 		}
 	}
@@ -89,10 +92,12 @@ func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 		{serverError("ERROR", "23503"), reprise.ErrNotApplied},
 		{serverError("ERROR", codeTaken), reprise.ErrNotApplied},
 		{serverError("FATAL", codeIdleTimeout), reprise.ErrNotApplied},
-		{serverError("ERROR", codeNoSavepoint), reprise.ErrMisconfigured},
+		{serverError("ERROR", codeEnded), reprise.ErrMisconfigured},
+		{serverError("ERROR", codeNotMarked), reprise.ErrMisconfigured},
+		{serverError("ERROR", codeSerialization), reprise.ErrNotApplied},
 		{serverError("ERROR", codeNoTx), reprise.ErrMisconfigured},
 	} {
-		if got := failCommit(test.err); !errors.Is(got, test.want) {
+		if got := failCommit(test.err, false); !errors.Is(got, test.want) {
 			t.Errorf("%v: %v, want %v", test.err, got, test.want)
 		}
 	}

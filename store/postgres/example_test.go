@@ -21,7 +21,10 @@ func Example() {
 	if err := reprisepg.Migrate(ctx, pool, reprisepg.Config{}); err != nil {
 		panic(err)
 	}
-	store := reprisepg.New(pool)
+	store, err := reprisepg.Open(ctx, pool, reprisepg.Config{})
+	if err != nil {
+		panic(err) // for example: the tables do not exist
+	}
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		panic(err)
@@ -45,9 +48,9 @@ func ExampleTx() {
 	}
 }
 
-func ExampleNewTransactionalWithConfig() {
-	_, err := reprisepg.NewTransactionalWithConfig(nil, reprisepg.Config{})
-	fmt.Println(errors.Is(err, reprise.ErrMisconfigured))
+func ExampleNewTransactional() {
+	_, err := reprisepg.NewTransactional(nil, reprisepg.Config{})
+	fmt.Println(errors.Is(err, reprise.ErrInvalid))
 	// Output: true
 }
 
@@ -60,7 +63,9 @@ func ExampleMigrations() {
 	for _, m := range list {
 		fmt.Println(m.Version, m.Name, len(m.SQL) > 0)
 	}
-	// Output: 1 0001_records true
+	// Output:
+	// 1 0001_records true
+	// 2 0002_clock_fences true
 }
 
 func ExampleGrants() {
@@ -72,7 +77,6 @@ func ExampleGrants() {
 	// Output:
 	// GRANT USAGE ON SCHEMA "shop" TO "app";
 	// GRANT SELECT, INSERT, UPDATE, DELETE ON "shop"."reprise_records" TO "app";
-	// GRANT USAGE ON SEQUENCE "shop"."reprise_records_fence" TO "app";
-	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_attempt_v1", "shop"."reprise_records_keep_v1" TO "app";
+	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_attempt_v1", "shop"."reprise_records_open_v1", "shop"."reprise_records_keep_v2" TO "app";
 	// GRANT SELECT ON "shop"."reprise_records_migrations" TO "app";
 }

@@ -16,7 +16,7 @@ func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, e
 		return reprise.Record{}, err
 	}
 	if found == nil {
-		return reprise.Record{}, fmt.Errorf("%w: inspect", reprise.ErrNotFound)
+		return reprise.Record{}, fmt.Errorf("%w: postgres: inspect", reprise.ErrNotFound)
 	}
 	return *found, nil
 }
@@ -24,7 +24,7 @@ func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, e
 // List implements [reprise.Inspector].
 func (t *records) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 	if limit < 1 || limit > 10_000 {
-		return nil, fmt.Errorf("%w: list of %d records, want 1 to 10,000", reprise.ErrInvalid, limit)
+		return nil, invalid("list of %d records: want 1 to 10000", limit)
 	}
 	var list []reprise.Record
 	err := t.run(ctx, "list", t.sql.list, func(rows pgx.Rows) error {
@@ -41,7 +41,8 @@ func (t *records) List(ctx context.Context, limit int) ([]reprise.Record, error)
 	return list, err
 }
 
-// Resolve implements [reprise.Inspector]. The attempt that is thought dead finds its record lost.
+// Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds that
+// it lost the record.
 func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -62,7 +63,7 @@ func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resoluti
 	if _, err := t.look(ctx, "resolve", id); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: resolve", reprise.ErrRecordChanged)
+	return fmt.Errorf("%w: postgres: resolve", reprise.ErrRecordChanged)
 }
 
 // look reads the record of id; nil means that none is seen.
@@ -101,7 +102,7 @@ func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
 		return reprise.Record{}, corrupt(op)
 	}
 	copy(record.ID[:], id)
-	record.Fence = uint64(fence) //nolint:gosec // a sequence starts at 1
+	record.Fence = uint64(fence) //nolint:gosec // fences are positive
 	record.Completed = state == 2
 	record.Validity = fromMicroseconds(validity)
 	if !record.Completed {

@@ -14,15 +14,24 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Migration is one step of the schema. Its SQL may be given to another tool, and records itself as applied, so that [Migrate]
-// and Check know of it. It does not create the schema.
+// Migration is one step of the schema. Its SQL may be given to another tool, and records
+// itself as applied, so that [Migrate] and Check know of it. It does not create the
+// schema.
 type Migration struct {
 	Version int    // from 1, without gaps
 	Name    string // such as "0001_records"
 	SQL     string // several statements, to run in one transaction
+	Down    string // undoes SQL, in one transaction; the first step's deletes every record
 }
 
-// Migrations returns every step of the schema for c, in order.
+// Goose returns the migration as a file for goose (github.com/pressly/goose), with both
+// directions. Atlas, golang-migrate and others take SQL and Down as they are.
+func (m Migration) Goose() string {
+	const begin, end = "-- +goose StatementBegin\n", "-- +goose StatementEnd\n"
+	return "-- +goose Up\n" + begin + m.SQL + end + "\n-- +goose Down\n" + begin + m.Down + end
+}
+
+// Migrations returns every step of the schema for c, in order. The error wraps ErrInvalid.
 func Migrations(c Config) ([]Migration, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -30,19 +39,25 @@ func Migrations(c Config) ([]Migration, error) {
 	}
 	s := newNames(c)
 	const folder = "sql/migrations"
-	files, err := fs.ReadDir(sqlFiles, folder)
+	files, err := fs.Glob(sqlFiles, folder+"/*.sql")
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Migration, len(files))
 	for i, file := range files {
-		name := strings.TrimSuffix(file.Name(), ".sql")
-		list[i] = Migration{Version: i + 1, Name: name, SQL: s.fill(readSQL(folder + "/" + file.Name()))}
+		base := strings.TrimPrefix(file, folder+"/")
+		list[i] = Migration{
+			Version: i + 1,
+			Name:    strings.TrimSuffix(base, ".sql"),
+			SQL:     s.fill(readSQL(file)),
+			Down:    s.fill(readSQL(folder + "/down/" + base)),
+		}
 	}
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores, and nothing else: it cannot change the schema. Role is quoted.
+// Grants returns the statements that let role run the stores, and nothing else: it cannot
+// change the schema. Role is quoted. The error wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -51,7 +66,6 @@ func Grants(c Config, role string) (string, error) {
 	s, to := newNames(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
-		"GRANT USAGE ON SEQUENCE " + s.fence + to +
 		"GRANT EXECUTE ON FUNCTION " + strings.Join(s.functions, ", ") + to +
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
@@ -61,10 +75,11 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Migrate brings the schema of c up to the version of this release, in one transaction, and creates the schema itself if it is
-// missing. Any number of processes may call it at once: one does the work and the others wait. It needs a role
-// that may create tables; the stores need only what [Grants] gives. A schema that is newer than this release is
-// ErrMisconfigured.
+// Migrate brings the schema of c up to the version of this release, in one transaction,
+// and creates the schema itself if it is missing. Any number of processes may call it at
+// once: one does the work and the others wait. It needs a role that may create tables; the
+// stores need only what [Grants] gives. A schema that is newer than this release is
+// ErrMisconfigured; a config that is invalid is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -85,7 +100,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 	s := newNames(c)
 	lock := fnv.New64a()
 	_, _ = lock.Write([]byte("reprise migrate " + s.lock))
-	// No parameters, hence the simple protocol: it works in every mode and behind every pooler.
+	// No parameters, hence the simple protocol: it works in every mode and behind every
+	// pooler.
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(int64(lock.Sum64()), 10)+")"); err != nil { //nolint:gosec // any 64 bits do
 		return err
 	}
@@ -94,7 +110,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 		return err
 	}
 	if applied > len(list) {
-		return fmt.Errorf("%w: schema version %d is newer than this release, which knows %d", reprise.ErrMisconfigured, applied, len(list))
+		return fmt.Errorf("%w: postgres: migrate: the schema has version %d, newer than the %d that this release knows; use a newer release",
+			reprise.ErrMisconfigured, applied, len(list))
 	}
 	if applied == 0 {
 		if err := createSchema(ctx, tx, c); err != nil {
@@ -109,7 +126,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 	return nil
 }
 
-// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the privilege even where there is nothing to do.
+// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the privilege
+// even where there is nothing to do.
 func createSchema(ctx context.Context, tx pgx.Tx, c Config) error {
 	var exists bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, c.Schema).Scan(&exists)

@@ -4,72 +4,82 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// records is the table, and what both stores do with it: purge, inspect, check, and single statements that commit at once.
+// records is the table, and what both stores do with it: purge, inspect, check, and
+// single statements that commit at once.
 type records struct {
-	pool   *pgxpool.Pool
-	config Config
-	sql    statements
-	broken error // why nothing can work, found by a constructor that returns no error
+	db      database
+	config  Config
+	sql     statements
+	purging *purgeBound
+	missing *missingSchema
 }
 
-// newRecords returns records that answer every call with the error, where there is one.
-func newRecords(pool *pgxpool.Pool, c Config) (records, error) {
+// newRecords returns the records that c names. The error wraps ErrInvalid.
+func newRecords(db database, c Config) (records, error) {
 	c, err := c.withDefaults()
-	if err == nil {
-		err = checkPool(pool)
-	}
 	if err != nil {
-		return records{broken: err}, err
+		return records{}, err
 	}
-	return records{pool: pool, config: c, sql: newStatements(c)}, nil
+	if db.pool == nil && db.sql == nil {
+		return records{}, invalid("the pool is nil")
+	}
+	return records{db: db, config: c, sql: newStatements(c), purging: new(purgeBound), missing: new(missingSchema)}, nil
 }
 
-// maxTries bounds how often a statement that lost a race runs again. A rival that commits between a statement's snapshot
-// and its conflict check costs it a try; eight rivals in a row do not happen unless something else is wrong.
+// maxTries bounds how often a statement that lost a race runs again. A rival that commits
+// between a statement's snapshot and its conflict check costs it a try; eight rivals in a
+// row do not happen unless something else is wrong.
 const maxTries = 8
 
-// errLostRace is how a statement's reader says that the statement has to run again.
-var errLostRace = errors.New("a rival was faster each time")
+// errLostRace tells run that the statement has to run again.
+var errLostRace = errors.New("a concurrent statement changed the record each time")
 
-// run executes one statement that commits at once and hands its rows to read, which may be called more than once. It repeats the
-// statement while it loses races, and reports a commit that replicas did not confirm.
+// run executes one statement that commits at once and hands its rows to read, which may be
+// called more than once. It repeats the statement while it loses races, and reports a
+// commit that replicas did not confirm.
 func (t *records) run(ctx context.Context, op, sql string, read func(pgx.Rows) error, args ...any) error {
-	if t.broken != nil {
-		return t.broken
-	}
-	conn, err := t.pool.Acquire(ctx)
+	s, err := t.db.acquire(ctx, op)
 	if err != nil {
-		return failAcquire(op, err)
+		return err
 	}
-	defer conn.Release()
-
-	unconfirmed(conn.Conn()) // what others left on it
+	defer s.release()
 	args = append([]any{t.config.ExecMode}, args...)
+	return s.do(func(conn *pgx.Conn) error {
+		unconfirmed(conn) // forget what earlier statements left on it
+		return t.repeat(ctx, op, conn, func() error { return query(ctx, conn, sql, args, read) })
+	})
+}
+
+// repeat calls statement until it loses no race, and classifies its error.
+func (t *records) repeat(ctx context.Context, op string, conn *pgx.Conn, statement func() error) error {
+	var err error
 	for try := 1; ; try++ {
-		err = query(ctx, conn.Conn(), sql, args, read)
+		err = statement()
 		raced := errors.Is(err, errLostRace) || hasCode(err, codeSerialization, codeDeadlock)
 		if !raced {
 			break
 		}
 		if try == maxTries || !pause(ctx, try) {
-			return fmt.Errorf("%w: %s: %w", reprise.ErrUnavailable, op, errLostRace)
+			return fmt.Errorf("%w: postgres: %s: %w", reprise.ErrUnavailable, op, errLostRace)
 		}
 	}
 	switch {
-	case unconfirmed(conn.Conn()):
-		return fmt.Errorf("%w: %s: the wait for the synchronous standby was cancelled", reprise.ErrNotReplicated, op)
+	case unconfirmed(conn):
+		return notReplicated(op)
 	case errors.Is(err, reprise.ErrCorrupt):
 		return err
 	case err != nil:
+		t.missing.report(ctx, t.config.Logger, t.sql.records, err)
 		return fail(op, err)
 	}
 	return nil
@@ -90,7 +100,8 @@ func query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 	return readErr
 }
 
-// pause waits a random moment that grows with try, the first time none, and reports whether ctx still runs.
+// pause waits for a random time that grows with try, the first time not at all, and
+// reports whether ctx is still valid.
 func pause(ctx context.Context, try int) bool {
 	if try == 1 {
 		return ctx.Err() == nil
@@ -105,13 +116,43 @@ func pause(ctx context.Context, try int) bool {
 	}
 }
 
-// microseconds is how durations cross to the server, whose clock has no finer grain.
+// missingSchema logs that the tables do not exist, at most once a minute: every request
+// fails then, and the log has to say why.
+type missingSchema struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (m *missingSchema) report(ctx context.Context, logger *slog.Logger, table string, err error) {
+	if !hasCode(err, codeNoTable, codeNoFunction, codeNoSchema) {
+		return
+	}
+	m.mu.Lock()
+	now := time.Now()
+	due := now.Sub(m.last) >= time.Minute
+	if due {
+		m.last = now
+	}
+	m.mu.Unlock()
+	if due {
+		logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
+			slog.String("table", table), slog.String("error", err.Error()))
+	}
+}
+
+// microseconds is the form in which durations travel to the server, whose clock has no
+// finer grain.
 func microseconds(d time.Duration) int64 { return d.Microseconds() }
 
 // fromMicroseconds turns the microseconds of an answer into a duration.
 func fromMicroseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// corrupt says which operation found a record that it cannot read.
+// corrupt is the error for a record that this release cannot read.
 func corrupt(op string) error {
-	return fmt.Errorf("%w: %s: a version, state or field of the record is unknown to this release", reprise.ErrCorrupt, op)
+	return fmt.Errorf("%w: postgres: %s: this release does not know a version, state or field of the record", reprise.ErrCorrupt, op)
+}
+
+// notReplicated is the error for a commit that no synchronous standby confirmed.
+func notReplicated(op string) error {
+	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", reprise.ErrNotReplicated, op)
 }

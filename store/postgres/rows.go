@@ -14,7 +14,7 @@ import (
 // renew extends the leases of a batch in one statement.
 func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
 	if len(rs) == 0 {
-		return nil, t.broken
+		return nil, nil
 	}
 	ids, owners, leases := make([][]byte, len(rs)), make([][]byte, len(rs)), make([]int64, len(rs))
 	for i := range rs {
@@ -39,12 +39,12 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 		return nil, err
 	}
 	if len(statuses) != len(rs) {
-		return nil, fmt.Errorf("%w: renew: %d answers to %d requests", reprise.ErrUnknown, len(statuses), len(rs))
+		return nil, fmt.Errorf("%w: postgres: renew: the server gave %d answers to %d requests", reprise.ErrUnknown, len(statuses), len(rs))
 	}
 	return statuses, nil
 }
 
-// complete ends an attempt whose record is in the table. The request was validated.
+// complete ends an attempt whose record is in the table. The request has been validated.
 func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error {
 	var done bool
 	err := t.run(ctx, "complete", t.sql.complete, func(rows pgx.Rows) error {
@@ -58,7 +58,7 @@ func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error
 	if _, err := t.look(ctx, "complete", r.ID); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: complete", reprise.ErrLeaseLost)
+	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", reprise.ErrLeaseLost)
 }
 
 // renewStatus translates the words of renew.sql.

@@ -15,19 +15,28 @@ type statements struct {
 	names
 
 	claim, renew, complete, release       string
-	attempt, keep, settle                 string
+	open, attempt, keep, waiting          string
+	committed                             string
 	purge, inspect, list, resolve, forget string
 }
 
 // names are what the schema of one table consists of, quoted.
 type names struct {
 	records, fence, migrations, expiry string
-	functions                          []string // in the order of functionNames
+	functions                          []string // those that this release calls, in the order of functions
+	keepV1                             string   // of an older release
 	lock                               string   // what the advisory locks of the table are derived from; not quoted
 }
 
-// functionNames are the functions of the schema, as placeholders and without their version.
-var functionNames = []string{"claim", "complete", "attempt", "keep"}
+// functions are the functions that this release calls: the placeholder, and the suffix
+// with the version.
+var functions = []struct{ placeholder, suffix string }{
+	{"claim", "_claim_v1"},
+	{"complete", "_complete_v1"},
+	{"attempt", "_attempt_v1"},
+	{"open", "_open_v1"},
+	{"keep", "_keep_v2"},
+}
 
 func newNames(c Config) names {
 	quote := func(suffix string) string { return pgx.Identifier{c.Schema, c.Table + suffix}.Sanitize() }
@@ -36,10 +45,11 @@ func newNames(c Config) names {
 		fence:      quote("_fence"),
 		migrations: quote("_migrations"),
 		expiry:     pgx.Identifier{c.Table + "_expires_at"}.Sanitize(),
+		keepV1:     quote("_keep_v1"),
 		lock:       c.Schema + "." + c.Table,
 	}
-	for _, name := range functionNames {
-		n.functions = append(n.functions, quote("_"+name+"_v1"))
+	for _, f := range functions {
+		n.functions = append(n.functions, quote(f.suffix))
 	}
 	return n
 }
@@ -49,7 +59,8 @@ func newStatements(c Config) statements {
 	s := statements{names: newNames(c)}
 	load := func(file string) string { return s.fill(withoutComments(readSQL("sql/" + file))) }
 	s.claim, s.renew, s.complete, s.release = load("claim.sql"), load("renew.sql"), load("complete.sql"), load("release.sql")
-	s.attempt, s.keep, s.settle = load("attempt.sql"), load("keep.sql"), load("settle.sql")
+	s.open, s.attempt, s.keep, s.waiting = load("open.sql"), load("attempt.sql"), load("keep.sql"), load("waiting.sql")
+	s.committed = load("committed.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget = load("resolve.sql"), load("forget.sql")
 	return s
@@ -65,14 +76,15 @@ func (n *names) fill(text string) string {
 		"{fence_literal}", "'" + strings.ReplaceAll(n.fence, "'", "''") + "'",
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
+		"{keep_v1}", n.keepV1,
 	}
-	for i, name := range functionNames {
-		pairs = append(pairs, "{"+name+"}", n.functions[i])
+	for i, f := range functions {
+		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// readSQL returns an embedded file; that one is missing can only be a mistake in this package.
+// readSQL returns an embedded file. A missing file is a mistake in this package.
 func readSQL(path string) string {
 	text, err := sqlFiles.ReadFile(path)
 	if err != nil {
@@ -81,7 +93,8 @@ func readSQL(path string) string {
 	return string(text)
 }
 
-// withoutComments drops the lines that are only a comment: they would travel with every call.
+// withoutComments drops the lines that are only a comment: they would travel with every
+// call.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

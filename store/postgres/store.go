@@ -2,6 +2,7 @@ package reprisepg
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -9,10 +10,12 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Store is the leased store: every claim is a statement that commits at once, and holds for its lease. It is safe for concurrent
-// use, starts no goroutine and needs no Close; the pool stays the caller's.
+// Store is the leased store: every claim is a statement that commits at once, and holds
+// for its lease. It is safe for concurrent use, starts no goroutine and needs no Close;
+// the pool stays the caller's.
 //
-// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.Inspector] and a [reprise.Purger].
+// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.Inspector] and a
+// [reprise.Purger].
 type Store struct {
 	records
 }
@@ -24,23 +27,43 @@ var (
 	_ reprise.Purger    = (*Store)(nil)
 )
 
-// New returns the leased store over pool with the default configuration. The tables must exist: see [Migrate]. A pool that
-// cannot work makes every call fail with ErrMisconfigured; nothing is asked of the server here.
-func New(pool *pgxpool.Pool) *Store {
-	t, _ := newRecords(pool, Config{}) // the error is the answer to every call
-	return &Store{records: t}
+// New returns the leased store over pool. It asks nothing of the server: [Open] does. The
+// tables must exist: see [Migrate]. The error wraps ErrInvalid.
+func New(pool *pgxpool.Pool, c Config) (*Store, error) {
+	return newStore(database{pool: pool}, c)
 }
 
-// NewWithConfig is [New] with a configuration. The error wraps ErrMisconfigured.
-func NewWithConfig(pool *pgxpool.Pool, c Config) (*Store, error) {
-	t, err := newRecords(pool, c)
+// NewSQL is [New] for a *sql.DB over pgx's driver (github.com/jackc/pgx/v5/stdlib). With
+// another driver every call fails with ErrMisconfigured.
+func NewSQL(db *sql.DB, c Config) (*Store, error) {
+	return newStore(database{sql: db}, c)
+}
+
+func newStore(db database, c Config) (*Store, error) {
+	r, err := newRecords(db, c)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{records: t}, nil
+	return &Store{records: r}, nil
 }
 
-// Claim implements [reprise.Store] in one statement, a function of the schema that reads before it writes: a replay writes nothing.
+// Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server on
+// which a guarantee does not hold: one without the tables, for example. Warnings go to
+// [Config.Logger].
+func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
+	s, err := New(pool, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnsafe(ctx, s, s.config.Logger); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Claim implements [reprise.Store] in one statement, a function of the schema that reads
+// before it writes: a replay writes nothing. A lapsed record whose row another transaction
+// is just writing is InProgress with nothing remaining.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
@@ -50,12 +73,12 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 		if !rows.Next() {
 			return errLostRace
 		}
-		var v verdict
-		if err := v.scan(rows); err != nil {
+		var d decision
+		if err := d.scan(rows); err != nil {
 			return err
 		}
 		var err error
-		result, err = v.answer()
+		result, err = d.result()
 		return err
 	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, microseconds(r.Lease), microseconds(r.Retention))
 	if err != nil {
@@ -80,7 +103,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 // Release implements [reprise.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
-		readable := true // nothing there is nothing to complain of
+		readable := true // also where there is no record
 		if rows.Next() {
 			if err := rows.Scan(&readable); err != nil {
 				return err

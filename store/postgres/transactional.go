@@ -3,38 +3,49 @@ package reprisepg
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// spareConns is how many connections of the pool the attempts never take: so many are left to answer duplicates and to find out
-// what became of a COMMIT.
+// spareConns is how many connections of the pool the attempts never take: so many are left
+// to answer duplicates and to find out what became of a COMMIT.
 const spareConns = 2
 
-// TransactionalStore runs each attempt in one transaction, which its handler finds by [Tx]. The rows that the handler writes there and
-// the stored response commit together or not at all, over any number of retries, crashes and pauses.
+// TransactionalStore runs each attempt in one transaction, which its handler finds by
+// [Tx], or by [SQLTx] over a *sql.DB. The rows that the handler writes there and the
+// stored response commit together or not at all, over any number of retries, crashes and
+// pauses.
 //
-// An attempt has no lease. A crashed process, or one whose connection broke, loses its attempt at once, and the next
-// request with the key runs. An attempt that outlasts [Config.TxTimeout] is rolled back.
+// An attempt has no lease. A crashed process, or one whose connection broke, loses its
+// attempt at once, and the next request with the key runs. An attempt that outlasts
+// [Config.TxTimeout] is rolled back.
 //
-// It is safe for concurrent use and starts no goroutine; each attempt holds one connection of the pool until it is completed or
-// released, at most MaxConns − 2 attempts at once. A claim beyond that fails with ErrUnavailable.
+// It is safe for concurrent use and starts no goroutine. Each attempt holds one connection
+// of the pool until it is completed or released, at most MaxConns − 2 attempts at once.
+// Claims beyond that wait, first come, first served, until shortly before their context
+// ends, and then fail with ErrUnavailable; a replay or a duplicate does not wait. See
+// [TransactionalStore.Stats].
 //
-// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder], a [reprise.Inspector] and a [reprise.Purger].
+// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder], a
+// [reprise.Inspector] and a [reprise.Purger].
 type TransactionalStore struct {
 	records
-	slots chan struct{} // one value for each attempt that runs
+	slots slots
 
-	mu       sync.Mutex
-	attempts map[reprise.Owner]*attempt  // those that run
-	doubts   map[reprise.Owner]time.Time // owners whose last call has no definite answer, and since when
+	mu        sync.Mutex
+	attempts  map[reprise.Owner]*attempt   // those that run and were not ended
+	running   map[reprise.ID]*attempt      // those whose transaction is open
+	claiming  map[reprise.ID]chan struct{} // claims on their way; closed at their end
+	undecided map[reprise.Owner]time.Time  // owners whose last call has no definite answer, and since when
 }
 
 var (
@@ -45,70 +56,199 @@ var (
 	_ reprise.Purger        = (*TransactionalStore)(nil)
 )
 
-// NewTransactional returns the transactional store over pool with the default configuration. The tables must exist: see
-// [Migrate]. A pool that cannot work, such as one of fewer than three connections, makes every call fail with
-// ErrMisconfigured; nothing is asked of the server here.
-func NewTransactional(pool *pgxpool.Pool) *TransactionalStore {
-	return newTransactional(newRecords(pool, Config{}))
+// NewTransactional returns the transactional store over pool, which needs at least three
+// connections and should have ten or more. It asks nothing of the server:
+// [OpenTransactional] does. The tables must exist: see [Migrate]. The error wraps
+// ErrInvalid.
+func NewTransactional(pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
+	return newTransactional(database{pool: pool}, c)
 }
 
-// NewTransactionalWithConfig is [NewTransactional] with a configuration. The error wraps ErrMisconfigured.
-func NewTransactionalWithConfig(pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
-	s := newTransactional(newRecords(pool, c))
-	if s.broken != nil {
-		return nil, s.broken
+// NewTransactionalSQL is [NewTransactional] for a *sql.DB over pgx's driver
+// (github.com/jackc/pgx/v5/stdlib); handlers find their transaction by [SQLTx]. With
+// another driver every call fails with ErrMisconfigured. Call SetMaxOpenConns before, and
+// SetMaxIdleConns with the same number: database/sql keeps two idle connections unless
+// told otherwise, and opens and closes the others all the time.
+func NewTransactionalSQL(db *sql.DB, c Config) (*TransactionalStore, error) {
+	return newTransactional(database{sql: db}, c)
+}
+
+// OpenTransactional is [NewTransactional], and then a check that refuses, with
+// ErrMisconfigured, a server on which a guarantee does not hold: one without the tables,
+// for example. Warnings go to [Config.Logger].
+func OpenTransactional(ctx context.Context, pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
+	s, err := NewTransactional(pool, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnsafe(ctx, s, s.config.Logger); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-func newTransactional(t records, _ error) *TransactionalStore {
-	s := &TransactionalStore{
-		records:  t,
-		attempts: make(map[reprise.Owner]*attempt),
-		doubts:   make(map[reprise.Owner]time.Time),
+func newTransactional(db database, c Config) (*TransactionalStore, error) {
+	r, err := newRecords(db, c)
+	if err != nil {
+		return nil, err
 	}
-	if s.broken != nil {
-		return s
+	switch limit := db.use().limit; {
+	case limit == 0:
+		return nil, invalid("the *sql.DB has no limit of connections; call SetMaxOpenConns with 10 or more")
+	case limit <= spareConns:
+		return nil, invalid("the pool has %d connections; the transactional store needs at least %d, and should have 10 or more", limit, spareConns+1)
+	default:
+		return &TransactionalStore{
+			records:   r,
+			slots:     slots{limit: limit - spareConns},
+			attempts:  make(map[reprise.Owner]*attempt),
+			running:   make(map[reprise.ID]*attempt),
+			claiming:  make(map[reprise.ID]chan struct{}),
+			undecided: make(map[reprise.Owner]time.Time),
+		}, nil
 	}
-	conns := int(t.pool.Config().MaxConns)
-	if conns <= spareConns {
-		s.broken = fmt.Errorf("%w: a pool of %d connections, the transactional store needs at least %d",
-			reprise.ErrMisconfigured, conns, spareConns+1)
-		return s
-	}
-	s.slots = make(chan struct{}, conns-spareConns)
-	return s
 }
 
-// Claim implements [reprise.Store]. Its claims are Atomic, with a transaction open for the handler. A different request with the key
-// of an attempt that runs in another process is answered InProgress: nobody sees the fingerprint before it commits.
+// Stats returns how many attempts run, and how many claims wait for one of them to end.
+func (s *TransactionalStore) Stats() Stats { return s.slots.stats() }
+
+// Claim implements [reprise.Store]. Its claims are Atomic, with a transaction open for the
+// handler. A different request with the key of an attempt that runs in another process is
+// answered InProgress: nobody sees the fingerprint before it commits.
 func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	if s.broken != nil {
-		return reprise.ClaimResult{}, s.broken
+	result, done, err := s.enterClaim(ctx, r)
+	if done || err != nil {
+		return result, err
 	}
-	if a := s.find(r.ID, r.Owner); a != nil {
-		return a.result(), nil
+	defer s.leaveClaim(r.ID)
+
+	if !s.slots.try() {
+		result, done, err := s.claimWithoutSlot(ctx, r)
+		if done || err != nil {
+			return result, err
+		}
+		if err := s.waitForSlot(ctx); err != nil {
+			return reprise.ClaimResult{}, err
+		}
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		return s.claimReadOnly(ctx, r)
-	}
+	granted := false
+	defer func() { // also when a tracer of the application panics
+		if !granted {
+			s.slots.release()
+		}
+	}()
 	a, result, err := s.begin(ctx, r)
-	if a == nil {
-		<-s.slots
-	}
 	if errors.Is(err, reprise.ErrUnknown) {
-		s.doubt(r.Owner)
+		s.setUndecided(r.Owner)
 	}
-	return result, err
+	if a == nil {
+		return result, err
+	}
+	granted = true
+	a.start()
+	s.mu.Lock()
+	s.attempts[a.owner] = a
+	s.running[a.id] = a
+	delete(s.undecided, a.owner)
+	s.mu.Unlock()
+	return result, nil
 }
 
-// Renew implements [reprise.Store]. An attempt of this store needs no renewal and is answered Renewed while it runs here; leased
-// records in the same table are renewed.
+// enterClaim answers a claim from what this process knows, and otherwise makes it the only
+// one of its ID on its way, so that a storm of duplicates takes one slot. Where it returns
+// neither an answer nor an error, leaveClaim has to follow.
+func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	for {
+		s.mu.Lock()
+		if a := s.attempts[r.Owner]; a != nil && a.id == r.ID {
+			s.mu.Unlock()
+			return a.result(), true, nil
+		}
+		if a := s.running[r.ID]; a != nil && !a.over() {
+			s.mu.Unlock()
+			if a.fingerprint != r.Fingerprint {
+				return reprise.ClaimResult{Outcome: reprise.Mismatch}, true, nil
+			}
+			return reprise.ClaimResult{Outcome: reprise.InProgress}, true, nil
+		}
+		other := s.claiming[r.ID]
+		if other == nil {
+			s.claiming[r.ID] = make(chan struct{})
+			s.mu.Unlock()
+			return reprise.ClaimResult{}, false, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
+				reprise.ErrUnavailable, ctx.Err())
+		}
+	}
+}
+
+func (s *TransactionalStore) leaveClaim(id reprise.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.claiming[id])
+	delete(s.claiming, id)
+}
+
+// claimWithoutSlot answers a claim for which no transaction is free, where that needs
+// none: a replay, a mismatch, or a duplicate of an attempt that runs in another process.
+func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	var (
+		d    decision
+		held bool
+		key  = uint64(s.lockKey(r.ID)) //nolint:gosec // its bits
+	)
+	err = s.run(ctx, "claim", s.sql.waiting, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return errLostRace
+		}
+		return rows.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload, &held)
+	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, int64(key>>32), int64(key&0xffffffff))
+	switch {
+	case err != nil:
+		return reprise.ClaimResult{}, false, err
+	case !d.claimable():
+		result, err := d.atomicResult()
+		return result, true, err
+	case held && s.isUndecided(r.Owner):
+		return reprise.ClaimResult{}, false, nil // the lock may be this owner's
+	case held:
+		return reprise.ClaimResult{Outcome: reprise.InProgress}, true, nil
+	}
+	return reprise.ClaimResult{}, false, nil
+}
+
+// A claim waits in line within the deadline of its caller, and this long where there is
+// none. A tenth of that, and at least claimReserve, is kept for the claim itself.
+const (
+	claimWait    = 2 * time.Second
+	claimReserve = 50 * time.Millisecond
+)
+
+// waitForSlot waits in line for a transaction.
+func (s *TransactionalStore) waitForSlot(ctx context.Context) error {
+	start, budget := time.Now(), claimWait
+	if deadline, ok := ctx.Deadline(); ok {
+		budget = time.Until(deadline)
+	}
+	wait, cancel := context.WithTimeout(ctx, budget-max(claimReserve, budget/10))
+	defer cancel()
+	if err := s.slots.wait(wait); err != nil {
+		return fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
+			reprise.ErrUnavailable, time.Since(start).Round(time.Millisecond), s.slots.limit)
+	}
+	return nil
+}
+
+// Renew implements [reprise.Store]. An attempt of this store needs no renewal and is
+// answered Renewed while it runs here; leased records in the same table are renewed.
 func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
 	statuses, err := s.renew(ctx, rs)
 	for i := range statuses {
@@ -119,62 +259,67 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewReques
 	return statuses, err
 }
 
-// Complete implements [reprise.Store]: it stores the response in the transaction of the attempt and commits. Where the answer to
-// the COMMIT is lost, it takes the attempt's lock on another connection, so that nothing can be committing any more,
-// and looks. ErrNotApplied is certain; ErrUnknown says that the lock or the server was not to be had before ctx ended. A handler that
-// ended the transaction by itself makes it ErrMisconfigured, because nobody can tell what it committed.
+// Complete implements [reprise.Store]: it stores the response in the transaction of the
+// attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's lock
+// on another connection, so that nothing can be committing any more, and looks.
+// ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
+// before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
+// because nobody can tell what it committed.
 func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if s.broken != nil {
-		return s.broken
-	}
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
-		if s.inDoubt(r.Owner) {
-			return s.settle(ctx, r.ID, r.Owner)
+		if s.isUndecided(r.Owner) {
+			return s.findCommit(ctx, r.ID, r.Owner)
 		}
 		return s.complete(ctx, r)
 	}
-	s.doubt(r.Owner)
-	err := a.commit(ctx, &s.sql, r)
-	if err != nil {
-		_ = a.rollback(ctx) // of what is left: the lock is free before the answer is out
-	}
-	s.end(a)
+	s.setUndecided(r.Owner)
+	err := s.commitAndEnd(ctx, a, r)
 	if errors.Is(err, reprise.ErrUnknown) && ctx.Err() == nil {
-		return s.settle(ctx, r.ID, r.Owner)
+		return s.findCommit(ctx, r.ID, r.Owner)
 	}
 	if !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrNotReplicated) {
-		s.settled(r.Owner)
+		s.setDecided(r.Owner)
+	}
+	return err
+}
+
+// commitAndEnd commits and gives the connection and the slot back, also when a tracer of
+// the application panics.
+func (s *TransactionalStore) commitAndEnd(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
+	defer s.end(a)
+	err := s.commit(ctx, a, r)
+	if err != nil {
+		_ = a.rollback(ctx) // the lock is free before the answer is out
 	}
 	return err
 }
 
 // Release implements [reprise.Store]: it rolls the transaction of the attempt back.
 func (s *TransactionalStore) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	if s.broken != nil {
-		return s.broken
-	}
 	a := s.take(id, owner)
 	if a == nil {
-		s.settled(owner) // a claim without an answer: its session ends with its connection
+		s.setDecided(owner) // a claim without an answer: its session ends with its connection
 		return nil
 	}
 	defer s.end(a)
 	return a.rollback(ctx)
 }
 
-// Bind implements [reprise.ContextBinder]: it makes the transaction of the attempt available to [Tx].
+// Bind implements [reprise.ContextBinder]: it makes the transaction of the attempt
+// available to [Tx] and [SQLTx].
 func (s *TransactionalStore) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
 	if a := s.find(id, owner); a != nil {
-		return context.WithValue(ctx, txKey{}, a.tx)
+		return context.WithValue(ctx, txKey{}, a)
 	}
 	return ctx
 }
 
-// lockKey names the lock of an attempt. Advisory locks belong to the whole database, so the table is in it.
+// lockKey names the lock of an attempt. Advisory locks belong to the whole database, so
+// the table is part of it.
 func (s *TransactionalStore) lockKey(id reprise.ID) int64 {
 	sum := sha256.Sum256(append([]byte(s.sql.lock+"\x00"), id[:]...))
 	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits do
@@ -190,7 +335,7 @@ func (s *TransactionalStore) find(id reprise.ID, owner reprise.Owner) *attempt {
 	return nil
 }
 
-// take returns the attempt of owner and makes the caller the one who ends it, or returns nil.
+// take returns the attempt of owner, which the caller then has to end, or nil.
 func (s *TransactionalStore) take(id reprise.ID, owner reprise.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,32 +350,37 @@ func (s *TransactionalStore) take(id reprise.ID, owner reprise.Owner) *attempt {
 // end gives back what an attempt holds.
 func (s *TransactionalStore) end(a *attempt) {
 	a.close()
-	<-s.slots
+	s.mu.Lock()
+	if s.running[a.id] == a {
+		delete(s.running, a.id)
+	}
+	s.mu.Unlock()
+	s.slots.release()
 }
 
-// doubt remembers that the fate of owner's last call is not known, and forgets the oldest of what nobody asked about again.
-func (s *TransactionalStore) doubt(owner reprise.Owner) {
+// setUndecided remembers that owner's last call may or may not have been executed, and
+// forgets the oldest owners that nobody asked about again.
+func (s *TransactionalStore) setUndecided(owner reprise.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for o, since := range s.doubts {
+	for o, since := range s.undecided {
 		if now.Sub(since) > 2*s.config.TxTimeout {
-			delete(s.doubts, o)
+			delete(s.undecided, o)
 		}
 	}
-	s.doubts[owner] = now
+	s.undecided[owner] = now
 }
 
-func (s *TransactionalStore) inDoubt(owner reprise.Owner) bool {
+func (s *TransactionalStore) isUndecided(owner reprise.Owner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, found := s.doubts[owner]
+	_, found := s.undecided[owner]
 	return found
 }
 
-// settled forgets a doubt.
-func (s *TransactionalStore) settled(owner reprise.Owner) {
+func (s *TransactionalStore) setDecided(owner reprise.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.doubts, owner)
+	delete(s.undecided, owner)
 }

@@ -2,8 +2,11 @@ package reprisepg
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,120 +14,190 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return, having done nothing: the store commits it with the
-// response, or rolls it back.
-var ErrTxManaged = errors.New("reprisepg: the transaction of an attempt is ended by the store, with the response; use Begin for a part that may be rolled back")
+// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return, having
+// done nothing: the store commits it with the response, or rolls it back.
+var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an attempt, with the response; use Begin for a part that may be rolled back")
 
-// Tx returns the transaction of the attempt that ctx belongs to, and false where there is none: outside a handler, on a route
-// without the middleware or without a key, or with a store that is not transactional. ctx may be
-// the context of the handler's framework, see [reprise.ContextKey].
+// Tx returns the transaction of the attempt that ctx belongs to. It returns false where
+// there is none: outside a handler, on a route without the middleware or without a key,
+// with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx may
+// be the context of the handler's framework, see [reprise.ContextKey].
 //
-// What is written through it commits together with the stored response. Its Commit and Rollback are refused with [ErrTxManaged], so
-// that a deferred Rollback does no harm; Begin opens a savepoint, which may be committed and rolled back. It is READ COMMITTED, it
-// is not safe for concurrent use, and it ends with the handler. To end it by SQL text is misuse, which Complete answers
-// with ErrMisconfigured.
+// What is written through it commits together with the stored response. Its Commit and
+// Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
+// Begin opens a savepoint, which may be committed and rolled back. Its isolation level is
+// [Config.Isolation]. It is not safe for concurrent use, and it ends with the handler. To
+// end it by SQL text is misuse, which Complete answers with ErrMisconfigured.
 func Tx(ctx context.Context) (pgx.Tx, bool) {
-	tx, ok := ctx.Value(txKey{}).(*handlerTx)
-	if !ok {
-		run, found := reprise.RunContext(ctx)
-		if !found {
-			return nil, false
-		}
-		if tx, ok = run.Value(txKey{}).(*handlerTx); !ok {
-			return nil, false
-		}
+	a := attemptOf(ctx)
+	if a == nil || a.session.pool == nil {
+		return nil, false
 	}
-	return tx, true
+	return &handlerTx{attempt: a}, true
 }
 
-// txKey is the key of the transaction in the handler's context.
+// SQLTx is [Tx] for a store over a *sql.DB: see [NewTransactionalSQL]. It hands out the
+// same *sql.Tx at every call.
+//
+// What is written through it commits together with the stored response. Do not call its
+// Commit or Rollback, which database/sql leaves no way to refuse. A Rollback is found out
+// and undoes the attempt. A Commit makes the effects permanent without the response; it is
+// found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that
+// may be rolled back.
+func SQLTx(ctx context.Context) (*sql.Tx, bool) {
+	a := attemptOf(ctx)
+	if a == nil || a.sqlTx == nil {
+		return nil, false
+	}
+	return a.sqlTx, true
+}
+
+// attemptOf returns the attempt that ctx belongs to, or nil.
+func attemptOf(ctx context.Context) *attempt {
+	if a, ok := ctx.Value(txKey{}).(*attempt); ok {
+		return a
+	}
+	run, found := reprise.RunContext(ctx)
+	if !found {
+		return nil
+	}
+	a, _ := run.Value(txKey{}).(*attempt)
+	return a
+}
+
+// txKey is the key of the attempt in the handler's context.
 type txKey struct{}
 
-// handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in it. Once the attempt has ended it refuses
-// everything that asks the server, because its connection may be serving somebody else.
+// handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in it.
+// Once the attempt has ended it refuses everything that asks the server, because its
+// connection may be serving another request.
 type handlerTx struct {
-	pgx.Tx               // does the work
-	ended   *atomic.Bool // the attempt has
-	managed bool         // the transaction itself, which the store ends
+	attempt   *attempt
+	savepoint string      // empty for the transaction itself, which the store ends
+	closed    atomic.Bool // the savepoint was committed or rolled back
+}
+
+// conn returns the connection, or ErrTxClosed.
+func (t *handlerTx) conn() (*pgx.Conn, error) {
+	if t.closed.Load() || t.attempt.ended.Load() {
+		return nil, pgx.ErrTxClosed
+	}
+	return t.attempt.session.pool.Conn(), nil
 }
 
 // Begin opens a savepoint.
 func (t *handlerTx) Begin(ctx context.Context) (pgx.Tx, error) {
-	if t.ended.Load() {
-		return nil, pgx.ErrTxClosed
-	}
-	nested, err := t.Tx.Begin(ctx)
+	conn, err := t.conn()
 	if err != nil {
 		return nil, err
 	}
-	return &handlerTx{Tx: nested, ended: t.ended}, nil
+	nested := &handlerTx{
+		attempt:   t.attempt,
+		savepoint: "reprise_sp_" + strconv.FormatInt(t.attempt.savepoints.Add(1), 10),
+	}
+	if _, err := conn.Exec(ctx, "SAVEPOINT "+nested.savepoint); err != nil {
+		return nil, err
+	}
+	return nested, nil
 }
 
 // Commit releases a savepoint, and is refused for the transaction itself.
 func (t *handlerTx) Commit(ctx context.Context) error {
-	switch {
-	case t.managed:
-		return ErrTxManaged
-	case t.ended.Load():
-		return pgx.ErrTxClosed
-	}
-	return t.Tx.Commit(ctx)
+	return t.end(ctx, "RELEASE SAVEPOINT ")
 }
 
 // Rollback returns to a savepoint, and is refused for the transaction itself.
 func (t *handlerTx) Rollback(ctx context.Context) error {
-	switch {
-	case t.managed:
+	return t.end(ctx, "ROLLBACK TO SAVEPOINT ")
+}
+
+func (t *handlerTx) end(ctx context.Context, statement string) error {
+	if t.savepoint == "" {
 		return ErrTxManaged
-	case t.ended.Load():
-		return pgx.ErrTxClosed
 	}
-	return t.Tx.Rollback(ctx)
+	conn, err := t.conn()
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement+t.savepoint)
+	t.closed.Store(true)
+	return err
 }
 
+// Exec is [pgx.Conn.Exec] in the transaction.
 func (t *handlerTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if t.ended.Load() {
-		return pgconn.CommandTag{}, pgx.ErrTxClosed
+	conn, err := t.conn()
+	if err != nil {
+		return pgconn.CommandTag{}, err
 	}
-	return t.Tx.Exec(ctx, sql, args...)
+	return conn.Exec(ctx, sql, args...)
 }
 
+// Query is [pgx.Conn.Query] in the transaction.
 func (t *handlerTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if t.ended.Load() {
-		return closedResults().Query()
+	conn, err := t.conn()
+	if err != nil {
+		return closedRows{}, err
 	}
-	return t.Tx.Query(ctx, sql, args...)
+	return conn.Query(ctx, sql, args...)
 }
 
+// QueryRow is [pgx.Conn.QueryRow] in the transaction.
 func (t *handlerTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if t.ended.Load() {
-		return closedResults().QueryRow()
+	conn, err := t.conn()
+	if err != nil {
+		return closedRows{}
 	}
-	return t.Tx.QueryRow(ctx, sql, args...)
+	return conn.QueryRow(ctx, sql, args...)
 }
 
+// SendBatch is [pgx.Conn.SendBatch] in the transaction.
 func (t *handlerTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.ended.Load() {
-		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+	conn, err := t.conn()
+	if err != nil {
+		return closedBatch{}
 	}
-	return t.Tx.SendBatch(ctx, b)
+	return conn.SendBatch(ctx, b)
 }
 
+// Prepare is [pgx.Conn.Prepare].
 func (t *handlerTx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if t.ended.Load() {
-		return nil, pgx.ErrTxClosed
+	conn, err := t.conn()
+	if err != nil {
+		return nil, err
 	}
-	return t.Tx.Prepare(ctx, name, sql)
+	return conn.Prepare(ctx, name, sql)
 }
 
+// CopyFrom is [pgx.Conn.CopyFrom] in the transaction.
 func (t *handlerTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
-	if t.ended.Load() {
-		return 0, pgx.ErrTxClosed
+	conn, err := t.conn()
+	if err != nil {
+		return 0, err
 	}
-	return t.Tx.CopyFrom(ctx, table, columns, rows)
+	return conn.CopyFrom(ctx, table, columns, rows)
 }
 
-// closedResults answers every query with ErrTxClosed.
-func closedResults() pgx.BatchResults {
-	return pgx.FailedBatchResults(&pgx.Batch{}, pgx.ErrTxClosed)
+// LargeObjects is the one method that costs a round trip of its own: only pgx can make the
+// value, for a transaction that it began. The BEGIN does nothing in a transaction but
+// leave a warning in the log of the server. Where it fails the connection is lost, and the
+// value is of no use.
+func (t *handlerTx) LargeObjects() pgx.LargeObjects {
+	conn, err := t.conn()
+	if err != nil {
+		return pgx.LargeObjects{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return pgx.LargeObjects{}
+	}
+	return tx.LargeObjects()
+}
+
+// Conn returns the connection of the transaction, or nil once the attempt has ended.
+func (t *handlerTx) Conn() *pgx.Conn {
+	conn, _ := t.conn()
+	return conn
 }

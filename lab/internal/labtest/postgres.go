@@ -85,7 +85,7 @@ func SetupPostgres(tb testing.TB, server *servers.PostgresServer, options ...Poo
 // Leased returns the leased store of the fixture.
 func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
 	tb.Helper()
-	store, err := reprisepg.NewWithConfig(f.Pool, f.Config)
+	store, err := reprisepg.New(f.Pool, f.Config)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
 // Transactional returns the transactional store of the fixture.
 func (f *Postgres) Transactional(tb testing.TB) *reprisepg.TransactionalStore {
 	tb.Helper()
-	store, err := reprisepg.NewTransactionalWithConfig(f.Pool, f.Config)
+	store, err := reprisepg.NewTransactional(f.Pool, f.Config)
 	if err != nil {
 		tb.Fatal(err)
 	}

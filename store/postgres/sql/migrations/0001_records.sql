@@ -145,7 +145,7 @@ $function$;
 -- $4 attempt, $5 fence, $6 payload, $7 retention in microseconds, $8 fence of the record taken over.
 --
 -- It fails when another record stands in the way: the COMMIT that follows in the same batch must not happen then.
-CREATE FUNCTION {keep}(bytea, bytea, bytea, integer, bigint, bytea, bigint, bigint) RETURNS void
+CREATE FUNCTION {keep_v1}(bytea, bytea, bytea, integer, bigint, bytea, bigint, bigint) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN
 	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint, payload,

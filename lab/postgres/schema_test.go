@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresForgottenMigrate: a service whose tables do not exist finds out at its start, and
+// one that did not look has it in its log and in its errors.
+func TestPostgresForgottenMigrate(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	var log pgLog
+	c := reprisepg.Config{Schema: "nowhere", Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	_, leased := reprisepg.Open(t.Context(), f.Pool, c)
+	_, transactional := reprisepg.OpenTransactional(t.Context(), f.Pool, c)
+	nowhere := pgOn(f.Pool, c)
+	_, claim := nowhere.Leased(t).Claim(t.Context(), pgClaim())
+	_, claimTx := nowhere.Transactional(t).Claim(t.Context(), pgClaim())
+	for what, err := range map[string]error{"Open": leased, "OpenTransactional": transactional, "leased claim": claim, "transactional claim": claimTx} {
+		pgWant(t, what, err, reprise.ErrMisconfigured)
+		if !strings.Contains(err.Error(), "run reprisepg.Migrate") {
+			t.Errorf("%s does not say what to do: %v", what, err)
+		}
+	}
+	if !log.contains("run Migrate") {
+		t.Error("the log does not say that the tables are missing")
+	}
+
+	store, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
+	if store == nil {
+		// Test servers run without fsync, which Open refuses, and nothing else.
+		pgWant(t, "Open", err, reprise.ErrMisconfigured)
+		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
+			t.Errorf("Open of a migrated schema: %v", err)
+		}
+	}
+}

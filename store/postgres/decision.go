@@ -1,0 +1,72 @@
+package reprisepg
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The words of verdict.sql, and the two that only a claim answers: claimed, and lost race.
+const (
+	wordClaimed    = "claimed"
+	wordNew        = "new"
+	wordTakeover   = "takeover"
+	wordAgain      = "again"
+	wordMismatch   = "mismatch"
+	wordCompleted  = "completed"
+	wordInProgress = "in progress"
+	wordOwnLapsed  = "own lapsed"
+	wordLapsed     = "lapsed"
+	wordLostRace   = "lost race"
+)
+
+// decision is the server's answer to a claim.
+type decision struct {
+	word      string
+	attempt   int
+	fence     int64
+	leaseLeft int64 // µs
+	payload   []byte
+}
+
+func (d *decision) scan(rows pgx.Rows) error {
+	return rows.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload)
+}
+
+// result is what the decision means for a claim of the leased store.
+func (d *decision) result() (reprise.ClaimResult, error) {
+	left := fromMicroseconds(d.leaseLeft)
+	switch d.word {
+	case wordClaimed, wordOwnLapsed:
+		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: d.attempt, Fence: uint64(d.fence), Remaining: left}, nil //nolint:gosec // fences are positive
+	case wordInProgress:
+		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
+	case wordCompleted:
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload}, nil
+	case wordMismatch:
+		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+	case wordLapsed:
+		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+	case wordLostRace:
+		return reprise.ClaimResult{}, errLostRace
+	default:
+		return reprise.ClaimResult{}, corrupt("claim")
+	}
+}
+
+// claimable reports whether a claim of the transactional store that has the lock of the
+// record is granted.
+func (d *decision) claimable() bool { return d.word == wordNew || d.word == wordTakeover }
+
+// atomicResult is what a decision that is not claimable means for the transactional store,
+// where a record in progress is a leased one. A record of the caller's own can only be one
+// in a table that changed its store, so it counts as another owner's.
+func (d *decision) atomicResult() (reprise.ClaimResult, error) {
+	switch d.word {
+	case wordAgain:
+		d.word = wordInProgress
+	case wordOwnLapsed:
+		d.word = wordLapsed
+	}
+	return d.result()
+}

@@ -1,0 +1,81 @@
+package reprisepg
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The lock of a lost COMMIT is waited for within the caller's deadline, and this long
+// where there is none. The margin leaves time for the answer.
+const (
+	lostCommitWait   = 2 * time.Second
+	lostCommitMargin = 100 * time.Millisecond
+)
+
+// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed. It
+// takes the lock that the attempt held until its transaction ended: only then can the
+// backend not be committing any more, and a statement that begins then sees what it did. A
+// server in recovery, which may not have received the commit yet, refuses the transaction.
+func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	session, err := s.db.acquire(ctx, "complete")
+	if err != nil {
+		return undecided(err)
+	}
+	defer session.release()
+	var (
+		batch     pgx.Batch
+		committed bool
+		tag       pgconn.CommandTag
+	)
+	// READ COMMITTED: the last statement has to see what was committed before it began.
+	batch.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+	batch.Queue(`SELECT set_config('lock_timeout', $1::text, true) FROM (SELECT current_setting('lock_timeout')::interval AS own) AS s
+		WHERE own = interval '0' OR own > $1::text::interval`, strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms")
+	batch.Queue("SELECT pg_advisory_xact_lock($1::bigint)", s.lockKey(id))
+	batch.Queue(s.sql.committed, id[:], owner[:]).Query(func(rows pgx.Rows) error {
+		committed = rows.Next()
+		return nil
+	})
+	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
+	confirmed := true
+	err = session.do(func(conn *pgx.Conn) error {
+		unconfirmed(conn) // forget what earlier statements left on it
+		err := send(ctx, conn, &batch)
+		confirmed = !unconfirmed(conn)
+		return err
+	})
+	switch {
+	case err != nil:
+		return undecided(err)
+	case !confirmed:
+		return notReplicated("complete")
+	case tag.String() != "COMMIT":
+		return fmt.Errorf("%w: postgres: complete: the transaction that looked for the record was rolled back", reprise.ErrUnknown)
+	}
+	s.setDecided(owner)
+	if !committed {
+		return notApplied("the connection was lost, and the server rolled back")
+	}
+	return nil
+}
+
+// undecided is the error of a look that could not tell whether the COMMIT was executed.
+func undecided(err error) error {
+	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and so was the attempt to find out: %s", reprise.ErrUnknown, err.Error())
+}
+
+// lockWait is how long to wait for the lock.
+func lockWait(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return lostCommitWait
+	}
+	return max(time.Until(deadline)-lostCommitMargin, lostCommitMargin/2)
+}

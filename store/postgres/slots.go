@@ -1,0 +1,105 @@
+package reprisepg
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// slots bounds how many attempts run at once. Claims beyond the bound wait in a queue,
+// first come, first served.
+type slots struct {
+	limit int
+
+	mu      sync.Mutex
+	used    int
+	queue   []*queued
+	longest time.Duration // of the waits that ended
+}
+
+// queued is a claim that waits for a slot.
+type queued struct {
+	since   time.Time
+	granted chan struct{} // closed when the slot is the claim's
+}
+
+// try takes a slot unless a claim would have to wait for one.
+func (s *slots) try() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.limit {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// wait takes a slot, or returns the error of ctx.
+func (s *slots) wait(ctx context.Context) error {
+	s.mu.Lock()
+	if s.used < s.limit {
+		s.used++
+		s.mu.Unlock()
+		return nil
+	}
+	q := &queued{since: time.Now(), granted: make(chan struct{})}
+	s.queue = append(s.queue, q)
+	s.mu.Unlock()
+
+	select {
+	case <-q.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.queue {
+		if s.queue[i] == q {
+			s.queue = append(s.queue[:i], s.queue[i+1:]...)
+			s.noteWait(q)
+			return ctx.Err()
+		}
+	}
+	s.pass() // granted in the same moment, and of no use any more
+	return ctx.Err()
+}
+
+// release gives a slot back, to the claim that has waited longest.
+func (s *slots) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pass()
+}
+
+// pass hands one slot on. The caller holds mu.
+func (s *slots) pass() {
+	if len(s.queue) == 0 {
+		s.used--
+		return
+	}
+	next := s.queue[0]
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	s.noteWait(next)
+	close(next.granted)
+}
+
+func (s *slots) noteWait(q *queued) { s.longest = max(s.longest, time.Since(q.since)) }
+
+// Stats shows how the attempts of a [TransactionalStore] use its connections.
+type Stats struct {
+	Slots       int           // attempts that may run at once
+	InUse       int           // attempts that run
+	Waiting     int           // claims that wait for one of them to end
+	LongestWait time.Duration // of a claim, since the store was made
+}
+
+func (s *slots) stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	longest := s.longest
+	if len(s.queue) > 0 {
+		longest = max(longest, time.Since(s.queue[0].since))
+	}
+	return Stats{Slots: s.limit, InUse: s.used, Waiting: len(s.queue), LongestWait: longest}
+}

@@ -1,0 +1,1 @@
+SELECT {open}($1::bigint, $2::bigint, $3::bytea)
