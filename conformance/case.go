@@ -10,7 +10,8 @@ type Case struct {
 	Needs  []Need // what the subject must have for the promise to concern it
 }
 
-// Need is something that not every subject has. A case that needs what a subject lacks is skipped, and says so.
+// Need is something that not every subject has. A case that needs what a subject lacks is
+// skipped, and says so.
 type Need string
 
 // What cases need.
@@ -27,8 +28,8 @@ const (
 	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
 )
 
-// A Waiver declares that a subject is known not to keep a promise. The case still runs, and the test fails once the case
-// passes, so that no waiver outlives its gap.
+// A Waiver declares that a subject is known not to keep a promise. The case still runs,
+// and the test fails once the case passes, so that no waiver outlives its gap.
 type Waiver struct {
 	Case   string // ID
 	Reason string // why the gap is there and what it means to users; printed

@@ -2,9 +2,9 @@
 // [Case], what it [Need]s, and the [Waiver] of a subject that is known to break one.
 //
 // The suites are its subpackages. Someone who writes a store proves it with
-// [github.com/reprise-go/reprise/conformance/storetest], someone who writes an adapter with
-// [github.com/reprise-go/reprise/conformance/adaptertest]. Faults on purpose come from
-// [github.com/reprise-go/reprise/conformance/faultstore].
+// [github.com/reprise-go/reprise/conformance/storetest], someone who writes an adapter
+// with [github.com/reprise-go/reprise/conformance/adaptertest]. Faults on purpose come
+// from [github.com/reprise-go/reprise/conformance/faultstore].
 //
 // The suites are themselves tested against stores and adapters that are wrong on purpose,
 // each of which a named case rejects.

@@ -28,7 +28,8 @@ func TestReadmeCountsTheCases(t *testing.T) {
 	}
 }
 
-// The README names the oldest release of each framework and client, which is the one that the module requires.
+// The README names the oldest release of each framework and client, which is the one that
+// the module requires.
 func TestReadmeNamesTheOldestReleases(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ module, path, name string }{

@@ -1,11 +1,11 @@
-// Package adaptertest is the suite that every adapter has to pass: the rules of the protocol,
-// seen by a client.
+// Package adaptertest is the suite that every adapter has to pass: the rules of the
+// protocol, seen by a client.
 //
 // An adapter serves the handlers of the package
-// [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs [Run]
-// over each store. The cases talk to a real listener, by the client of net/http or, where
-// that would refuse or normalise the bytes, by a socket. They are named after the rules in
-// docs/protocol.md.
+// [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs
+// [Run] over each store. The cases talk to a real listener, by the client of net/http or,
+// where that would refuse or normalise the bytes, by a socket. They are named after the
+// rules in docs/protocol.md.
 package adaptertest
 
 import (
@@ -20,37 +20,44 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Fixture is an adapter under test over a store. Every case has a fixture of its own, and its own tenant and key; cases run
-// in parallel, so fixtures may share one backing store. Cleanup is for the fixture to register with the
-// [testing.TB] it is given.
+// Fixture is an adapter under test over a store. Every case has a fixture of its own, and
+// its own tenant and key; cases run in parallel, so fixtures may share one backing store.
+// Cleanup is for the fixture to register with the [testing.TB] it is given.
 type Fixture struct {
-	// Open returns a handle on the store, connected by itself. Two handles of one fixture are two processes over the same
-	// records. A store that lives in one process returns the same store again.
+	// Open returns a handle on the store, connected by itself. Two handles of one fixture
+	// are two processes over the same records. A store that lives in one process returns
+	// the same store again.
 	Open func(testing.TB) reprise.Store
 
-	// Serve starts a native server of the framework on a free port of the loopback interface, and returns its address. The
-	// handlers are those of the test server: /t/{op} behind the adapter's middleware does what the request's [Program] says, /u/… is
-	// behind the middleware with no route below it, and GET /executions/{op} tells how often the operation ran. The
-	// server is stopped, with its engine, by a Cleanup.
+	// Serve starts a native server of the framework on a free port of the loopback
+	// interface, and returns its address. The handlers are those of the test server:
+	// /t/{op} behind the adapter's middleware does what the request's [Program] says,
+	// /u/… is behind the middleware with no route below it, and GET /executions/{op}
+	// tells how often the operation ran. The server is stopped, with its engine, by a
+	// Cleanup.
 	Serve func(testing.TB, Options) (addr string)
 
-	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by [conformance.Sleep].
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can
+	// be moved, else by [conformance.Sleep].
 	Advance func(testing.TB, time.Duration)
 
-	// Grain is the span in which the cases count time: a retention that shall end is a few Grains long. It must be well above the
-	// resolution of the store's clock, and what a request takes. Zero is 200 ms.
+	// Grain is the span in which the cases count time: a retention that shall end is a
+	// few Grains long. It must be well above the resolution of the store's clock, and
+	// what a request takes. Zero is 200 ms.
 	Grain time.Duration
 
 	// Patience is how long the cases wait for what has to come. Zero is 10 s.
 	Patience time.Duration
 
-	// Atomic says that the claims of the store are Atomic: no response leaves before its effects are committed.
+	// Atomic says that the claims of the store are Atomic: no response leaves before its
+	// effects are committed.
 	Atomic bool
 
 	// Waivers are the promises that the adapter is known not to keep over this store.
 	Waivers []conformance.Waiver
 
-	// Report, where it is not nil, is told how each case ended. It is called from many goroutines.
+	// Report, where it is not nil, is told how each case ended. It is called from many
+	// goroutines.
 	Report func(Result)
 }
 
@@ -87,8 +94,8 @@ func Cases() []conformance.Case {
 	return all
 }
 
-// Run runs every case for adapters as a parallel subtest of t, named by the ID of the case. newFixture is called
-// once for each.
+// Run runs every case for adapters as a parallel subtest of t, named by the ID of the
+// case. newFixture is called once for each.
 func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
 	t.Helper()
 	for _, c := range cases {
@@ -106,8 +113,9 @@ func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
 	}
 }
 
-// Failure runs one case on a fixture without failing tb, and tells whether it failed, and with which words. Tests
-// of the suite itself use it: an adapter that is broken on purpose has to fail.
+// Failure runs one case on a fixture without failing tb, and tells whether it failed, and
+// with which words. Tests of the suite itself use it: an adapter that is broken on
+// purpose has to fail.
 func Failure(tb testing.TB, id string, f Fixture) (failed bool, text string) {
 	tb.Helper()
 	i := slices.IndexFunc(cases, func(c testCase) bool { return c.ID == id })

@@ -76,7 +76,8 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 	}
 }
 
-// A result says how a case ended: the server that is not there makes each fail that needs one.
+// A result says how a case ended: the server that is not there makes each fail that needs
+// one.
 func TestResultSaysHowACaseEnded(t *testing.T) {
 	t.Parallel()
 	f := Fixture{

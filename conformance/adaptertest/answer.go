@@ -21,7 +21,8 @@ type answer struct {
 
 func (a answer) values(name string) []string { return valuesOf(a.fields, name) }
 
-// value returns the only value of a field; several are joined, so that they are not what anybody expects.
+// value returns the only value of a field; several are joined, so that they are not what
+// anybody expects.
 func (a answer) value(name string) string { return strings.Join(a.values(name), " AND ") }
 
 // String shows an answer as a failure prints it.
@@ -35,11 +36,12 @@ func (a answer) String() string {
 	return b.String()
 }
 
-// reader reads answers off a connection, and is stricter than a client has to be: a server that frames its answers
-// wrongly is not to be excused.
+// reader reads answers off a connection, and is stricter than a client has to be: a
+// server that frames its answers wrongly is not to be excused.
 type reader struct{ *bufio.Reader }
 
-// answer reads one answer with the informational ones before it. bodiless says that the request's method was HEAD.
+// answer reads one answer with the informational ones before it. bodiless says that the
+// request's method was HEAD.
 func (r reader) answer(bodiless bool) (answer, error) {
 	var early []answer
 	for {
@@ -104,7 +106,8 @@ func (r reader) line() (string, error) {
 	return trimmed, nil
 }
 
-// content reads the body of a, and its trailers, as its header frames them (RFC 9112, section 6.3).
+// content reads the body of a, and its trailers, as its header frames them (RFC 9112,
+// section 6.3).
 func (r reader) content(a *answer, bodiless bool) error {
 	codings, lengths := a.values("Transfer-Encoding"), a.values("Content-Length")
 	switch {

@@ -29,18 +29,20 @@ const (
 
 var allTraffic = []Traffic{NotKeyed, Unkeyed, NewKeys, Replays}
 
-// measuredRequests is how many requests an allocation count is the mean of; as many as fill pools and maps go before them.
+// measuredRequests is how many requests an allocation count is the mean of; as many as
+// fill pools and maps go before them.
 const (
 	measuredRequests = 2000
 	warmUpRequests   = 500
 )
 
-// AllocsPerRequest returns how many allocations one request costs the server at addr, framework and handler included, when its
-// requests come one by one over one connection. The target is a path with the default handler of the test
-// server, such as "/t/op", behind the middleware or not.
+// AllocsPerRequest returns how many allocations one request costs the server at addr,
+// framework and handler included, when its requests come one by one over one connection.
+// The target is a path with the default handler of the test server, such as "/t/op",
+// behind the middleware or not.
 //
-// It counts the allocations of the whole process: the server has to run in it, and nothing else may. The client allocates
-// nothing.
+// It counts the allocations of the whole process: the server has to run in it, and
+// nothing else may. The client allocates nothing.
 func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 {
 	tb.Helper()
 	l := newLoad(tb, addr, target, kind)
@@ -55,8 +57,9 @@ func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 
 	return float64(after.Mallocs-before.Mallocs) / measuredRequests
 }
 
-// Benchmark measures an adapter with each kind of traffic over one connection, and reports the allocations of a
-// request, and of a keyed one how many of them are not the framework's and the handler's own. newFixture is called once for each.
+// Benchmark measures an adapter with each kind of traffic over one connection, and
+// reports the allocations of a request, and of a keyed one how many of them are not the
+// framework's and the handler's own. newFixture is called once for each.
 func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
 	own := 0.0
 	for _, kind := range allTraffic {

@@ -244,7 +244,8 @@ var bodyCases = []testCase{
 	},
 }
 
-// wantRefusal demands that the answer is a refusal with one of these statuses, or that the connection is closed without one.
+// wantRefusal demands that the answer is a refusal with one of these statuses, or that
+// the connection is closed without one.
 func (w *wire) wantRefusal(statuses ...int) bool {
 	w.env.Helper()
 	a, err := w.tryRead()
@@ -255,7 +256,8 @@ func (w *wire) wantRefusal(statuses ...int) bool {
 	return false
 }
 
-// wantUnused demands that no request with the key of c has run or is stored: the next one is the first.
+// wantUnused demands that no request with the key of c has run or is stored: the next one
+// is the first.
 func (srv *server) wantUnused(c call) {
 	srv.Helper()
 	srv.ran(0)
@@ -267,8 +269,9 @@ func (srv *server) wantUnused(c call) {
 	srv.replays(c, first)
 }
 
-// wantOrder sends a request and demands the whole of its answer, and then either an answer to the next one or the end of the
-// connection: no bytes of the body taken for a request, no end in the middle.
+// wantOrder sends a request and demands the whole of its answer, and then either an
+// answer to the next one or the end of the connection: no bytes of the body taken for a
+// request, no end in the middle.
 func (w *wire) wantOrder(request string, status int) {
 	w.env.Helper()
 	w.write(request)

@@ -39,7 +39,8 @@ type server struct {
 // Serve implements [testapp.Server].
 func (s server) Serve(ln net.Listener) error { return s.Server.Serve(broken.Listener(s.flaw, ln)) }
 
-// An adapter without a flaw keeps every promise, so what rejects the others is their flaw.
+// An adapter without a flaw keeps every promise, so what rejects the others is their
+// flaw.
 func TestAdapterWithoutFlawPassesEveryCase(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(testing.TB) adaptertest.Fixture { return flawedAdapter("") })

@@ -16,8 +16,8 @@ const keyField = "Idempotency-Key"
 // line is one line of a header or trailer section.
 type line struct{ name, value string }
 
-// call is a request that a case makes. It is a value: a copy with another field is another request. Its methods return
-// such copies.
+// call is a request that a case makes. It is a value: a copy with another field is
+// another request. Its methods return such copies.
 type call struct {
 	method  string
 	target  string // path and query, as they are sent
@@ -40,7 +40,8 @@ func (c call) withBody(body string) call     { c.body = body; return c }
 // withoutTenant leaves the tenant header out.
 func (c call) withoutTenant() call { c.anonymous = true; return c }
 
-// withKeys makes each value a line of the key's field, as it is: quoted or bare. Without values the call has no key.
+// withKeys makes each value a line of the key's field, as it is: quoted or bare. Without
+// values the call has no key.
 func (c call) withKeys(values ...string) call { c.keys = values; return c }
 
 // with adds a header line.
@@ -52,7 +53,8 @@ func (c call) with(name, value string) call {
 // does tells the handler what to do.
 func (c call) does(p Program) call { c.program = p.Header(); return c }
 
-// lines returns the header lines in the order in which they are sent, without those that frame the body.
+// lines returns the header lines in the order in which they are sent, without those that
+// frame the body.
 func (c call) lines() []line {
 	var lines []line
 	if !c.anonymous {
@@ -83,7 +85,8 @@ func (c call) bytes() string {
 	return c.head(line{"Content-Length", strconv.Itoa(len(c.body))}) + c.body
 }
 
-// chunked returns the whole request, its body in chunks of at most size bytes, with a trailer section.
+// chunked returns the whole request, its body in chunks of at most size bytes, with a
+// trailer section.
 func (c call) chunked(size int, trailers ...line) string {
 	var b strings.Builder
 	framing := []line{{"Transfer-Encoding", "chunked"}}
@@ -104,7 +107,8 @@ func (c call) chunked(size int, trailers ...line) string {
 	return b.String()
 }
 
-// request is what the package protocol sees of the call, so that a case can do by itself what the server does.
+// request is what the package protocol sees of the call, so that a case can do by itself
+// what the server does.
 func (c call) request() *protocol.Request {
 	path, query, _ := strings.Cut(c.target, "?")
 	return &protocol.Request{Method: c.method, Path: path, RawQuery: query, Header: headerOf(c.lines()), Bytes: []byte(c.body)}

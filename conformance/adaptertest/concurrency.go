@@ -10,7 +10,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// held is a program whose handler is held until the case releases the handlers of its server.
+// held is a program whose handler is held until the case releases the handlers of its
+// server.
 var held = Program{Effect: true, Status: 201, Headers: []Pair{{"Location", "/orders/1"}}, Body: "held"}
 
 // crowd is how many requests are sent at once.
@@ -244,8 +245,8 @@ var concurrencyCases = []testCase{
 	},
 }
 
-// together sends a call many times at once, to the servers in turn. When each call was refused or its handler is held, it
-// releases the handlers.
+// together sends a call many times at once, to the servers in turn. When each call was
+// refused or its handler is held, it releases the handlers.
 func together(c call, servers ...*server) (ran, refused []answer) {
 	servers[0].Helper()
 	calls := make([]*pending, crowd)
@@ -297,7 +298,8 @@ func (srv *server) sendUntilDone(c call) answer {
 	return got
 }
 
-// wantReplayAfterLeaving repeats a call whose first client left until the first request no longer runs, and wants a replay.
+// wantReplayAfterLeaving repeats a call whose first client left until the first request
+// no longer runs, and wants a replay.
 func (srv *server) wantReplayAfterLeaving(c call) answer {
 	srv.Helper()
 	got := srv.sendUntilDone(c)

@@ -15,8 +15,9 @@ import (
 // middleware is the adapter under test, in its own package: reprisehttp.Middleware, say.
 var middleware testapp.NetHTTPMiddleware
 
-// A test of an adapter is a call of Run for each store. The package testapp has the handlers that an adapter serves;
-// testapp.NetHTTP serves them with net/http, and an adapter for another framework implements a testapp.Call.
+// A test of an adapter is a call of Run for each store. The package testapp has the
+// handlers that an adapter serves; testapp.NetHTTP serves them with net/http, and an
+// adapter for another framework implements a testapp.Call.
 func ExampleRun() {
 	testAdapter := func(t *testing.T) {
 		adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
@@ -37,9 +38,7 @@ func ExampleCases() {
 		fmt.Println(c.ID)
 		fmt.Println("    " + c.Rule)
 	}
-	// Output:
-	// R1a
-	//     The name of the key's field is case-insensitive.
-	// R1b
-	//     The field's name can be configured; the default name is then ignored, and problems mention the configured one.
+	// Output: R1a The name of the key's field is case-insensitive. R1b The field's name
+	// can be configured; the default name is then ignored, and problems mention the
+	// configured one.
 }

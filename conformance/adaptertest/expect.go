@@ -62,7 +62,8 @@ func (srv *server) replays(c call, first answer) answer {
 	return a
 }
 
-// wantReplay demands that a is a replay of first: status, body and fields, less what is never kept.
+// wantReplay demands that a is a replay of first: status, body and fields, less what is
+// never kept.
 func (srv *server) wantReplay(a, first answer) {
 	srv.Helper()
 	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
@@ -88,13 +89,15 @@ func kept(a answer) map[string][]string {
 	return fields
 }
 
-// neverRepeated are the fields that a replay has of its own, or not at all, among those that an answer to a case may have.
+// neverRepeated are the fields that a replay has of its own, or not at all, among those
+// that an answer to a case may have.
 var neverRepeated = map[string]struct{}{
 	"date": {}, "content-length": {}, "transfer-encoding": {}, "connection": {}, "keep-alive": {}, "trailer": {},
 	"idempotent-replayed": {}, "set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
 }
 
-// exec returns which run of its operation an answer comes from, 0 where it is no handler's.
+// exec returns which run of its operation an answer comes from, 0 where it is no
+// handler's.
 func (a answer) exec() int {
 	n, err := strconv.Atoi(a.value(ExecHeader))
 	if err != nil {
@@ -113,14 +116,15 @@ func (srv *server) refuses(c call, code protocol.Code) answer {
 	return a
 }
 
-// otherProcess is an attempt of another process on the operation of a call, made at the store itself.
+// otherProcess is an attempt of another process on the operation of a call, made at the
+// store itself.
 type otherProcess struct {
 	at    *server
 	claim reprise.ClaimRequest
 }
 
-// claims claims the operation of c, whose key is a bare one, as another process does: with the ID and the fingerprint that the
-// package protocol derives.
+// claims claims the operation of c, whose key is a bare one, as another process does:
+// with the ID and the fingerprint that the package protocol derives.
 func (srv *server) claims(c call, r reprise.ClaimRequest) otherProcess {
 	srv.Helper()
 	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))

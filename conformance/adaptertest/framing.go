@@ -7,8 +7,9 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 )
 
-// framingCases send requests of which two servers may think differently where they end, or what their fields are. Such a request is
-// refused, and nothing that follows it on the connection is taken for another one.
+// framingCases send requests of which two servers may think differently where they end,
+// or what their fields are. Such a request is refused, and nothing that follows it on the
+// connection is taken for another one.
 var framingCases = []testCase{
 	{
 		conformance.Case{ID: "R7c", Rule: "What a trailer says of the principal is ignored: the request is of whom its header names.", Source: "RFC 9110 6.5.1"},
@@ -105,7 +106,8 @@ var framingCases = []testCase{
 	},
 }
 
-// framedCall is the framing fields of a keyed request, and what follows its header section.
+// framedCall is the framing fields of a keyed request, and what follows its header
+// section.
 type framedCall struct {
 	framing []line
 	behind  string
@@ -114,8 +116,8 @@ type framedCall struct {
 // hiddenRequest returns a whole request of the same operation with another key.
 func (e *env) hiddenRequest() string { return e.post(created).freshKey().bytes() }
 
-// refusesFraming demands that each of the requests is refused by closing the connection, with an answer or without, and that neither it
-// nor what is hidden in it runs.
+// refusesFraming demands that each of the requests is refused by closing the connection,
+// with an answer or without, and that neither it nor what is hidden in it runs.
 func (e *env) refusesFraming(calls ...framedCall) {
 	e.Helper()
 	srv := e.serve(Options{})

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// newClient returns a client of net/http that sends what it is given and shows what it gets.
+// newClient returns a client of net/http that sends what it is given and shows what it
+// gets.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
@@ -47,7 +48,8 @@ func (srv *server) try(c call) (answer, error) {
 	return got, err
 }
 
-// linesOf returns the lines of a header map, sorted by name; the lines of one name are in the order in which they came.
+// linesOf returns the lines of a header map, sorted by name; the lines of one name are in
+// the order in which they came.
 func linesOf(h http.Header) []line {
 	var lines []line
 	for name, values := range h {

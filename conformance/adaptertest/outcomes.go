@@ -304,8 +304,8 @@ var cutShort = []Program{
 	{Status: 200, BodySize: 200_000, Behaviour: Panics},
 }
 
-// wantFailure sends a request whose handler does not return, and demands a 500 or the end of the connection, and no more than the
-// half of its answer.
+// wantFailure sends a request whose handler does not return, and demands a 500 or the end
+// of the connection, and no more than the half of its answer.
 func (w *wire) wantFailure(c call) {
 	w.env.Helper()
 	w.write(c.bytes())

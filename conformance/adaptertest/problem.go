@@ -44,7 +44,8 @@ type problem struct {
 	Retryable bool   `json:"retryable"`
 }
 
-// wantProblem demands that a, the answer to c, is the problem of a code, whole and without anything of the request.
+// wantProblem demands that a, the answer to c, is the problem of a code, whole and
+// without anything of the request.
 func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	e.Helper()
 	kind := problemKinds[code]

@@ -34,7 +34,8 @@ const (
 	DefaultTenant = "public"
 )
 
-// The answer of a handler without a program, besides its ExecHeader. It is what benchmarks measure.
+// The answer of a handler without a program, besides its ExecHeader. It is what
+// benchmarks measure.
 const (
 	DefaultStatus      = 201
 	DefaultContentType = "application/json"
@@ -42,9 +43,10 @@ const (
 		`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`
 )
 
-// Program is what a handler of the test server does, sent with the request as [ProgramHeader]. The zero value answers with the
-// framework's own status and nothing else. A handler goes through it in this order: effect, informational
-// responses, delay, decisions, fields, body, chunks, trailers.
+// Program is what a handler of the test server does, sent with the request as
+// [ProgramHeader]. The zero value answers with the framework's own status and nothing
+// else. A handler goes through it in this order: effect, informational responses, delay,
+// decisions, fields, body, chunks, trailers.
 type Program struct {
 	DelayMS       int       `json:"delay_ms,omitempty"`      // how long it works; up to MaxDelay
 	Status        int       `json:"status,omitempty"`        // 200 to 999; 0: it sets none, and the framework's default holds
@@ -77,7 +79,8 @@ const (
 // Pair is a name and a value.
 type Pair [2]string
 
-// UnmarshalJSON implements [json.Unmarshaler]: a pair has two elements, which encoding/json does not insist on.
+// UnmarshalJSON implements [json.Unmarshaler]: a pair has two elements, which
+// encoding/json does not insist on.
 func (p *Pair) UnmarshalJSON(data []byte) error {
 	var list []string
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -137,7 +140,8 @@ type Echo struct {
 	ContextCause string `json:"context_cause"` // of the handler's context after the delay; empty: not cancelled
 }
 
-// ParseProgram reads the value of a [ProgramHeader]. It refuses what it does not know and what contradicts itself.
+// ParseProgram reads the value of a [ProgramHeader]. It refuses what it does not know and
+// what contradicts itself.
 func ParseProgram(header string) (Program, error) {
 	var p Program
 	d := json.NewDecoder(strings.NewReader(header))
@@ -154,8 +158,9 @@ func ParseProgram(header string) (Program, error) {
 	return p, nil
 }
 
-// Header returns the program as the value of a [ProgramHeader], in US-ASCII without control bytes. Strings that are not valid UTF-8 do
-// not survive it; BodyBase64 is for those.
+// Header returns the program as the value of a [ProgramHeader], in US-ASCII without
+// control bytes. Strings that are not valid UTF-8 do not survive it; BodyBase64 is for
+// those.
 func (p Program) Header() string {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -189,8 +194,8 @@ func (p Program) Content() []byte {
 	}
 }
 
-// PatternBody returns n bytes, in which every stretch of 256 from a multiple of 256 has each byte value once: the i-th byte is
-// the low byte of i XOR i/256.
+// PatternBody returns n bytes, in which every stretch of 256 from a multiple of 256 has
+// each byte value once: the i-th byte is the low byte of i XOR i/256.
 func PatternBody(n int) []byte {
 	body := make([]byte, n)
 	for i := range body {

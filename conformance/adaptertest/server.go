@@ -23,8 +23,8 @@ type server struct {
 	once     sync.Once
 }
 
-// serve starts a server over a handle of its own on the fixture's store. A handler with an effect is held until
-// releaseHandlers.
+// serve starts a server over a handle of its own on the fixture's store. A handler with
+// an effect is held until releaseHandlers.
 func (e *env) serve(o Options) *server {
 	e.Helper()
 	inner := e.fixture.Open(e)
@@ -45,7 +45,8 @@ func (e *env) serve(o Options) *server {
 	return srv
 }
 
-// releaseHeld releases what the server claimed in an Atomic store and a fault kept it from completing: a transaction each.
+// releaseHeld releases what the server claimed in an Atomic store and a fault kept it
+// from completing: a transaction each.
 func (srv *server) releaseHeld() {
 	if !srv.fixture.Atomic {
 		return
@@ -72,7 +73,8 @@ func (srv *server) waitForHandler() {
 	}
 }
 
-// executions asks the server how often it ran the operation, and how many runs have not ended.
+// executions asks the server how often it ran the operation, and how many runs have not
+// ended.
 func (srv *server) executions() (n, inFlight int) {
 	srv.Helper()
 	a, err := srv.try(call{method: "GET", target: "/executions/" + opName, tenant: srv.tenant})

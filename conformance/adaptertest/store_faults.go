@@ -12,13 +12,15 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// hasty is an engine that gives a store little time, so that a case need not wait long for it to give up.
+// hasty is an engine that gives a store little time, so that a case need not wait long
+// for it to give up.
 var hasty = reprise.Config{ClaimTimeout: 400 * time.Millisecond, CompleteTimeout: 400 * time.Millisecond}
 
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
 
-// promptly is how long an answer may take whose store hangs: the engine's time for it, and plenty for everything else.
+// promptly is how long an answer may take whose store hangs: the engine's time for it,
+// and plenty for everything else.
 const promptly = 5 * time.Second
 
 var storeFaultCases = []testCase{
@@ -301,7 +303,8 @@ var storeFaultCases = []testCase{
 	},
 }
 
-// protects waits until a store that is back is asked again, and demands that the answer is replayed.
+// protects waits until a store that is back is asked again, and demands that the answer
+// is replayed.
 func (srv *server) protects(c call) {
 	srv.Helper()
 	var a answer

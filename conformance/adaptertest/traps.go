@@ -12,7 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// The traps that no rule names: each is a bug found in a library that serves idempotency keys.
+// The traps that no rule names: each is a bug found in a library that serves idempotency
+// keys.
 var trapCases = []testCase{
 	{
 		conformance.Case{ID: "T1", Rule: "A request behind the middleware that no route matches gets the framework's 404, first and as a replay.", Source: "trap: unmatched route replayed as 200"},

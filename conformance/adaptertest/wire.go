@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// wire is one connection to the server under test, on which a case writes the bytes itself.
+// wire is one connection to the server under test, on which a case writes the bytes
+// itself.
 type wire struct {
 	env  *env
 	conn *net.TCPConn
@@ -30,7 +31,8 @@ func (srv *server) dial() *wire {
 	return &wire{srv.env, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
 }
 
-// write sends bytes. That the server has closed the connection is not its failure: it may have answered before.
+// write sends bytes. That the server has closed the connection is not its failure: it may
+// have answered before.
 func (w *wire) write(bytes string) {
 	w.env.Helper()
 	_ = w.conn.SetWriteDeadline(time.Now().Add(w.env.fixture.Patience))

@@ -8,8 +8,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Call is one call that the store received. The field of its operation is set, and ID and Owner are repeated from it, except
-// for a batch of renewals.
+// Call is one call that the store received. The field of its operation is set, and ID and
+// Owner are repeated from it, except for a batch of renewals.
 type Call struct {
 	Op       Op
 	ID       reprise.ID
@@ -26,8 +26,8 @@ func (c Call) clone() Call {
 	return c
 }
 
-// Calls returns the calls received so far, in the order in which they arrived, those included that were not
-// executed. Nobody may modify what they point to.
+// Calls returns the calls received so far, in the order in which they arrived, those
+// included that were not executed. Nobody may modify what they point to.
 func (f *Faults) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,16 +1,19 @@
-// Package faultstore wraps a [reprise.Store] and makes its operations fail on command: before they were executed, after,
-// with a lost reply, by hanging, late, slowly, or by a panic. Tests of an engine use it to show what happens when the
-// network or the server does not cooperate.
+// Package faultstore wraps a [reprise.Store] and makes its operations fail on command:
+// before they were executed, after, with a lost reply, by hanging, late, slowly, or by a
+// panic. Tests of an engine use it to show what happens when the network or the server
+// does not cooperate.
 //
 //	store, faults := faultstore.New(memstore.New())
 //	t.Cleanup(faults.Close)
 //	faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
 //	faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
 //
-// The faults are what a real network does, no more: a call that hung and was given up is [reprise.ErrUnknown], and one
-// that executes late does so whether or not its caller still waits.
+// The faults are what a real network does, no more: a call that hung and was given up is
+// [reprise.ErrUnknown], and one that executes late does so whether or not its caller
+// still waits.
 //
-// It works in a bubble of testing/synctest if New is called inside the bubble. All methods are safe for concurrent use.
+// It works in a bubble of testing/synctest if New is called inside the bubble. All
+// methods are safe for concurrent use.
 package faultstore
 
 import (
@@ -40,7 +43,8 @@ func (op Op) String() string {
 	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release"}[op]
 }
 
-// Faults is the script that a store made by [New] follows, and the log of the calls that it received.
+// Faults is the script that a store made by [New] follows, and the log of the calls that
+// it received.
 type Faults struct {
 	inner reprise.Store
 
@@ -56,9 +60,9 @@ type Faults struct {
 	idle   *sync.Cond    // late became zero
 }
 
-// New returns a store that forwards to inner, and the script that it follows, which is empty. The store is a
-// decorator with Unwrap: [reprise.As] finds the abilities of inner in it, exactly those. They never fail on
-// command.
+// New returns a store that forwards to inner, and the script that it follows, which is
+// empty. The store is a decorator with Unwrap: [reprise.As] finds the abilities of inner
+// in it, exactly those. They never fail on command.
 func New(inner reprise.Store) (reprise.Store, *Faults) {
 	f := &Faults{
 		inner:  inner,
@@ -70,22 +74,24 @@ func New(inner reprise.Store) (reprise.Store, *Faults) {
 	return &scripted{f}, f
 }
 
-// Next appends faults to the queue of op: each call of op takes one. [Pass] lets a call through.
+// Next appends faults to the queue of op: each call of op takes one. [Pass] lets a call
+// through.
 func (f *Faults) Next(op Op, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next[op] = append(f.next[op], faults...)
 }
 
-// Always makes every call of op that finds its queue empty fail, until Always is called again or op is cleared.
+// Always makes every call of op that finds its queue empty fail, until Always is called
+// again or op is cleared.
 func (f *Faults) Always(op Op, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.always[op] = &fault
 }
 
-// Clear forgets the queue of each op and what always happens to it; without arguments, of all. Calls that hang go on hanging:
-// see [Faults.LetGo].
+// Clear forgets the queue of each op and what always happens to it; without arguments, of
+// all. Calls that hang go on hanging: see [Faults.LetGo].
 func (f *Faults) Clear(ops ...Op) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +103,8 @@ func (f *Faults) Clear(ops ...Op) {
 	}
 }
 
-// LetGo ends the calls that hang at this moment; they return [reprise.ErrUnknown]. Later calls hang again.
+// LetGo ends the calls that hang at this moment; they return [reprise.ErrUnknown]. Later
+// calls hang again.
 func (f *Faults) LetGo() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,8 +121,9 @@ func (f *Faults) Wait() {
 	}
 }
 
-// Close clears the script, lets all hanging calls go, drops the late executions that did not begin, and waits for those that
-// did. Later calls are forwarded. Close may be called more than once.
+// Close clears the script, lets all hanging calls go, drops the late executions that did
+// not begin, and waits for those that did. Later calls are forwarded. Close may be called
+// more than once.
 func (f *Faults) Close() {
 	f.Clear()
 	f.mu.Lock()
@@ -127,7 +135,8 @@ func (f *Faults) Close() {
 	f.Wait()
 }
 
-// take logs the call and returns what should happen to it, and the signal with which the test lets it go.
+// take logs the call and returns what should happen to it, and the signal with which the
+// test lets it go.
 func (f *Faults) take(c Call) (Fault, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

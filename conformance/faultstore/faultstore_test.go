@@ -16,7 +16,8 @@ import (
 
 var errScripted = errors.New("scripted")
 
-// counter is a store that counts what it executes, and answers every claim with Completed and every renewal with Renewed.
+// counter is a store that counts what it executes, and answers every claim with Completed
+// and every renewal with Renewed.
 type counter struct {
 	mu       sync.Mutex
 	executed map[faultstore.Op]int
@@ -63,7 +64,8 @@ func (c *counter) Release(ctx context.Context, _ reprise.ID, _ reprise.Owner) er
 	return nil
 }
 
-// operations calls each operation of a store, and tells whether its answer was the zero value.
+// operations calls each operation of a store, and tells whether its answer was the zero
+// value.
 var operations = map[faultstore.Op]func(context.Context, reprise.Store) (zero bool, err error){
 	faultstore.Claim: func(ctx context.Context, s reprise.Store) (bool, error) {
 		r, err := s.Claim(ctx, reprise.ClaimRequest{ID: reprise.ID{1}, Owner: reprise.Owner{1}})

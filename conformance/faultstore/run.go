@@ -42,8 +42,8 @@ func run[T any](ctx context.Context, f *Faults, c Call, do func(context.Context,
 	return do(ctx, c)
 }
 
-// runLate starts a goroutine that executes the call after d, counted by take and ended by Close, and waits as the caller
-// does. The error is always ErrUnknown.
+// runLate starts a goroutine that executes the call after d, counted by take and ended by
+// Close, and waits as the caller does. The error is always ErrUnknown.
 func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Duration, c Call, do func(context.Context, Call)) error {
 	c = c.clone() // the caller may reuse its memory after the call
 	executed := make(chan struct{})
@@ -72,7 +72,8 @@ func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Dura
 // never is a signal that does not come.
 var never <-chan struct{}
 
-// wait returns nil when ready comes, and ErrUnknown when the call is given up before: by its context or by letGo.
+// wait returns nil when ready comes, and ErrUnknown when the call is given up before: by
+// its context or by letGo.
 func wait[T any](ctx context.Context, letGo <-chan struct{}, ready <-chan T) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: faultstore: %w", reprise.ErrUnknown, err)

@@ -12,9 +12,10 @@ import (
 // renewBatch is how many leases the benchmark of renewals renews at once.
 const renewBatch = 64
 
-// Benchmark measures the operations of a store, each with its allocations: a new key (claim and complete), a
-// replay, a refusal, and a batch of renewals; one after the other, and from many goroutines. open is called once for
-// each. The answers are checked, so a store that fails is not measured.
+// Benchmark measures the operations of a store, each with its allocations: a new key
+// (claim and complete), a replay, a refusal, and a batch of renewals; one after the
+// other, and from many goroutines. open is called once for each. The answers are checked,
+// so a store that fails is not measured.
 func Benchmark(b *testing.B, open func(testing.TB) reprise.Store) {
 	for _, m := range []struct {
 		name    string

@@ -10,7 +10,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// caller is one owner of an operation and what it asks for. It is a value: a copy with another field is another caller.
+// caller is one owner of an operation and what it asks for. It is a value: a copy with
+// another field is another caller.
 type caller struct {
 	env   *env
 	store reprise.Store
@@ -25,7 +26,8 @@ type caller struct {
 	maxAttempts int
 }
 
-// caller returns the owner of a new operation, in the first process. Its lease and retention outlast the case.
+// caller returns the owner of a new operation, in the first process. Its lease and
+// retention outlast the case.
 func (e *env) caller() caller {
 	c := caller{env: e, store: e.one, id: suite.NewID(), owner: reprise.NewOwner(), lease: long, retention: long, takeover: true}
 	c.fingerprint = reprise.Fingerprint(suite.NewID())
@@ -40,7 +42,8 @@ func (c caller) rival() caller {
 	return c
 }
 
-// otherRequest returns another owner, in the other process, that uses the same ID for a different request.
+// otherRequest returns another owner, in the other process, that uses the same ID for a
+// different request.
 func (c caller) otherRequest() caller {
 	c = c.rival()
 	c.fingerprint[len(c.fingerprint)-1] ^= 1
@@ -78,7 +81,8 @@ func (c caller) replay(want string) {
 	}
 }
 
-// tryClaim claims, and holds the answer to what is true of all answers. Like all try methods it may run in any goroutine.
+// tryClaim claims, and holds the answer to what is true of all answers. Like all try
+// methods it may run in any goroutine.
 func (c caller) tryClaim() (reprise.ClaimResult, error) {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
@@ -104,7 +108,8 @@ func (c caller) claimRequest() reprise.ClaimRequest {
 	}
 }
 
-// checkAnswer checks that the fields which an outcome names are sound, and that the others are zero.
+// checkAnswer checks that the fields which an outcome names are sound, and that the
+// others are zero.
 func (c caller) checkAnswer(got reprise.ClaimResult) {
 	c.env.Helper()
 	outcome, leased := got.Outcome, !c.env.fixture.Atomic
@@ -182,7 +187,8 @@ func (c caller) renew(want reprise.RenewStatus) {
 	}
 }
 
-// renewAll renews the leases of all callers in one batch, through the handle of the first.
+// renewAll renews the leases of all callers in one batch, through the handle of the
+// first.
 func (e *env) renewAll(callers ...caller) []reprise.RenewStatus {
 	e.Helper()
 	batch := make([]reprise.RenewRequest, len(callers))

@@ -202,7 +202,8 @@ type winner struct {
 	granted reprise.ClaimResult
 }
 
-// race lets rivals of p claim at once and demands that one is granted and that the others are answered as wanted.
+// race lets rivals of p claim at once and demands that one is granted and that the others
+// are answered as wanted.
 func (c caller) race(others reprise.Outcome) winner {
 	c.env.Helper()
 	winners := c.claimTogether(others)
@@ -212,8 +213,8 @@ func (c caller) race(others reprise.Outcome) winner {
 	return winners[0]
 }
 
-// claimTogether lets rivals of p claim at once, half of them in each process, and returns those that were granted. The
-// others have to be answered as wanted.
+// claimTogether lets rivals of p claim at once, half of them in each process, and returns
+// those that were granted. The others have to be answered as wanted.
 func (c caller) claimTogether(others reprise.Outcome) []winner {
 	c.env.Helper()
 	var mu sync.Mutex
@@ -270,7 +271,8 @@ func (c caller) raceTakeover() {
 	}
 }
 
-// untilDefinite claims again, as the engine does, while the store says that it is too busy or does not know.
+// untilDefinite claims again, as the engine does, while the store says that it is too
+// busy or does not know.
 func (c caller) untilDefinite() (got reprise.ClaimResult, err error) {
 	for range 50 {
 		got, err = c.tryClaim()
@@ -281,7 +283,8 @@ func (c caller) untilDefinite() (got reprise.ClaimResult, err error) {
 	return got, err
 }
 
-// wantAllRejected lets former owners of an ID try everything at once. None of it may succeed.
+// wantAllRejected lets former owners of an ID try everything at once. None of it may
+// succeed.
 func (e *env) wantAllRejected(former []caller) {
 	e.Helper()
 	var wg sync.WaitGroup

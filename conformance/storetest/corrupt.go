@@ -40,7 +40,8 @@ func corruptCase(id string, how Corruption) testCase {
 	}
 }
 
-// corrupt demands that every operation on the caller's record finds it corrupt and leaves it so.
+// corrupt demands that every operation on the caller's record finds it corrupt and leaves
+// it so.
 func (c caller) corrupt() {
 	c.env.Helper()
 	want := func(what string, err error) {

@@ -22,7 +22,8 @@ const (
 	callLimit = 10 * time.Second
 )
 
-// env is what a case works with: the test it reports to, two handles on the store, and its clock.
+// env is what a case works with: the test it reports to, two handles on the store, and
+// its clock.
 type env struct {
 	testing.TB
 
@@ -54,7 +55,8 @@ func (e *env) reportingTo(tb testing.TB) *env {
 	return &other
 }
 
-// releaseHeld releases what the case claimed in an Atomic store, which holds a transaction and its connection for each.
+// releaseHeld releases what the case claimed in an Atomic store, which holds a
+// transaction and its connection for each.
 func (e *env) releaseHeld() {
 	if !e.fixture.Atomic {
 		return
@@ -99,7 +101,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 	return "", false
 }
 
-// ability returns the ability T of a store that is known to have it, because the case needs it.
+// ability returns the ability T of a store that is known to have it, because the case
+// needs it.
 func ability[T any](store reprise.Store) T {
 	found, ok := reprise.As[T](store)
 	if !ok {
@@ -128,8 +131,9 @@ func (e *env) advance(d time.Duration) {
 // now returns the wall clock as far as the store's clock may have gone.
 func (e *env) now() time.Time { return time.Now().Add(e.shared.ahead) }
 
-// unhurried runs a measurement that means something only if its calls took less time than it allows them, in proportion
-// to d. It reports whether they did; if not, it is run again with more time.
+// unhurried runs a measurement that means something only if its calls took less time than
+// it allows them, in proportion to d. It reports whether they did; if not, it is run
+// again with more time.
 func (e *env) unhurried(measure func(d time.Duration) (inTime bool)) {
 	e.Helper()
 	d := e.short()
@@ -153,8 +157,8 @@ var sentinels = []error{
 	reprise.ErrNotFound, reprise.ErrRecordChanged,
 }
 
-// checkError holds every error that a case meets to what the Store interface says of all of them. The secrets are what it
-// must not show.
+// checkError holds every error that a case meets to what the Store interface says of all
+// of them. The secrets are what it must not show.
 func (e *env) checkError(what string, err error, secrets ...string) {
 	e.Helper()
 	if err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// A test of a store is a call of Run. This store lives in one process and reads package time, so its fixture opens the
-// same store twice and needs no Advance. A store with a server connects in Open and has [conformance.Sleep] as its
-// Advance.
+// A test of a store is a call of Run. This store lives in one process and reads package
+// time, so its fixture opens the same store twice and needs no Advance. A store with a
+// server connects in Open and has [conformance.Sleep] as its Advance.
 func ExampleRun() {
 	testStore := func(t *testing.T) {
 		storetest.Run(t, func(testing.TB) storetest.Fixture {
@@ -29,9 +29,7 @@ func ExampleCases() {
 		fmt.Println(c.ID)
 		fmt.Println("    " + c.Rule)
 	}
-	// Output:
-	// claim-first
-	//     The first claim of an ID is granted as attempt 1, with the rest of its lease.
-	// claim-in-progress
-	//     While an attempt runs, every claim of another owner answers InProgress, in every process.
+	// Output: claim-first The first claim of an ID is granted as attempt 1, with the rest
+	// of its lease. claim-in-progress While an attempt runs, every claim of another owner
+	// answers InProgress, in every process.
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// The embedded store reads package time, so its fixture has no Advance and every case runs in a bubble.
+// The embedded store reads package time, so its fixture has no Advance and every case
+// runs in a bubble.
 func TestMemstore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(testing.TB) storetest.Fixture {

@@ -5,7 +5,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// raisedFence returns the owner of a running attempt and its fence, which a takeover has raised where there are takeovers.
+// raisedFence returns the owner of a running attempt and its fence, which a takeover has
+// raised where there are takeovers.
 func (e *env) raisedFence() (current caller, fence uint64) {
 	e.Helper()
 	if e.fixture.Atomic {

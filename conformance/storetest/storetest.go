@@ -13,9 +13,10 @@
 //	}
 //
 // Each case is a subtest named by its ID, with a fixture of its own, in parallel with the
-// others. A case that fails prints the promise that was broken and where it is made. What a
-// store lacks, such as an optional ability, is skipped with the reason; a promise that it is
-// known to break is declared by a [conformance.Waiver], which has to go once the case passes.
+// others. A case that fails prints the promise that was broken and where it is made. What
+// a store lacks, such as an optional ability, is skipped with the reason; a promise that
+// it is known to break is declared by a [conformance.Waiver], which has to go once the
+// case passes.
 package storetest
 
 import (
@@ -31,28 +32,35 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Fixture is a store under test. Every case has a fixture of its own; cases run in parallel, so fixtures that share a
-// server take a key prefix, schema or table each. Cleanup is for the fixture to register with the [testing.TB] it is given.
+// Fixture is a store under test. Every case has a fixture of its own; cases run in
+// parallel, so fixtures that share a server take a key prefix, schema or table each.
+// Cleanup is for the fixture to register with the [testing.TB] it is given.
 type Fixture struct {
-	// Open returns a handle on the store, connected by itself: two handles are two processes over the same records. It is
-	// called twice. A store that lives in one process returns the same store again.
+	// Open returns a handle on the store, connected by itself: two handles are two
+	// processes over the same records. It is called twice. A store that lives in one
+	// process returns the same store again.
 	Open func(testing.TB) reprise.Store
 
-	// Advance lets at least d pass on the store's clock: by moving the clock where it can be moved, else by [conformance.Sleep].
+	// Advance lets at least d pass on the store's clock: by moving the clock where it can
+	// be moved, else by [conformance.Sleep].
 	//
-	// With a nil Advance each case runs in a bubble of [synctest], where time passes only when all sleep. It is for
-	// stores that read package time, and Open has to create the store, so that it belongs to the bubble.
+	// With a nil Advance each case runs in a bubble of [synctest], where time passes only
+	// when all sleep. It is for stores that read package time, and Open has to create the
+	// store, so that it belongs to the bubble.
 	Advance func(testing.TB, time.Duration)
 
-	// Grain is the span in which the cases count time: a lease that shall lapse is one Grain long. Less is faster; it must
-	// be well above the resolution of the store's clock. Zero is 100 ms.
+	// Grain is the span in which the cases count time: a lease that shall lapse is one
+	// Grain long. Less is faster; it must be well above the resolution of the store's
+	// clock. Zero is 100 ms.
 	Grain time.Duration
 
-	// Atomic says that the claims of the store are Atomic. What concerns leases does not apply to it then.
+	// Atomic says that the claims of the store are Atomic. What concerns leases does not
+	// apply to it then.
 	Atomic bool
 
-	// Corrupt damages the record of id, in progress or completed, in the backing store. It skips the test, with a reason, when
-	// the backing store itself makes such damage impossible. With nil the cases about damage are skipped.
+	// Corrupt damages the record of id, in progress or completed, in the backing store.
+	// It skips the test, with a reason, when the backing store itself makes such damage
+	// impossible. With nil the cases about damage are skipped.
 	Corrupt func(tb testing.TB, id reprise.ID, how Corruption)
 
 	// Waivers are the promises that the store is known not to keep.
@@ -81,8 +89,8 @@ func Cases() []conformance.Case {
 	return all
 }
 
-// Run runs every case for stores as a parallel subtest of t, named by the ID of the case. newFixture is called
-// once for each.
+// Run runs every case for stores as a parallel subtest of t, named by the ID of the case.
+// newFixture is called once for each.
 func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
 	t.Helper()
 	for _, c := range cases {

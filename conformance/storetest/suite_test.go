@@ -120,8 +120,8 @@ func TestWhatAStoreLacksIsSaid(t *testing.T) {
 	}
 }
 
-// atomicStore answers as a store does whose claims are open transactions: no lease, and nothing to see of an attempt
-// before it is completed.
+// atomicStore answers as a store does whose claims are open transactions: no lease, and
+// nothing to see of an attempt before it is completed.
 type atomicStore struct{ reprise.Store }
 
 func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {

@@ -33,7 +33,8 @@ func (e *env) lapsedAll(n int) []caller {
 	return all
 }
 
-// takenOver returns the former owner of an attempt that lapsed, and the one that took over and runs.
+// takenOver returns the former owner of an attempt that lapsed, and the one that took
+// over and runs.
 func (e *env) takenOver() (stale, current caller) {
 	e.Helper()
 	stale, _ = e.lapsed()

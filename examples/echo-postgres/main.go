@@ -1,5 +1,5 @@
-// Echo-postgres sells tickets, on Echo: what a handler writes to PostgreSQL commits together with the answer that retries get, or not
-// at all.
+// Echo-postgres sells tickets, on Echo: what a handler writes to PostgreSQL commits
+// together with the answer that retries get, or not at all.
 //
 //	DATABASE_URL=postgres://127.0.0.1/postgres go run ./examples/echo-postgres
 package main
@@ -41,7 +41,8 @@ func main() {
 	}
 }
 
-// newAPI makes the tables and puts the API together. The engine is for the caller to close.
+// newAPI makes the tables and puts the API together. The engine is for the caller to
+// close.
 func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engine, error) {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS shows (name text PRIMARY KEY, seats int NOT NULL);
 		CREATE TABLE IF NOT EXISTS tickets (id bigint GENERATED ALWAYS AS IDENTITY, buyer text NOT NULL, show text NOT NULL);

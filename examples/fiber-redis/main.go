@@ -1,4 +1,5 @@
-// Fiber-redis sends text messages, on Fiber with records in Redis: whichever process a request meets again, it sends nothing twice.
+// Fiber-redis sends text messages, on Fiber with records in Redis: whichever process a
+// request meets again, it sends nothing twice.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
 package main

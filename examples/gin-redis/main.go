@@ -1,5 +1,7 @@
-// Gin-redis books seats, on Gin with records in Redis: a client that did not hear of its booking asks again, at any process, and gets the
-// seat that it has. A process that dies between the booking and its record leaves a seat empty; echo-postgres shows what does not.
+// Gin-redis books seats, on Gin with records in Redis: a client that did not hear of its
+// booking asks again, at any process, and gets the seat that it has. A process that dies
+// between the booking and its record leaves a seat empty; echo-postgres shows what does
+// not.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
 package main

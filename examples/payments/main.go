@@ -1,5 +1,6 @@
-// Payments moves money between accounts, exactly once for each Idempotency-Key: the rows of a transfer and the answer that its
-// retries get commit in one transaction of PostgreSQL, or not at all. Kill it at any moment, and send the request again.
+// Payments moves money between accounts, exactly once for each Idempotency-Key: the rows
+// of a transfer and the answer that its retries get commit in one transaction of
+// PostgreSQL, or not at all. Kill it at any moment, and send the request again.
 //
 //	go run ./examples/payments -postgres-url postgres://localhost/postgres
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
@@ -92,7 +93,8 @@ func serve(ctx context.Context, addr, url string) error {
 	return errors.Join(server.Shutdown(ending), engine.Close(ending)) // first the requests, then what they left behind
 }
 
-// customer is whose key it is. A real service takes it from the credentials that it checked.
+// customer is whose key it is. A real service takes it from the credentials that it
+// checked.
 func customer(r *http.Request) (string, error) {
 	if user, _, ok := r.BasicAuth(); ok {
 		return user, nil

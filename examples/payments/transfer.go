@@ -23,9 +23,9 @@ type order struct {
 
 var errFunds = errors.New("insufficient funds, or no such account")
 
-// transfer runs in the transaction of its attempt. It ends it neither way: the middleware commits what it did together with the
-// response, or nothing of it. A 4xx is kept as an answer, and what led to it is undone; a 5xx is forgotten, so that a retry
-// runs again.
+// transfer runs in the transaction of its attempt. It ends it neither way: the middleware
+// commits what it did together with the response, or nothing of it. A 4xx is kept as an
+// answer, and what led to it is undone; a 5xx is forgotten, so that a retry runs again.
 func transfer(w http.ResponseWriter, r *http.Request) {
 	var o order
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil || o.Amount <= 0 || o.From == o.To {
@@ -53,7 +53,8 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 
 // move books one transfer: out of one account, into another, and into the ledger.
 func move(ctx context.Context, tx pgx.Tx, o order) (id int64, err error) {
-	// Both accounts are locked in one order, so that two transfers in opposite directions cannot block each other.
+	// Both accounts are locked in one order, so that two transfers in opposite directions
+	// cannot block each other.
 	_, err = tx.Exec(ctx, `SELECT FROM reprise_example.accounts WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE`, o.From, o.To)
 	if err != nil {
 		return 0, err

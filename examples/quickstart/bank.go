@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// bank is the bank of the demo, which does what the demo tells it to. Like banks do, it charges once for each key.
+// bank is the bank of the demo, which does what the demo tells it to. Like banks do, it
+// charges once for each key.
 type bank struct {
 	mu      sync.Mutex
 	charged map[string]int // how often each key was presented

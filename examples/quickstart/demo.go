@@ -30,7 +30,8 @@ type demo struct {
 	run   string       // makes the keys of this run its own, where the store remembers those of earlier ones
 }
 
-// runDemo serves the API, shows what its clients observe, and returns an error as soon as that is not what it should be.
+// runDemo serves the API, shows what its clients observe, and returns an error as soon as
+// that is not what it should be.
 func runDemo(ctx context.Context, out io.Writer, store reprise.Store) error {
 	bank := &bank{charged: make(map[string]int)}
 	api, engine, err := newAPI(store, bank.charge)
@@ -214,7 +215,8 @@ func (d *demo) disconnect(ctx context.Context) error {
 		r.status == http.StatusCreated && r.replayed() && d.bank.total() == 4)
 }
 
-// retry does what a client should: on 409 it waits as long as it is told, at most, and asks again.
+// retry does what a client should: on 409 it waits as long as it is told, at most, and
+// asks again.
 func (d *demo) retry(ctx context.Context, key, body string) (reply, error) {
 	for {
 		r, err := d.post(ctx, key, body)

@@ -1,5 +1,5 @@
-// Quickstart is an orders API whose clients may safely send a request again: the Idempotency-Key header, on net/http, with
-// the records in memory or in Redis.
+// Quickstart is an orders API whose clients may safely send a request again: the
+// Idempotency-Key header, on net/http, with the records in memory or in Redis.
 //
 //	go run ./examples/quickstart          # serve, and print curl lines to try
 //	go run ./examples/quickstart -demo    # show what clients observe, and check it
@@ -53,7 +53,8 @@ func start() error {
 	return serve(ctx, os.Stdout, *addr, store)
 }
 
-// openStore opens where the records are kept. Everything else is the same for every store.
+// openStore opens where the records are kept. Everything else is the same for every
+// store.
 func openStore(name, redisURL string) (reprise.Store, error) {
 	switch name {
 	case "memory":
@@ -69,7 +70,8 @@ func openStore(name, redisURL string) (reprise.Store, error) {
 	}
 }
 
-// newAPI puts the API together. The engine is for the caller to close, when no request runs any more.
+// newAPI puts the API together. The engine is for the caller to close, when no request
+// runs any more.
 func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
 	// One engine per process and store.
 	engine, err := reprise.New(store, reprise.Config{})
@@ -81,7 +83,8 @@ func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine
 	if err != nil {
 		return nil, nil, err
 	}
-	// One middleware per route. A key belongs to a tenant, so authentication comes before it.
+	// One middleware per route. A key belongs to a tenant, so authentication comes before
+	// it.
 	api := &orders{bank: bank, byID: make(map[string]order)}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", authenticate(reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(api.create))))

@@ -38,8 +38,9 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, map[string]string{"error": "want an item and a quantity"})
 		return
 	}
-	// A call to others gets a key that is the same in every attempt on this operation, and never the client's own. If this process
-	// dies after the call, the next attempt repeats it, and the bank knows it already.
+	// A call to others gets a key that is the same in every attempt on this operation,
+	// and never the client's own. If this process dies after the call, the next attempt
+	// repeats it, and the bank knows it already.
 	var key string
 	if attempt, ok := reprise.AttemptFrom(r.Context()); ok {
 		key = attempt.Key("charge")

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// docLink is a link in a doc comment: a name or a type's member, with or without its package, and with an optional star.
+// docLink is a link in a doc comment: a name or a type's member, with or without its
+// package, and with an optional star.
 var docLink = regexp.MustCompile(`\[\*?(?:([a-z][a-z0-9]*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?\]`)
 
-// qualified is a name with its package, as comments have it outside of links and code blocks.
+// qualified is a name with its package, as comments have it outside of links and code
+// blocks.
 var qualified = regexp.MustCompile(`(?:^|[\s(])(reprise\w*|protocol|memstore|storetest|adaptertest|faultstore|conformance)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
 // comment resolves the names with a package of the project in any comment.

@@ -1,6 +1,7 @@
 package main
 
-// foreignPackages are packages of other projects that documents name, which this program does not read.
+// foreignPackages are packages of other projects that documents name, which this program
+// does not read.
 var foreignPackages = map[string]bool{
 	"redis":       true, // go-redis
 	"pgx":         true,
@@ -15,7 +16,8 @@ var foreignPackages = map[string]bool{
 	"tx":          true, // a transaction of pgx
 }
 
-// foreignNames are exported names in documents that belong to other projects, and words that only look like one.
+// foreignNames are exported names in documents that belong to other projects, and words
+// that only look like one.
 var foreignNames = map[string]bool{
 	"BeginTx": true, "QueryExecModeExec": true, // pgx
 	"SyncRepWaitForLSN": true, // PostgreSQL

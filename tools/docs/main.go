@@ -1,9 +1,12 @@
-// Command docs checks that what the documentation names is there. It resolves, in every Markdown file of the project:
-// relative links and their anchors, file paths, modules, make targets, environment variables, tests, and the Go names in
-// code spans and code blocks; and in Go comments: doc links, the Go names of code blocks, and names with their package.
+// Command docs checks that what the documentation names is there. It resolves, in every
+// Markdown file of the project: relative links and their anchors, file paths, modules,
+// make targets, environment variables, tests, and the Go names in code spans and code
+// blocks; and in Go comments: doc links, the Go names of code blocks, and names with
+// their package.
 //
-// It needs the standard library alone and builds nothing. It prints one line for each name that it cannot resolve and
-// exits with 1 if there is one, with 2 if it could not look. Names of other projects are listed in foreign.go.
+// It needs the standard library alone and builds nothing. It prints one line for each
+// name that it cannot resolve and exits with 1 if there is one, with 2 if it could not
+// look. Names of other projects are listed in foreign.go.
 package main
 
 import (
@@ -36,7 +39,8 @@ func run(dir string) int {
 	return 0
 }
 
-// check returns a line for each name that cannot be resolved, and how many names it looked up.
+// check returns a line for each name that cannot be resolved, and how many names it
+// looked up.
 func check(dir string) (unresolved []string, names int, err error) {
 	p, err := load(dir)
 	if err != nil {

@@ -70,7 +70,8 @@ func (r *report) exists(file string) bool {
 	return err == nil
 }
 
-// span resolves a code span: a make target, a setting, a test, a Go name, or a path. What has none of these forms is not a name.
+// span resolves a code span: a make target, a setting, a test, a Go name, or a path. What
+// has none of these forms is not a name.
 func (r *report) span(p *page, s span) {
 	if makeCall.MatchString(s.text) {
 		r.makeCall(p.file, s.line, s.text)
@@ -134,7 +135,8 @@ func (r *report) makeCall(file string, line int, text string) {
 
 var isTarget = regexp.MustCompile(`^[a-z][a-z/_-]*$`)
 
-// path resolves the path of a file, a folder or a package, from the root or from the page.
+// path resolves the path of a file, a folder or a package, from the root or from the
+// page.
 func (r *report) path(p *page, line int, name string) {
 	first, _, nested := strings.Cut(name, "/")
 	switch {
@@ -150,7 +152,8 @@ func (r *report) path(p *page, line int, name string) {
 	r.want(there, p.file, line, "there is no %s", name)
 }
 
-// hasFile reports whether a Go file of that name is in some package; a page may name it alone after its folder.
+// hasFile reports whether a Go file of that name is in some package; a page may name it
+// alone after its folder.
 func (r *report) hasFile(name string) bool {
 	for folder := range r.packages {
 		if r.exists(path.Join(folder, name)) {
@@ -199,8 +202,8 @@ func (r *report) hasMember(typ, member string) bool {
 	return false
 }
 
-// resolve looks a name up in the packages of the project that are called pkg, and then in those of the standard library.
-// known says whether the project has such a package.
+// resolve looks a name up in the packages of the project that are called pkg, and then in
+// those of the standard library. known says whether the project has such a package.
 func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
 	for _, p := range r.packages {
 		if p.name != pkg {
@@ -244,7 +247,8 @@ func (*report) standard(pkg, name string) bool {
 	return false
 }
 
-// goCode resolves the names of the project's packages in a piece of Go that begins on a line: a file, declarations, or statements.
+// goCode resolves the names of the project's packages in a piece of Go that begins on a
+// line: a file, declarations, or statements.
 func (r *report) goCode(file string, line int, text string, mustParse bool) {
 	tree, lineOf := parsePiece(text)
 	if tree == nil {
@@ -296,8 +300,8 @@ func (r *report) isPackage(name string) bool {
 	return false
 }
 
-// parsePiece parses a file, declarations, or statements, in which … stands for what is left out; nil is none of them.
-// lineOf counts from 0, the first line of the text.
+// parsePiece parses a file, declarations, or statements, in which … stands for what is
+// left out; nil is none of them. lineOf counts from 0, the first line of the text.
 func parsePiece(text string) (tree *ast.File, lineOf func(token.Pos) int) {
 	text = strings.ReplaceAll(text, "…", "")
 	for above, form := range []string{text, "package p\n" + text, "package p\nfunc _() {\n" + text + "\n}"} {

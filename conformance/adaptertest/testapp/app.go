@@ -11,8 +11,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// App is the programmable application that a native server serves, whatever its framework.
-// A server has one. It is safe for concurrent use.
+// App is the programmable application that a native server serves, whatever its
+// framework. A server has one. It is safe for concurrent use.
 type App struct {
 	Log   *slog.Logger // of the server
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
@@ -26,8 +26,8 @@ type App struct {
 	runs        runs
 }
 
-// New returns an App and its engine, which [App.Drain] closes. The error names the invalid
-// field of o.
+// New returns an App and its engine, which [App.Drain] closes. The error names the
+// invalid field of o.
 func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	engine, err := reprise.New(o.Store, o.Engine)
 	if err != nil {
@@ -42,8 +42,9 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	}, nil
 }
 
-// Guarded keeps the middleware of a framework: one, or where the app asks for it one per endpoint, each with a guard of its own. M
-// is what the framework calls a middleware, or a handler that is behind one already.
+// Guarded keeps the middleware of a framework: one, or where the app asks for it one per
+// endpoint, each with a guard of its own. M is what the framework calls a middleware, or
+// a handler that is behind one already.
 type Guarded[M any] struct {
 	app  *App
 	make func(*protocol.Guard) M

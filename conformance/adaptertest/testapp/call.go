@@ -2,8 +2,9 @@ package testapp
 
 import "github.com/reprise-go/reprise/conformance/adaptertest"
 
-// Call is one request to /t/ and the response to it, in the terms of a framework. Each method is what a handler of that
-// framework would do by itself, so that the adapter meets the framework's own behaviour and not that of a bridge.
+// Call is one request to /t/ and the response to it, in the terms of a framework. Each
+// method is what a handler of that framework would do by itself, so that the adapter
+// meets the framework's own behaviour and not that of a bridge.
 type Call interface {
 	Output
 
@@ -21,41 +22,50 @@ type Call interface {
 	// Inform sends a 1xx response at once. A framework that cannot do that does nothing.
 	Inform(status int, fields []adaptertest.Pair)
 
-	// Announce says, before the status, which trailers will be set. A framework that does not need to know does nothing.
+	// Announce says, before the status, which trailers will be set. A framework that does
+	// not need to know does nothing.
 	Announce(trailers []string)
 
-	// SetStatus sets the final status, after the fields and before the first byte. It is not called where the program has
-	// none: the framework's default, or what an outer layer set, holds then.
+	// SetStatus sets the final status, after the fields and before the first byte. It is
+	// not called where the program has none: the framework's default, or what an outer
+	// layer set, holds then.
 	SetStatus(status int)
 
-	// SetStatusOnly sets the final status of a response without a body, as handlers of the framework
-	// do who have nothing to write. What it returns is for the native handler to return.
+	// SetStatusOnly sets the final status of a response without a body, as handlers of
+	// the framework do who have nothing to write. What it returns is for the native
+	// handler to return.
 	SetStatusOnly(status int) error
 
-	// Report adds an error to the framework's list of errors, and goes on. A framework without one
-	// does nothing.
+	// Report adds an error to the framework's list of errors, and goes on. A framework
+	// without one does nothing.
 	Report(err error)
 
-	// Stream sends what produce writes as it is flushed, after the status was set. A framework that streams after its handler
-	// returned calls produce then, so produce touches nothing but its output. What produce returns says how the
-	// response ends: it Returns, Panics, or Aborts. Where produce runs inside the handler, Stream panics in its stead.
+	// Stream sends what produce writes as it is flushed, after the status was set. A
+	// framework that streams after its handler returned calls produce then, so produce
+	// touches nothing but its output. What produce returns says how the response ends: it
+	// Returns, Panics, or Aborts. Where produce runs inside the handler, Stream panics in
+	// its stead.
 	Stream(produce func(Output) adaptertest.Behaviour)
 
-	// Fail returns the framework's own error value for a status, for the native handler to return, or does what handlers of
-	// a framework without returned errors do, and returns nil. run returns what fail returned.
+	// Fail returns the framework's own error value for a status, for the native handler
+	// to return, or does what handlers of a framework without returned errors do, and
+	// returns nil. run returns what fail returned.
 	Fail(status int) error
 
-	// Abort drops the connection the way the framework has for it. Where that is a panic it does not return.
+	// Abort drops the connection the way the framework has for it. Where that is a panic
+	// it does not return.
 	Abort()
 
-	// Hijack takes the connection, writes answer and closes it. An error is for the native handler to return.
+	// Hijack takes the connection, writes answer and closes it. An error is for the
+	// native handler to return.
 	Hijack(answer []byte) error
 }
 
-// Output is where a response goes: the call itself, or the stream of a call. Whether the client is still there is no concern of a
-// handler, so nothing is answered.
+// Output is where a response goes: the call itself, or the stream of a call. Whether the
+// client is still there is no concern of a handler, so nothing is answered.
 type Output interface {
-	// AddHeader adds a field line. After the first byte it does what the framework then does, usually nothing.
+	// AddHeader adds a field line. After the first byte it does what the framework then
+	// does, usually nothing.
 	AddHeader(name, value string)
 
 	// Write writes a part of the body in one of the ways that the framework has.
@@ -64,6 +74,7 @@ type Output interface {
 	// Flush sends what was written. It is called on streams only.
 	Flush()
 
-	// SetTrailer sets a trailer that was announced, after the body. A framework without trailers does nothing.
+	// SetTrailer sets a trailer that was announced, after the body. A framework without
+	// trailers does nothing.
 	SetTrailer(name, value string)
 }

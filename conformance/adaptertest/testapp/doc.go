@@ -1,18 +1,19 @@
-// Package testapp is the programmable application that the suite for adapters talks to, for
-// any framework to serve natively.
+// Package testapp is the programmable application that the suite for adapters talks to,
+// for any framework to serve natively.
 //
 // An application serves:
 //
 //   - /t/{op}, any method, behind the middleware: [App.Run] does what the
 //     [adaptertest.Program] of the request says. The op is what follows /t/ in the path,
-//     escaped as it was sent, slashes included. The scope is the tenant header ([TenantOf]).
+//     escaped as it was sent, slashes included. The scope is the tenant header
+//     ([TenantOf]).
 //   - /u/…: behind the same middleware, with no route below it.
-//   - GET /executions/{op}: how many times the op ran in this process, and how many of these
-//     runs have not ended ([App.Report]).
+//   - GET /executions/{op}: how many times the op ran in this process, and how many of
+//     these runs have not ended ([App.Report]).
 //   - GET /healthz: 200.
 //
 // # How to serve it with a framework
 //
-// Write a [Call] in the framework's own terms, and a function that builds a [Server] of an
-// [App]; nethttp.go is one. [InTest] makes it the Serve of an [adaptertest.Fixture].
+// Write a [Call] in the framework's own terms, and a function that builds a [Server] of
+// an [App]; nethttp.go is one. [InTest] makes it the Serve of an [adaptertest.Fixture].
 package testapp

@@ -58,7 +58,8 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 	}}
 }
 
-// Limited puts the layer that bounds the body outside of a handler, if the app asks for one.
+// Limited puts the layer that bounds the body outside of a handler, if the app asks for
+// one.
 func (a *App) Limited(next http.Handler) http.Handler {
 	if a.Limit == 0 {
 		return next
@@ -70,7 +71,8 @@ func netHTTPTenant(r *http.Request) (string, error) {
 	return TenantOf(r.Header.Values(adaptertest.TenantHeader))
 }
 
-// netHTTPOuter is a layer outside of the middleware. net/http has no status that a handler may leave as it is.
+// netHTTPOuter is a layer outside of the middleware. net/http has no status that a
+// handler may leave as it is.
 func netHTTPOuter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, f := range NewOuter(r.URL.Path, r.Header.Get("Origin")).Fields {
@@ -80,7 +82,8 @@ func netHTTPOuter(next http.Handler) http.Handler {
 	})
 }
 
-// NetHTTPServer is an [http.Server] as a native [Server]. Every server of http.Handler is one.
+// NetHTTPServer is an [http.Server] as a native [Server]. Every server of http.Handler is
+// one.
 type NetHTTPServer struct{ HTTP *http.Server }
 
 // Serve implements [Server].
@@ -133,14 +136,16 @@ func (c *NetHTTPCall) SetStatusOnly(status int) error {
 	return nil
 }
 
-// Report adds the error to the list of the writer, if it keeps one, which net/http's does not.
+// Report adds the error to the list of the writer, if it keeps one, which net/http's does
+// not.
 func (c *NetHTTPCall) Report(err error) {
 	if w, ok := c.W.(interface{ Report(err error) }); ok {
 		w.Report(err)
 	}
 }
 
-// Inform sends the fields with the response and takes them back, because what is in the header stays for the final one.
+// Inform sends the fields with the response and takes them back, because what is in the
+// header stays for the final one.
 func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
 	before := c.W.Header().Clone()
 	AddHeaders(c, fields)
@@ -174,7 +179,8 @@ func (c *NetHTTPCall) Announce(trailers []string) {
 // SetTrailer implements [Output]. A trailer that was announced is set like a field.
 func (c *NetHTTPCall) SetTrailer(name, value string) { c.W.Header().Add(name, value) }
 
-// Stream implements [Call]. A handler of net/http streams by itself, so produce runs at once.
+// Stream implements [Call]. A handler of net/http streams by itself, so produce runs at
+// once.
 func (c *NetHTTPCall) Stream(produce func(Output) adaptertest.Behaviour) {
 	switch produce(c) {
 	case adaptertest.Panics:

@@ -25,8 +25,9 @@ const PanicValue = "panic of the test program"
 // errReported is what programs report.
 var errReported = errors.New("error of the test program")
 
-// Run runs the program of a call as the handler of op. The context is what the framework gives a handler for its work, with the
-// values and the cancellation of the middleware. What run returns is for the Server handler to return.
+// Run runs the program of a call as the handler of op. The context is what the framework
+// gives a handler for its work, with the values and the cancellation of the middleware.
+// What run returns is for the Server handler to return.
 func (a *App) Run(ctx context.Context, c Call, op string) error {
 	runs, header := a.runs.Of(op), c.Program()
 	if header == "" {
@@ -109,7 +110,8 @@ func decide(ctx context.Context, p *adaptertest.Program) {
 	}
 }
 
-// pause waits and reports true, or false as soon as the context is cancelled, unless that is to be ignored.
+// pause waits and reports true, or false as soon as the context is cancelled, unless that
+// is to be ignored.
 func pause(ctx context.Context, ms int, ignore bool) bool {
 	if ms <= 0 {
 		return true

@@ -13,11 +13,12 @@ import (
 
 // Server is a server of a framework, as that framework is served on a listener.
 type Server interface {
-	// Serve serves until shutdown, and returns an error only if it ended for another reason. It closes the listener.
+	// Serve serves until shutdown, and returns an error only if it ended for another
+	// reason. It closes the listener.
 	Serve(net.Listener) error
 
-	// Shutdown closes the listener, waits for the requests that run, and closes their connections when ctx ends before they
-	// do; then it returns an error.
+	// Shutdown closes the listener, waits for the requests that run, and closes their
+	// connections when ctx ends before they do; then it returns an error.
 	Shutdown(ctx context.Context) error
 }
 
@@ -51,7 +52,8 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 	}
 }
 
-// Drain ends a server and its engine: it waits for what runs until ctx ends, and reports what did not end by then.
+// Drain ends a server and its engine: it waits for what runs until ctx ends, and reports
+// what did not end by then.
 func (a *App) Drain(ctx context.Context, server Server) error {
 	_ = server.Shutdown(ctx) // a connection that is still open may have nothing left to say; what runs is counted below
 	if err := a.engine.Close(ctx); err != nil {

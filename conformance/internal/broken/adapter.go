@@ -17,7 +17,8 @@ import (
 // Scope names the principal of a request, as the adapter for net/http asks for it.
 type Scope = func(*http.Request) (string, error)
 
-// Middleware returns an adapter for net/http with a flaw. Without one it keeps every rule that net/http can show.
+// Middleware returns an adapter for net/http with a flaw. Without one it keeps every rule
+// that net/http can show.
 func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.Handler {
 	return func(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler {

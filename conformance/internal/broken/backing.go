@@ -10,14 +10,15 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// pause is how long a flawed store waits between looking and writing, and hang how long it ignores a context. They pass at
-// once in a bubble of testing/synctest.
+// pause is how long a flawed store waits between looking and writing, and hang how long
+// it ignores a context. They pass at once in a bubble of testing/synctest.
 const (
 	pause = time.Millisecond
 	hang  = time.Hour
 )
 
-// Backing is what the handles of one store share. Its clock is package time, and what it was moved ahead of that.
+// Backing is what the handles of one store share. Its clock is package time, and what it
+// was moved ahead of that.
 type Backing struct {
 	flaw Flaw
 

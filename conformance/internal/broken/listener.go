@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Listener returns a listener for a server of net/http with a flaw. Without one it closes every connection whose first request has a
-// header section that its recipients may read in different ways, as far as net/http would serve it.
+// Listener returns a listener for a server of net/http with a flaw. Without one it closes
+// every connection whose first request has a header section that its recipients may read
+// in different ways, as far as net/http would serve it.
 func Listener(flaw Flaw, ln net.Listener) net.Listener { return listener{ln, flaw} }
 
 type listener struct {
@@ -52,7 +53,8 @@ func (c *headConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// readHead reads until the first header section is whole, or never will be. Deadlines end one call of it.
+// readHead reads until the first header section is whole, or never will be. Deadlines end
+// one call of it.
 func (c *headConn) readHead() {
 	buf := make([]byte, 4096)
 	for {

@@ -17,8 +17,9 @@ type Recording interface {
 	Text() string
 }
 
-// recorder keeps what a case reports instead of reporting it. It shows whether a case would fail without failing the
-// test that runs it. Methods that it does not override go to the test.
+// recorder keeps what a case reports instead of reporting it. It shows whether a case
+// would fail without failing the test that runs it. Methods that it does not override go
+// to the test.
 type recorder struct {
 	testing.TB
 
@@ -28,8 +29,8 @@ type recorder struct {
 	log     []string
 }
 
-// Record runs body in a goroutine of its own, because FailNow and SkipNow end the goroutine that calls them, and
-// returns when it has ended. A panic is a failure.
+// Record runs body in a goroutine of its own, because FailNow and SkipNow end the
+// goroutine that calls them, and returns when it has ended. A panic is a failure.
 func Record(tb testing.TB, body func(testing.TB)) Recording {
 	tb.Helper()
 	r := &recorder{TB: tb}
