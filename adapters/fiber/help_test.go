@@ -198,7 +198,7 @@ func (a *answer) code() string {
 func (a *answer) want(tb testing.TB, status int, code string) {
 	tb.Helper()
 	if a.status != status || a.code() != code {
-		tb.Errorf("got %d %s, want %d %q", a.status, a.body, status, code)
+		tb.Errorf("got %d %.300s, want %d %q", a.status, a.body, status, code)
 	}
 }
 

@@ -291,32 +291,6 @@ func TestCompressionWorksOnBothSides(t *testing.T) {
 	}
 }
 
-type outerKey struct{}
-
-func TestHandlersGetTheContextOfTheAttempt(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
-		view, ok := reprise.AttemptFrom(c.UserContext())
-		if !ok || view.Number() != 1 || c.UserContext().Value(outerKey{}) != "outer" {
-			t.Error("the context is not that of the attempt, with the values of the request")
-		}
-		if !protocol.Release(c.UserContext()) {
-			t.Error("the handler has no say")
-		}
-		return nil
-	}, func(c *fiber.Ctx) error {
-		c.SetUserContext(context.WithValue(c.UserContext(), outerKey{}, "outer"))
-		err := c.Next()
-		if _, ok := reprise.AttemptFrom(c.UserContext()); ok || c.UserContext().Value(outerKey{}) != "outer" {
-			t.Error("layers outside do not get their context back")
-		}
-		return err
-	}))
-	s.do(t, request("", key("k")))
-	s.do(t, request("", key("k")))
-	s.wantRuns(t, 2)
-}
-
 func TestScopeIsCopied(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -4,40 +4,48 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// recording is one run of a handler, whose response Fiber holds as a whole.
+// recording is one run of a handler, whose response Fiber holds in memory.
 type recording struct {
-	x    *protocol.Exchange
-	resp *fasthttp.Response
+	x     *protocol.Exchange
+	ctx   *fasthttp.RequestCtx
+	resp  *fasthttp.Response
+	outer *fasthttp.Response // has the header as outer layers left it
 
-	// spare has the header as outer layers left it. Its body is what was read of a stream.
-	spare *fasthttp.Response
-
-	ended bool // the exchange is settled, or about to be
-	live  bool // the response streams, and the stream ends the exchange
+	finished bool // the exchange is finished, or about to be
+	live     bool // the response streams, and the stream finishes and closes the exchange
 }
 
 // run runs the rest of the chain in an exchange.
 func run(c *fiber.Ctx, x *protocol.Exchange) error {
-	r := recording{x: x, resp: c.Response(), spare: fasthttp.AcquireResponse()}
-	outer := c.UserContext()
-	r.resp.Header.CopyTo(&r.spare.Header)
-	x.Before(fields(&r.spare.Header, false))
+	r := recording{x: x, ctx: c.Context(), resp: c.Response(), outer: fasthttp.AcquireResponse()}
+	r.resp.Header.CopyTo(&r.outer.Header)
+	x.Before(fields(&r.outer.Header, false))
+	userContext, outside := c.UserContext(), r.ctx.UserValue(reprise.ContextKey)
 	defer func() { // also where the chain panics
 		r.abandon()
-		c.SetUserContext(outer)
+		if r.owns() {
+			c.SetUserContext(userContext)
+			r.ctx.SetUserValue(reprise.ContextKey, outside)
+		}
 		r.close()
 	}()
 	c.SetUserContext(x.Context())
+	r.ctx.SetUserValue(reprise.ContextKey, x.Context())
 	if c.Request().IsBodyStream() {
 		c.Request().SetBodyStream(x.Body(), c.Request().Header.ContentLength())
 	}
-	if err := c.Next(); err != nil {
+	err := c.Next()
+	if !r.owns() {
+		return err
+	}
+	if err != nil {
 		respond(c, err)
 	}
-	r.finish(c.Context())
+	r.finish()
 	return nil
 }
 
@@ -48,52 +56,61 @@ func respond(c *fiber.Ctx, err error) {
 	}
 }
 
-// finish settles the exchange of a handler that returned, or leaves it to its stream.
-func (r *recording) finish(ctx *fasthttp.RequestCtx) {
+// owns reports whether the request context is still that of this run. A chain that outlived a timeout, as the deprecated timeout.New lets
+// it, finds another request there, and must not touch it.
+func (r *recording) owns() bool { return r.ctx.UserValue(reprise.ContextKey) == r.x.Context() }
+
+// finish finishes the exchange of a handler that returned, or leaves it to its stream.
+func (r *recording) finish() {
 	dropControlFields(&r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
 	switch {
-	case ctx.Hijacked(), ctx.LastTimeoutErrorResponse() != nil:
+	case r.ctx.Hijacked(), r.ctx.LastTimeoutErrorResponse() != nil:
 		captured.Cut = true // another response, or none, is sent
 	case captured.Status == fiber.StatusNoContent, captured.Status == fiber.StatusNotModified:
 		_ = r.resp.CloseBodyStream() // as fasthttp does, which sends no body
 	case !r.resp.IsBodyStream():
 		captured.Body = r.resp.Body()
-	case r.isShort():
-		r.readStream(&captured)
 	default:
-		r.goLive()
-		return
+		capture := r.x.Capture(int64(r.resp.Header.ContentLength()))
+		if !capture.HoldBack() {
+			r.goLive(capture)
+			return
+		}
+		captured = r.readStream(capture)
 	}
-	r.ended = true
+	r.finished = true
 	r.x.After(fields(&r.resp.Header, len(captured.Body) > 0))
 	reply := r.x.Finish(captured)
 	if reply.Replace {
-		r.spare.Header.CopyTo(&r.resp.Header)
+		r.outer.Header.CopyTo(&r.resp.Header)
 		write(r.resp, reply.Response)
 	} else if reply.Mark.Name != "" {
 		r.resp.Header.Set(reply.Mark.Name, reply.Mark.Value)
 	}
 }
 
-// abandon settles the exchange of a handler that did not return: it panicked, or ended its goroutine. The panic goes on, and the response
-// is as it was before the handler.
+// abandon finishes the exchange of a handler that did not return, or not in time: it panicked, ended its goroutine, or outlived a
+// timeout. A panic goes on, and the response is as it was before the handler.
 func (r *recording) abandon() {
-	if r.ended || r.live {
+	if r.finished || r.live {
 		return
 	}
-	r.ended = true
+	r.finished = true
+	if !r.owns() {
+		r.x.Finish(protocol.Captured{Cut: true})
+		return
+	}
 	started := r.resp.IsBodyStream() || len(r.resp.Body()) > 0
 	r.x.Finish(protocol.Captured{Status: r.resp.StatusCode(), Panicked: !started, Cut: started})
-	r.spare.Header.CopyTo(&r.resp.Header)
+	r.outer.Header.CopyTo(&r.resp.Header)
 	r.resp.ResetBody()
 }
 
-// close lets go of what the recording holds, unless a stream still needs it.
+// close releases what the recording holds.
 func (r *recording) close() {
-	if r.live {
-		return
+	if !r.live {
+		r.x.Close()
 	}
-	r.x.Close()
-	fasthttp.ReleaseResponse(r.spare)
+	fasthttp.ReleaseResponse(r.outer)
 }

@@ -3,6 +3,7 @@ package reprisefiber
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -11,66 +12,59 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// isShort reports whether the stream is read before anything is sent: it has a length that can be kept, or the effects commit with the
-// response.
-func (r *recording) isShort() bool {
-	size := r.resp.Header.ContentLength()
-	return r.x.Buffered() || 0 <= size && size <= r.x.MaxResponseBody()
-}
+// Why a stream ended that the handler did not end.
+var (
+	errStreamPanic = errors.New("reprisefiber: panic in a response stream")
+	errStreamLong  = errors.New("reprisefiber: a response stream is longer than its declared length")
+	errClientLeft  = errors.New("reprisefiber: the client left a response that cannot be kept")
+)
 
-// readStream reads the stream as far as it can be kept. One that fails, or is shorter than it says, goes out as far as it came, and is cut
-// there.
-func (r *recording) readStream(captured *protocol.Captured) {
-	size, most := r.resp.Header.ContentLength(), r.x.MaxResponseBody()
-	limit := most + 1
-	if 0 <= size && size <= most {
-		limit = size
-	}
-	n, err := r.copyStream(int64(limit))
-	if err == nil && n < min(int64(size), int64(limit)) {
-		err = io.ErrUnexpectedEOF
-	}
-	_ = r.resp.CloseBodyStream() // what it had was read, or failed
-	body := r.spare.Body()
+// readStream reads a stream before any of it is sent. One that breaks off is sent as far as it
+// came, and breaks off there.
+func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
+	size, err := r.resp.Header.ContentLength(), readAll(capture, r.resp.BodyStream())
+	_ = r.resp.CloseBodyStream() // its end, or its failure, is known
+	captured := capture.Captured(r.resp.StatusCode(), err)
 	switch {
-	case err == nil && len(body) > most:
-		captured.Oversize = true
-	case err == nil && size >= 0:
-		captured.Body = body
-		r.resp.SetBody(body)
-	default: // in chunks, because of its trailers, or cut
-		captured.Body, captured.Cut = body, err != nil
-		r.resp.SetBodyStream(io.MultiReader(bytes.NewReader(bytes.Clone(body)), failure{err}), size)
+	case captured.Cut:
+		r.resp.SetBodyStream(io.MultiReader(bytes.NewReader(bytes.Clone(captured.Body)), failure{cmp.Or(err, io.ErrUnexpectedEOF)}), size)
+	case captured.Oversize: // another response takes its place
+	case size >= 0:
+		r.resp.SetBody(captured.Body)
+	default: // in chunks, because of its trailers
+		r.resp.SetBodyStream(bytes.NewReader(bytes.Clone(captured.Body)), size)
 	}
+	return captured
 }
 
-// copyStream reads up to limit bytes of the stream. A stream that panics fails, as it does in fasthttp.
-func (r *recording) copyStream(limit int64) (n int64, err error) {
+// readAll reads a stream into its capture. A stream that panics fails, as it does in fasthttp.
+func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("reprisefiber: panic in a response stream: %v", p)
+			err = fmt.Errorf("%w: %v", errStreamPanic, p)
 		}
 	}()
-	return io.Copy(r.spare.BodyWriter(), io.LimitReader(r.resp.BodyStream(), limit))
+	_, err = capture.ReadFrom(stream)
+	return err
 }
 
-// failure is a reader that only fails, or ends where there is no error.
+// failure is a reader that only fails.
 type failure struct{ err error }
 
-func (f failure) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
+func (f failure) Read([]byte) (int, error) { return 0, f.err }
 
-// goLive lets the stream leave as it comes, and records it on the way.
-func (r *recording) goLive() {
+// goLive sends the stream as it comes, and records it on the way.
+func (r *recording) goLive(capture *protocol.Capture) {
 	r.live = true
-	s := &stream{x: r.x, from: new(fasthttp.Response), kept: r.spare}
+	s := &stream{x: r.x, capture: capture, from: new(fasthttp.Response)}
 	move(s.from, r.resp) // fasthttp would close the stream if another one took its place
 	s.from.Header.CopyTo(&r.resp.Header)
 	r.resp.SkipBody, r.resp.ImmediateHeaderFlush, r.resp.StreamBody = s.from.SkipBody, s.from.ImmediateHeaderFlush, s.from.StreamBody
 	if mark := r.x.Mark(); mark.Name != "" {
 		r.resp.Header.Set(mark.Name, mark.Value)
 	}
-	s.size = s.from.Header.ContentLength()
-	r.resp.SetBodyStream(s, s.size)
+	s.declared = s.from.Header.ContentLength()
+	r.resp.SetBodyStream(s, s.declared)
 }
 
 // move makes dst what src was, and src empty.
@@ -79,61 +73,76 @@ func move[T any](dst, src *T) {
 	*dst, *src = *src, empty
 }
 
-// stream is the body of a response that is recorded while it is sent. The goroutine that sends the response reads and closes it, and
-// thereby ends the exchange.
+// stream is the body of a response that is recorded while it is sent. The goroutine that sends
+// the response reads and closes it, and thereby finishes the exchange.
 type stream struct {
-	x     *protocol.Exchange
-	from  *fasthttp.Response // what the handler made
-	kept  *fasthttp.Response // its body is what is kept; nil once the exchange is closed
-	size  int                // what the handler said, negative if nothing
-	n     int
-	ended bool
+	x        *protocol.Exchange
+	capture  *protocol.Capture
+	from     *fasthttp.Response // what the handler made
+	declared int                // its length, negative if none was declared
+	finished bool
+	closed   bool
 }
 
-// Read implements [io.Reader]. Before the client gets the end of the body, it is kept.
+// Read implements [io.Reader]. The body is kept before the client gets the end of it.
 func (s *stream) Read(p []byte) (n int, err error) {
-	cut := true
+	err = errStreamPanic // until the source returns; fasthttp recovers the panic
 	defer func() {
-		if cut {
-			s.end(true) // a panic, too, which fasthttp recovers
+		if err != nil {
+			s.finish(err)
 		}
 	}()
-	n, err = s.from.BodyStream().Read(p)
-	s.n += n
-	if s.n <= s.x.MaxResponseBody() {
-		s.kept.AppendBody(p[:n])
+	n, err = s.read(p)
+	if err == nil && s.declared >= 0 && s.capture.Whole(nil) {
+		err = s.readEnd()
 	}
-	whole := err == io.EOF && s.size < 0 || s.n == s.size
-	if whole {
-		s.end(false)
-	}
-	cut = err != nil && !whole
 	return n, err
 }
 
-// end settles the exchange.
-func (s *stream) end(cut bool) {
-	if s.ended {
-		return
-	}
-	s.ended = true
-	s.x.After(fields(&s.from.Header, true))
-	s.x.Finish(protocol.Captured{
-		Status: s.from.StatusCode(), Body: s.kept.Body(), Oversize: s.n > s.x.MaxResponseBody(), Sent: true, Cut: cut,
-	})
+func (s *stream) read(p []byte) (int, error) {
+	n, err := s.from.BodyStream().Read(p)
+	_, _ = s.capture.Write(p[:n]) // which never fails
+	return n, err
 }
 
-// Close implements [io.Closer]. Where the client is gone the stream is read to its end all the same (R23).
+// readEnd finds out whether the source ends where its declared length does.
+func (s *stream) readEnd() error {
+	var more [1]byte
+	for {
+		switch n, err := s.read(more[:]); {
+		case n > 0:
+			return errStreamLong
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// finish finishes the exchange of a stream that ended with err.
+func (s *stream) finish(err error) {
+	if s.finished {
+		return
+	}
+	s.finished = true
+	s.x.After(fields(&s.from.Header, true))
+	captured := s.capture.Captured(s.from.StatusCode(), err)
+	captured.Sent = true
+	s.x.Finish(captured)
+}
+
+// Close implements [io.Closer]. If the client has left, the stream is read on for its record
+// (R23), unless it is too long to be kept: it ends then as it would without a record.
 func (s *stream) Close() error {
-	if s.kept == nil {
+	if s.closed {
 		return nil
 	}
-	if !s.ended {
-		_, _ = io.Copy(io.Discard, s)
+	s.closed = true
+	defer s.x.Close()
+	defer s.from.CloseBodyStream() //nolint:errcheck // nobody is left to tell
+	var buf [4 << 10]byte
+	for !s.finished && !s.capture.Oversize() {
+		_, _ = s.Read(buf[:]) // an error finishes it
 	}
-	err := s.from.CloseBodyStream()
-	s.x.Close()
-	fasthttp.ReleaseResponse(s.kept)
-	s.kept = nil
-	return err
+	s.finish(errClientLeft)
+	return nil
 }

@@ -252,3 +252,72 @@ func TestR40UnprotectedAnswersSaySo(t *testing.T) {
 		}
 	}
 }
+
+func TestR33StreamsThatAreTooLongAreCutAndNotReplayed(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("0123456789", 1000)
+	for name, limit := range map[string]int{"that could be kept": 1 << 20, "that cannot": 5000} {
+		s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, MaxResponseBody: limit}}, handle(func(c *fiber.Ctx) error {
+			return c.SendStream(strings.NewReader(body), len(body)-1)
+		}))
+		c := s.dial(t)
+		c.send(t, request("", key("k")))
+		first := c.receive(t)
+		if first.body != body[:len(body)-1] {
+			t.Errorf("%s: the client gets %d bytes, %v", name, len(first.body), first.err)
+		}
+		if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 1 {
+			t.Errorf("%s: the connection goes on with %.100q, %v", name, rest, err)
+		}
+		second := s.do(t, request("", key("k")))
+		second.want(t, 409, "result-unavailable")
+		s.wantRuns(t, 1)
+	}
+}
+
+func TestR33LengthsThatAHandlerDeclaresAreCorrected(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.Set("Content-Length", "100")
+		return c.SendString("short")
+	}))
+	if first := s.wantReplay(t, request("", key("k"))); first.body != "short" || first.header.Get("Content-Length") != "5" {
+		t.Errorf("the client gets %q, %v", first.body, first.header)
+	}
+}
+
+// A stream that is not kept ends with its client, as it would without the middleware.
+func TestStreamsOverTheLimitEndWithTheirClient(t *testing.T) {
+	t.Parallel()
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		ended := make(chan struct{}, 2)
+		chunk := strings.Repeat("x", 1000)
+		s := serve(t, options{guard: protocol.Config{Preset: preset, MaxResponseBody: 10_000}}, handle(func(c *fiber.Ctx) error {
+			c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+				defer func() { ended <- struct{}{} }()
+				for {
+					if _, err := w.WriteString(chunk); err != nil || w.Flush() != nil {
+						return
+					}
+				}
+			})
+			return nil
+		}))
+		c := s.dial(t)
+		c.send(t, request("", key("k")))
+		if _, err := io.CopyN(io.Discard, c.r, 20_000); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatalf("%v: the handler streams for ever", preset)
+		}
+		if preset == reprise.AtMostOnce {
+			second := s.do(t, request("", key("k")))
+			second.want(t, 409, "result-unavailable")
+			s.wantRuns(t, 1)
+		}
+	}
+}

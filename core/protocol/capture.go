@@ -40,12 +40,12 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom reads a body that is held back: to its end, to its declared length, or until it is
-// too long to be kept. The error is that of src.
+// ReadFrom reads a body that is held back: to its end, or until it is longer than it was
+// declared to be or can be kept. The error is that of src.
 func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 	most := c.limit() + 1
 	if 0 <= c.declared {
-		most = min(most, c.declared)
+		most = min(most, c.declared+1)
 	}
 	s := c.x.scratch
 	body, err := readAtMost(s.response[:0], src, int(most))

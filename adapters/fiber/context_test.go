@@ -1,0 +1,203 @@
+package reprisefiber_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+type outerKey struct{}
+
+func TestHandlersGetTheContextOfTheAttempt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		view, ok := reprise.AttemptFrom(c.UserContext())
+		if !ok || view.Number() != 1 || c.UserContext().Value(outerKey{}) != "outer" {
+			t.Error("the context is not that of the attempt, with the values of the request")
+		}
+		return nil
+	}, func(c *fiber.Ctx) error {
+		c.SetUserContext(context.WithValue(c.UserContext(), outerKey{}, "outer"))
+		err := c.Next()
+		if _, ok := reprise.AttemptFrom(c.UserContext()); ok || c.UserContext().Value(outerKey{}) != "outer" {
+			t.Error("layers outside do not get their context back")
+		}
+		if _, ok := reprise.AttemptFrom(c.Context()); ok {
+			t.Error("layers outside find the attempt in the context of fasthttp")
+		}
+		return err
+	}))
+	s.do(t, request("", key("k")))
+}
+
+// Handlers may pass the context of fasthttp, or one made of it, where they should pass that of the run.
+func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func(*fiber.Ctx) context.Context{
+		"of the run":         func(c *fiber.Ctx) context.Context { return c.UserContext() },
+		"of fasthttp":        func(c *fiber.Ctx) context.Context { return c.Context() },
+		"made of fasthttp's": func(c *fiber.Ctx) context.Context { return context.WithValue(c.Context(), outerKey{}, 1) },
+		"set by the handler": func(c *fiber.Ctx) context.Context {
+			c.SetUserContext(context.WithValue(c.Context(), outerKey{}, 1))
+			return c.UserContext()
+		},
+	} {
+		s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+			ctx := of(c)
+			if view, ok := reprise.AttemptFrom(ctx); !ok || view.Number() != 1 {
+				t.Errorf("%s: there is no attempt", name)
+			}
+			if ok := protocol.Release(ctx); !ok {
+				t.Errorf("%s: the handler has no say", name)
+			}
+			return nil
+		}))
+		s.do(t, request("", key("k")))
+		s.do(t, request("", key("k")))
+		s.wantRuns(t, 2)
+	}
+}
+
+// A handler that gives its request a context without the run's is a handler like any other.
+func TestHandlersMaySetAnotherContext(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
+		c.SetUserContext(context.Background())
+		return c.SendString("body")
+	}))
+	s.wantReplay(t, request("", key("k")))
+	s.wantRuns(t, 1)
+}
+
+// Two middlewares in one chain, with keys of their own, find their own runs.
+func TestMiddlewaresNest(t *testing.T) {
+	t.Parallel()
+	inner := serve(t, options{guard: protocol.Config{Header: "Other-Key"}}, func(*service) {})
+	s := serve(t, options{}, func(s *service) {
+		s.app.Post("/x", s.protect, func(c *fiber.Ctx) error {
+			before, _ := reprise.AttemptFrom(c.Context())
+			err := c.Next()
+			if after, ok := reprise.AttemptFrom(c.Context()); !ok || after != before {
+				t.Error("the outer run is lost after the inner one")
+			}
+			return err
+		}, inner.protect, s.counted(echo))
+	})
+	s.wantReplay(t, request("body", key("k"), "Other-Key: o"))
+	s.wantRuns(t, 1)
+}
+
+// flakyStore refuses the first completions of every attempt.
+type flakyStore struct {
+	reprise.Store
+
+	left atomic.Int64
+}
+
+func (s *flakyStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	if s.left.Add(-1) >= 0 {
+		return reprise.ErrUnavailable
+	}
+	return s.Store.Complete(ctx, r)
+}
+
+// fasthttp gives its request contexts to other requests. What the engine does after the response has no value of theirs.
+func TestNothingOfAReusedContextIsRead(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	values := make(map[string]map[any]bool) // by the digest of the scope
+	completed := make(chan struct{}, 100)
+	observer := reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if values[e.Scope] == nil {
+			values[e.Scope] = make(map[any]bool)
+		}
+		values[e.Scope][ctx.Value("tenant")] = true
+		if e.Kind == reprise.EventCompleted {
+			completed <- struct{}{}
+		}
+	})
+	store := &flakyStore{Store: memstore.New()}
+	store.left.Store(40)
+	s := serve(t, options{
+		store:  store,
+		engine: reprise.Config{Observer: observer, CompleteTimeout: 20 * time.Millisecond},
+		scope:  func(c *fiber.Ctx) (string, error) { return c.Get("X-Tenant"), nil },
+	}, handle(echo, func(c *fiber.Ctx) error {
+		c.Locals("tenant", string([]byte(c.Get("X-Tenant"))))
+		c.SetUserContext(c.Context())
+		return c.Next()
+	}))
+	conn := s.dial(t)
+	for i := range 20 { // on one connection, so that one request context serves them all
+		conn.send(t, request("", key("k"), "X-Tenant: "+string(rune('a'+i))))
+		conn.receive(t)
+	}
+	for range 20 {
+		select {
+		case <-completed:
+		case <-time.After(patience):
+			t.Fatal("not every answer is completed")
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(values) != 20 {
+		t.Errorf("there were events of %d scopes", len(values))
+	}
+	for scope, seen := range values { // the background has no value, and everything else that of its own request
+		delete(seen, nil)
+		if len(seen) > 1 {
+			t.Errorf("events of %s have the values of %v", scope, seen)
+		}
+	}
+}
+
+// A chain that outlives a timeout finds the request of somebody else in its context, and is not an answer to anything.
+func TestChainsThatOutliveATimeoutAreCut(t *testing.T) {
+	t.Parallel()
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		late, ended := make(chan struct{}), make(chan struct{})
+		var chain fiber.Handler
+		s := serve(t, options{guard: protocol.Config{Preset: preset}}, func(s *service) {
+			chain = s.protect
+			s.app.Post("/x", func(c *fiber.Ctx) error {
+				if c.Get("X-Late") == "" {
+					return c.Next()
+				}
+				c.Locals("late", true)
+				return c.Next()
+			}, chain, s.counted(func(c *fiber.Ctx) error {
+				if c.Get("X-Late") == "" {
+					return c.SendString("in time")
+				}
+				// What a timeout layer does when its handler runs on: the request is answered, and its context used again.
+				c.Context().ResetUserValues()
+				close(late)
+				defer close(ended)
+				return c.SendString("too late")
+			}))
+		})
+		s.do(t, request("", key("k"), "X-Late: yes"))
+		<-late
+		<-ended
+		second := s.do(t, request("", key("k")))
+		switch preset {
+		case reprise.Recoverable:
+			if second.body != "in time" {
+				t.Errorf("the retry gets %d %s", second.status, second.body)
+			}
+		default:
+			second.want(t, 409, "result-unavailable")
+		}
+	}
+}
