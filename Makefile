@@ -29,6 +29,7 @@ else
 
 # What there is without the modules that are refused, if some are.
 AVAILABLE_PACKAGES :=
+TESTS_ONLY :=
 NOT_ALONE :=
 ifneq ($(filter-out all,$(REPRISE_AVAILABLE)),)
 include $(REPRISE_AVAILABLE)/settings.mk
@@ -94,7 +95,7 @@ checks: figures boundaries docs isolated tidy fmt/check lint check/test ## What 
 
 .PHONY: build
 build: ## Build every package
-	@go build -o /dev/null $(PACKAGES)
+	@go build -o /dev/null $(filter-out $(TESTS_ONLY:%=./%),$(PACKAGES))
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Lint every module

@@ -73,7 +73,14 @@ func report(r *available.Result, flags string) {
 
 // settings returns what the Makefile includes.
 func settings(r *available.Result) string {
-	return "AVAILABLE_PACKAGES := " + strings.Join(r.Packages, " ") + "\nNOT_ALONE := " + strings.Join(r.NotAlone, " ") + "\n"
+	var b strings.Builder
+	for _, v := range []struct {
+		name string
+		list []string
+	}{{"AVAILABLE_PACKAGES", r.Packages}, {"TESTS_ONLY", r.TestsOnly}, {"NOT_ALONE", r.NotAlone}} {
+		fmt.Fprintf(&b, "%s := %s\n", v.name, strings.Join(v.list, " "))
+	}
+	return b.String()
 }
 
 // goFlags adds build tags to the flags of the go command.

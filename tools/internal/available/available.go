@@ -49,7 +49,8 @@ type Result struct {
 	Frameworks []string
 
 	// Packages are the folders whose packages and tests can be built; LeftOut are the others.
-	Packages, LeftOut []string
+	// TestsOnly are those of Packages that have no code besides tests.
+	Packages, LeftOut, TestsOnly []string
 
 	// NotAlone are the modules whose graph does not load without the workspace: what the
 	// targets with GOWORK=off leave out. Modules outside the workspace are among them.
@@ -107,15 +108,17 @@ func Look(ctx context.Context, dir, out string, outside ...string) (*Result, err
 	if packages, err = l.load(ctx, r.Tags()...); err != nil {
 		return nil, err
 	}
-	for folder, ok := range packages {
-		if ok {
-			r.Packages = append(r.Packages, folder)
-		} else {
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		p := packages[folder]
+		if !p.whole {
 			r.LeftOut = append(r.LeftOut, folder)
+			continue
+		}
+		r.Packages = append(r.Packages, folder)
+		if !p.code {
+			r.TestsOnly = append(r.TestsOnly, folder)
 		}
 	}
-	slices.Sort(r.Packages)
-	slices.Sort(r.LeftOut)
 	if r.NotAlone, err = l.notAlone(ctx, required); err != nil {
 		return nil, err
 	}
@@ -167,10 +170,10 @@ func (r *Result) Summary() string {
 }
 
 // frameworks returns the names of the adapters that cannot be built.
-func frameworks(packages map[string]bool) []string {
+func frameworks(packages map[string]state) []string {
 	var names []string
-	for folder, ok := range packages {
-		if parent, name := path.Split(folder); parent == "adapters/" && !ok {
+	for folder, p := range packages {
+		if parent, name := path.Split(folder); parent == "adapters/" && !p.whole {
 			names = append(names, name)
 		}
 	}

@@ -21,11 +21,16 @@ type looking struct {
 	refused  map[string]Refusal // by path@version
 }
 
-// load returns the folders of all packages of the workspace, with whether they and their tests
-// can be built under the build tags. The graph has modules that no go.mod lists; those that are
+// state is what became of a package.
+type state struct {
+	whole bool // it and its tests can be built
+	code  bool // it has more than tests
+}
+
+// load returns the packages of the workspace under the build tags, by their folder. The graph has modules that no go.mod lists; those that are
 // refused are added to refused on the way.
-func (l *looking) load(ctx context.Context, tags ...string) (map[string]bool, error) {
-	args := []string{"list", "-e", "-test", "-tags=" + strings.Join(tags, ","), "-json=ImportPath,ForTest,Error,DepsErrors"}
+func (l *looking) load(ctx context.Context, tags ...string) (map[string]state, error) {
+	args := []string{"list", "-e", "-test", "-tags=" + strings.Join(tags, ","), "-json=ImportPath,ForTest,GoFiles,CgoFiles,Error,DepsErrors"}
 	for _, folder := range l.modules {
 		args = append(args, Root+folder+"/...")
 	}
@@ -50,6 +55,7 @@ func (l *looking) load(ctx context.Context, tags ...string) (map[string]bool, er
 // listed is an object in the output of go list.
 type listed struct {
 	ImportPath, ForTest string
+	GoFiles, CgoFiles   []string
 	Error               *problem
 	DepsErrors          []problem
 }
@@ -66,8 +72,8 @@ func (p *listed) tested() string {
 }
 
 // parse reads the output of go list: the packages, and everything that is wrong with them.
-func parse(out []byte) (packages map[string]bool, problems []string, err error) {
-	packages = make(map[string]bool)
+func parse(out []byte) (packages map[string]state, problems []string, err error) {
+	packages = make(map[string]state)
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
@@ -86,7 +92,11 @@ func parse(out []byte) (packages map[string]bool, problems []string, err error) 
 			problems = append(problems, e.Err)
 		}
 		known, seen := packages[folder]
-		packages[folder] = (known || !seen) && len(p.DepsErrors) == 0
+		known.whole = (known.whole || !seen) && len(p.DepsErrors) == 0
+		if p.ImportPath == Root+folder {
+			known.code = len(p.GoFiles)+len(p.CgoFiles) > 0
+		}
+		packages[folder] = known
 	}
 }
 
