@@ -2,16 +2,16 @@ package conformance
 
 import "fmt"
 
-// Case is one promise that a suite tests.
+// Case is one promise, which a suite tests.
 type Case struct {
-	ID     string // stable, never given to another promise; the name of the subtest
+	ID     string // stable and never reused; the name of the subtest
 	Rule   string // the promise, in one line
 	Source string // where it is made
-	Needs  []Need // what the subject must have for the promise to concern it
+	Needs  []Need // what a store or adapter must have for the case to apply
 }
 
-// Need is something that not every subject has. A case that needs what a subject lacks is
-// skipped, and says so.
+// Need is something that not every store or adapter has. A case with an unmet need is
+// skipped with a message.
 type Need string
 
 // What cases need.
@@ -28,12 +28,12 @@ const (
 	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
 )
 
-// A Waiver declares that a subject is known not to keep a promise. The case still runs,
-// and the test fails once the case passes, so that no waiver outlives its gap.
+// A Waiver declares that a store or adapter is known to fail a case. The case still runs,
+// and the test fails once the case passes, so that a waiver does not outlive the failure.
 type Waiver struct {
 	Case   string // ID
-	Reason string // why the gap is there and what it means to users; printed
+	Reason string // why the case fails and what that means to users; printed
 }
 
-// String shows the case as a failure prints it.
+// String returns the case as a failure prints it.
 func (c Case) String() string { return fmt.Sprintf("%s: %s [%s]", c.ID, c.Rule, c.Source) }

@@ -1,16 +1,16 @@
-// Package conformance names what the suites for stores and adapters have in common: a
-// [Case], what it [Need]s, and the [Waiver] of a subject that is known to break one.
+// Package conformance has what the suites for stores and adapters share: a [Case], its
+// [Need]s, and a [Waiver] for a case that a store or adapter is known to fail.
 //
-// The suites are its subpackages. Someone who writes a store proves it with
-// [github.com/reprise-go/reprise/conformance/storetest], someone who writes an adapter
-// with [github.com/reprise-go/reprise/conformance/adaptertest]. Faults on purpose come
-// from [github.com/reprise-go/reprise/conformance/faultstore].
+// The suites are its subpackages. Test a store with
+// [github.com/reprise-go/reprise/conformance/storetest] and an adapter with
+// [github.com/reprise-go/reprise/conformance/adaptertest]. The package
+// [github.com/reprise-go/reprise/conformance/faultstore] injects faults into a store.
 //
-// The suites are themselves tested against stores and adapters that are wrong on purpose,
-// each of which a named case rejects.
+// The suites are tested too: for each of many stores and adapters that are broken on
+// purpose, a named case fails.
 //
 // # What it does not show
 //
-// The suites run on a server that works. What a store does when replies are lost, servers
-// die or replicas lag is tested with faults, in a module that has the servers.
+// The suites run on a server that works. They do not test what a store does when replies
+// are lost, servers crash or replicas lag.
 package conformance

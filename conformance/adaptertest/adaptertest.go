@@ -1,11 +1,11 @@
-// Package adaptertest is the suite that every adapter has to pass: the rules of the
-// protocol, seen by a client.
+// Package adaptertest is the suite for adapters: the rules of the protocol, as a client
+// observes them.
 //
 // An adapter serves the handlers of the package
 // [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs
-// [Run] over each store. The cases talk to a real listener, by the client of net/http or,
-// where that would refuse or normalise the bytes, by a socket. They are named after the
-// rules in docs/protocol.md.
+// [Run] over each store. The cases talk to a real listener, with the client of net/http
+// or, where it would refuse or normalise the bytes, with a raw socket. Cases are named
+// after the rules in docs/protocol.md.
 package adaptertest
 
 import (
@@ -22,61 +22,60 @@ import (
 
 // Fixture is an adapter under test over a store. Every case has a fixture of its own, and
 // its own tenant and key; cases run in parallel, so fixtures may share one backing store.
-// Cleanup is for the fixture to register with the [testing.TB] it is given.
+// A fixture registers its cleanup with the [testing.TB] it is given.
 type Fixture struct {
-	// Open returns a handle on the store, connected by itself. Two handles of one fixture
-	// are two processes over the same records. A store that lives in one process returns
-	// the same store again.
+	// Open returns a handle on the store with its own connections. Two handles of one
+	// fixture stand for two processes over the same records. For a store that lives in
+	// one process, Open returns the same store again.
 	Open func(testing.TB) reprise.Store
 
 	// Serve starts a native server of the framework on a free port of the loopback
 	// interface, and returns its address. The handlers are those of the test server:
 	// /t/{op} behind the adapter's middleware does what the request's [Program] says,
 	// /u/… is behind the middleware with no route below it, and GET /executions/{op}
-	// tells how often the operation ran. The server is stopped, with its engine, by a
-	// Cleanup.
+	// reports how often the operation ran. A Cleanup stops the server and its engine.
 	Serve func(testing.TB, Options) (addr string)
 
-	// Advance lets at least d pass on the store's clock: by moving the clock where it can
-	// be moved, else by [conformance.Sleep].
+	// Advance lets at least d pass on the store's clock: it moves the clock if it can, or
+	// is [conformance.Sleep].
 	Advance func(testing.TB, time.Duration)
 
-	// Grain is the span in which the cases count time: a retention that shall end is a
-	// few Grains long. It must be well above the resolution of the store's clock, and
-	// what a request takes. Zero is 200 ms.
+	// Grain is the unit of time of the cases: a retention that a case lets end is a few
+	// Grains long. It must be well above the resolution of the store's clock and the time
+	// of a request. Zero is 200 ms.
 	Grain time.Duration
 
-	// Patience is how long the cases wait for what has to come. Zero is 10 s.
+	// Patience is how long the cases wait for something that must happen. Zero is 10 s.
 	Patience time.Duration
 
 	// Atomic says that the claims of the store are Atomic: no response leaves before its
 	// effects are committed.
 	Atomic bool
 
-	// Waivers are the promises that the adapter is known not to keep over this store.
+	// Waivers declare the cases that the adapter is known to fail over this store.
 	Waivers []conformance.Waiver
 
-	// Report, where it is not nil, is told how each case ended. It is called from many
+	// Report, if it is not nil, gets the result of each case. It is called from many
 	// goroutines.
 	Report func(Result)
 }
 
-// Result is how a case ended.
+// Result is the result of a case.
 type Result struct {
 	Case   conformance.Case
 	Status Status
 	Reason string // of a waiver
 }
 
-// Status is the end of a case.
+// Status says how a case ended.
 type Status string
 
 // How a case ends.
 const (
 	Passed        Status = "passed"
 	Failed        Status = "failed"
-	Waived        Status = "waived"         // it failed, and a [Waiver] said so
-	NotApplicable Status = "not applicable" // it needs what the fixture does not have
+	Waived        Status = "waived"         // it failed, and a [conformance.Waiver] declares it
+	NotApplicable Status = "not applicable" // it has a [conformance.Need] that the fixture does not meet
 )
 
 const (
@@ -113,9 +112,8 @@ func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
 	}
 }
 
-// Failure runs one case on a fixture without failing tb, and tells whether it failed, and
-// with which words. Tests of the suite itself use it: an adapter that is broken on
-// purpose has to fail.
+// Failure runs one case on a fixture without failing tb. It returns whether the case
+// failed, and its log. Tests of the suite use it to show that broken adapters fail.
 func Failure(tb testing.TB, id string, f Fixture) (failed bool, text string) {
 	tb.Helper()
 	i := slices.IndexFunc(cases, func(c testCase) bool { return c.ID == id })
@@ -129,7 +127,7 @@ func Failure(tb testing.TB, id string, f Fixture) (failed bool, text string) {
 	return got.Failed(), got.Text()
 }
 
-// check finds what is wrong with the fixture itself.
+// check reports an invalid fixture.
 func (f *Fixture) check() error {
 	if f.Open == nil || f.Serve == nil || f.Advance == nil {
 		return errors.New("adaptertest: Fixture needs Open, Serve and Advance")
@@ -154,7 +152,7 @@ func (f *Fixture) lacks(needs []conformance.Need) (conformance.Need, bool) {
 	return "", false
 }
 
-// judge reports the case to tb: as it ends, or the other way round when it is waived.
+// judge runs the case and reports its result to tb, inverted if the case is waived.
 func (c *testCase) judge(tb testing.TB, f Fixture) {
 	tb.Helper()
 	if need, lacking := f.lacks(c.Needs); lacking {
@@ -166,7 +164,7 @@ func (c *testCase) judge(tb testing.TB, f Fixture) {
 	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newEnv(tb, f)) })
 }
 
-// result tells how the case ended for tb.
+// result returns the result of the case from what tb recorded.
 func (c *testCase) result(tb testing.TB, f *Fixture) Result {
 	r := Result{Case: c.Case, Status: Passed}
 	_, lacking := f.lacks(c.Needs)

@@ -16,13 +16,13 @@ import (
 	"github.com/reprise-go/reprise/conformance/internal/suite"
 )
 
-// Traffic is a kind of request whose cost is measured.
+// Traffic is a kind of request to measure.
 type Traffic string
 
 // The kinds of traffic. The handler of each answers with DefaultStatus and DefaultBody.
 const (
-	NotKeyed Traffic = "not-keyed" // a PUT with a key, which means nothing: what the framework and the handler cost
-	Unkeyed  Traffic = "unkeyed"   // a POST without a key, so with one field less
+	NotKeyed Traffic = "not-keyed" // a PUT with a key that is ignored: the cost of framework and handler alone
+	Unkeyed  Traffic = "unkeyed"   // a POST without a key
 	NewKeys  Traffic = "new-key"   // a POST with a key of its own
 	Replays  Traffic = "replay"    // a POST with the same key each time
 )
@@ -37,12 +37,12 @@ const (
 )
 
 // AllocsPerRequest returns how many allocations one request costs the server at addr,
-// framework and handler included, when its requests come one by one over one connection.
+// framework and handler included, when requests arrive one by one over one connection.
 // The target is a path with the default handler of the test server, such as "/t/op",
 // behind the middleware or not.
 //
-// It counts the allocations of the whole process: the server has to run in it, and
-// nothing else may. The client allocates nothing.
+// It counts the allocations of the whole process: the server must run in it, and nothing
+// else may. The client allocates nothing.
 func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 {
 	tb.Helper()
 	l := newLoad(tb, addr, target, kind)
@@ -58,8 +58,8 @@ func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 
 }
 
 // Benchmark measures an adapter with each kind of traffic over one connection, and
-// reports the allocations of a request, and of a keyed one how many of them are not the
-// framework's and the handler's own. newFixture is called once for each.
+// reports the allocations of a request; for a keyed request also how many of them are the
+// middleware's. newFixture is called once for each.
 func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
 	own := 0.0
 	for _, kind := range allTraffic {

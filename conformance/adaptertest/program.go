@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Options is what a case asks of the server that it runs against.
+// Options are what a case requires of its server.
 type Options struct {
 	Store       reprise.Store                              // opened by the fixture, possibly wrapped by the case
 	Engine      reprise.Config                             // of the one engine over Store
@@ -25,17 +25,17 @@ type Options struct {
 	Effect      func(ctx context.Context, op string) error // what a program's effect does; nil: nothing
 }
 
-// The fields of a request to the test server, and of its answers.
+// The header fields of requests to the test server and of its responses.
 const (
 	ProgramHeader = "X-Test-Program" // a Program as JSON; not part of the fingerprint
 	TenantHeader  = "X-Test-Tenant"  // the scope; DefaultTenant without it, a scope error when empty
-	ExecHeader    = "X-Exec"         // of an answer: the run was the n-th of its operation in the process
+	ExecHeader    = "X-Exec"         // of a response: n, if it was the n-th run of its operation in the process
 
 	DefaultTenant = "public"
 )
 
-// The answer of a handler without a program, besides its ExecHeader. It is what
-// benchmarks measure.
+// The response of a handler without a program, besides its ExecHeader. Benchmarks measure
+// it.
 const (
 	DefaultStatus      = 201
 	DefaultContentType = "application/json"
@@ -43,17 +43,17 @@ const (
 		`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`
 )
 
-// Program is what a handler of the test server does, sent with the request as
+// Program says what a handler of the test server does; a request carries it as
 // [ProgramHeader]. The zero value answers with the framework's own status and nothing
 // else. A handler goes through it in this order: effect, informational responses, delay,
 // decisions, fields, body, chunks, trailers.
 type Program struct {
-	DelayMS       int       `json:"delay_ms,omitempty"`      // how long it works; up to MaxDelay
-	Status        int       `json:"status,omitempty"`        // 200 to 999; 0: it sets none, and the framework's default holds
+	DelayMS       int       `json:"delay_ms,omitempty"`      // how long the handler works; up to MaxDelay
+	Status        int       `json:"status,omitempty"`        // 200 to 999; 0: none, so that the framework's default applies
 	Headers       []Pair    `json:"headers,omitempty"`       // field lines that it adds
 	HeadersAfter  []Pair    `json:"headers_after,omitempty"` // field lines that it adds after the first byte
 	Body          string    `json:"body,omitempty"`
-	BodyBase64    []byte    `json:"body_base64,omitempty"`   // the body, where it is no UTF-8
+	BodyBase64    []byte    `json:"body_base64,omitempty"`   // the body, if it is not UTF-8
 	BodySize      int       `json:"body_size,omitempty"`     // the body is PatternBody of this size
 	Chunks        []Chunk   `json:"chunks,omitempty"`        // follow the body, each flushed
 	Write         WriteMode `json:"write,omitempty"`         // how the bytes are written
@@ -61,8 +61,8 @@ type Program struct {
 	Trailers      []Pair    `json:"trailers,omitempty"`
 	Behaviour     Behaviour `json:"behaviour,omitempty"`   // how it ends
 	Effect        bool      `json:"effect,omitempty"`      // Options.Effect
-	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"`  // works on when its context is cancelled, instead of giving up with a 500
-	Echo          bool      `json:"echo,omitempty"`        // the body is an Echo as JSON, also where the context was cancelled
+	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"`  // goes on when its context is cancelled, instead of responding 500
+	Echo          bool      `json:"echo,omitempty"`        // the body is an Echo as JSON, even if the context was cancelled
 	Report        bool      `json:"report,omitempty"`      // an error is added to the framework's list, where it keeps one
 	StatusOnly    bool      `json:"status_only,omitempty"` // the status is set in the framework's own way, and nothing is written
 	Keep          bool      `json:"keep,omitempty"`        // protocol.Keep
@@ -70,7 +70,7 @@ type Program struct {
 	NoBody        bool      `json:"no_body,omitempty"`     // protocol.OmitBody
 }
 
-// The bounds of a [Program].
+// The limits of a [Program].
 const (
 	MaxDelay    = 10 * time.Minute // of a program and of each chunk
 	MaxBodySize = 64 << 20
@@ -79,8 +79,8 @@ const (
 // Pair is a name and a value.
 type Pair [2]string
 
-// UnmarshalJSON implements [json.Unmarshaler]: a pair has two elements, which
-// encoding/json does not insist on.
+// UnmarshalJSON implements [json.Unmarshaler]: a pair must have two elements, which
+// encoding/json does not check.
 func (p *Pair) UnmarshalJSON(data []byte) error {
 	var list []string
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -111,7 +111,7 @@ type WriteMode string
 // The ways to write. The zero value is WriteBytes.
 const (
 	WriteBytes  WriteMode = "write"  // as bytes
-	WriteString WriteMode = "string" // as a string, where the framework tells the difference
+	WriteString WriteMode = "string" // as a string, if the framework has a method for it
 	WriteCopy   WriteMode = "copy"   // by io.Copy from a reader that is not a WriterTo
 )
 
@@ -121,10 +121,10 @@ type Behaviour string
 // The behaviours. The zero value is Returns.
 const (
 	Returns Behaviour = "normal"
-	Panics  Behaviour = "panic"  // after the first half of what it has to write
-	Aborts  Behaviour = "abort"  // it drops the connection, after the first half of what it has to write
-	Fails   Behaviour = "error"  // it returns the framework's own error value, with the program's status or 500
-	Hijacks Behaviour = "hijack" // it takes the connection, writes a complete 200 answer with headers and body, and closes
+	Panics  Behaviour = "panic"  // after half of what it writes
+	Aborts  Behaviour = "abort"  // drops the connection after the first half of what it has to write
+	Fails   Behaviour = "error"  // returns the framework's own error value, with the program's status or 500
+	Hijacks Behaviour = "hijack" // takes the connection, writes a complete 200 response, and closes it
 )
 
 // Echo is the body of the answer to a program with echo.
@@ -134,14 +134,14 @@ type Echo struct {
 	RawQuery     string `json:"raw_query"`     // as sent, without the question mark
 	BodySHA256   string `json:"body_sha256"`   // of what the handler read, in hexadecimal
 	BodyLength   int    `json:"body_length"`   // in bytes
-	BodyError    string `json:"body_error"`    // empty where it could be read to its end
+	BodyError    string `json:"body_error"`    // empty if the body was read to its end
 	Attempt      int    `json:"attempt"`       // 0 outside of an attempt
 	Fence        uint64 `json:"fence"`         // likewise
 	ContextCause string `json:"context_cause"` // of the handler's context after the delay; empty: not cancelled
 }
 
-// ParseProgram reads the value of a [ProgramHeader]. It refuses what it does not know and
-// what contradicts itself.
+// ParseProgram parses the value of a [ProgramHeader]. Unknown fields and contradictions
+// are errors.
 func ParseProgram(header string) (Program, error) {
 	var p Program
 	d := json.NewDecoder(strings.NewReader(header))
@@ -159,8 +159,7 @@ func ParseProgram(header string) (Program, error) {
 }
 
 // Header returns the program as the value of a [ProgramHeader], in US-ASCII without
-// control bytes. Strings that are not valid UTF-8 do not survive it; BodyBase64 is for
-// those.
+// control bytes. Use BodyBase64 for strings that are not valid UTF-8.
 func (p Program) Header() string {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -194,8 +193,8 @@ func (p Program) Content() []byte {
 	}
 }
 
-// PatternBody returns n bytes, in which every stretch of 256 from a multiple of 256 has
-// each byte value once: the i-th byte is the low byte of i XOR i/256.
+// PatternBody returns n bytes, of which the i-th is the low byte of i XOR i/256. Each
+// aligned block of 256 bytes has every byte value once.
 func PatternBody(n int) []byte {
 	body := make([]byte, n)
 	for i := range body {

@@ -26,8 +26,8 @@ func (c Call) clone() Call {
 	return c
 }
 
-// Calls returns the calls received so far, in the order in which they arrived, those
-// included that were not executed. Nobody may modify what they point to.
+// Calls returns the calls received so far, in the order of their arrival, including those
+// that were not executed. The caller must not modify what they point to.
 func (f *Faults) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *Faults) Count(op Op) int {
 	return f.counts[op]
 }
 
-// Await waits until op was called n times in all. It fails when ctx ends before.
+// Await waits until op was called n times in total. It fails if ctx ends before.
 func (f *Faults) Await(ctx context.Context, op Op, n int) error {
 	for {
 		f.mu.Lock()

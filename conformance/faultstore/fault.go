@@ -34,11 +34,10 @@ const (
 func Pass() Fault { return Fault{} }
 
 // FailBefore returns err and does not execute the call. The error should wrap a sentinel
-// that says so, such as [reprise.ErrUnavailable], or one that leaves it open, such as
-// [reprise.ErrUnknown].
+// that permits this, such as [reprise.ErrUnavailable] or [reprise.ErrUnknown].
 func FailBefore(err error) Fault { return Fault{kind: failBefore, err: err} }
 
-// FailAfter executes the call, forgets its answer, and returns err.
+// FailAfter executes the call, drops its answer, and returns err.
 func FailAfter(err error) Fault { return Fault{kind: failAfter, err: err} }
 
 // LoseReply executes the call and returns [reprise.ErrUnknown], as when a connection
@@ -55,19 +54,19 @@ func Hang() Fault { return Fault{kind: hang} }
 // when the call's context ends or the test lets it go.
 func HangAfter() Fault { return Fault{kind: hangAfter} }
 
-// ExecuteLate executes the call d after it was made, whatever became of its caller, as
-// when a request waits in a buffer on its way. The caller gets [reprise.ErrUnknown] when
-// its context ends or the test lets it go; one whose context cannot end, after the
-// execution. See [Faults.Wait].
+// ExecuteLate executes the call d after it was made, even if its caller has given up, as
+// when a request waits in a buffer of the network. The caller gets [reprise.ErrUnknown]
+// when its context ends or the test lets it go; if its context cannot end, it gets it
+// after the execution. See [Faults.Wait].
 func ExecuteLate(d time.Duration) Fault { return Fault{kind: executeLate, delay: d} }
 
-// Delay waits for d and executes the call then. It is [reprise.ErrUnknown], and not
-// executed, if the call's context ends or the test lets it go before.
+// Delay waits for d and then executes the call. If the call's context ends before, or the
+// test lets the call go, it returns [reprise.ErrUnknown] and does not execute.
 func Delay(d time.Duration) Fault { return Fault{kind: delay, delay: d} }
 
-// Hold executes the call when gate is closed or has a value for it. It is
-// [reprise.ErrUnknown], and not executed, if the call's context ends or the test lets it
-// go before.
+// Hold executes the call when gate is closed or has a value for it. If the call's context
+// ends before, or the test lets the call go, it returns [reprise.ErrUnknown] and does not
+// execute.
 func Hold(gate <-chan struct{}) Fault { return Fault{kind: hold, gate: gate} }
 
 // Panic panics with v and does not execute the call.

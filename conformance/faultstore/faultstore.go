@@ -1,16 +1,14 @@
 // Package faultstore wraps a [reprise.Store] and makes its operations fail on command:
-// before they were executed, after, with a lost reply, by hanging, late, slowly, or by a
-// panic. Tests of an engine use it to show what happens when the network or the server
-// does not cooperate.
+// before or after they execute, with a lost reply, by hanging, late, slowly, or with a
+// panic. Tests use it to show what happens when the network or the server fails.
 //
 //	store, faults := faultstore.New(memstore.New())
 //	t.Cleanup(faults.Close)
 //	faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
 //	faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
 //
-// The faults are what a real network does, no more: a call that hung and was given up is
-// [reprise.ErrUnknown], and one that executes late does so whether or not its caller
-// still waits.
+// The faults are those of a real network: a call that hangs returns [reprise.ErrUnknown]
+// when its context ends, and a late call executes whether or not its caller still waits.
 //
 // It works in a bubble of testing/synctest if New is called inside the bubble. All
 // methods are safe for concurrent use.
@@ -43,8 +41,7 @@ func (op Op) String() string {
 	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release"}[op]
 }
 
-// Faults is the script that a store made by [New] follows, and the log of the calls that
-// it received.
+// Faults is the script of a store made by [New], and the log of its calls.
 type Faults struct {
 	inner reprise.Store
 
@@ -60,9 +57,9 @@ type Faults struct {
 	idle   *sync.Cond    // late became zero
 }
 
-// New returns a store that forwards to inner, and the script that it follows, which is
-// empty. The store is a decorator with Unwrap: [reprise.As] finds the abilities of inner
-// in it, exactly those. They never fail on command.
+// New returns a store that forwards to inner, and its script, which is empty.
+// [reprise.As] finds exactly the abilities of inner in the store; faults do not apply to
+// them.
 func New(inner reprise.Store) (reprise.Store, *Faults) {
 	f := &Faults{
 		inner:  inner,
@@ -74,7 +71,7 @@ func New(inner reprise.Store) (reprise.Store, *Faults) {
 	return &scripted{f}, f
 }
 
-// Next appends faults to the queue of op: each call of op takes one. [Pass] lets a call
+// Next appends faults to the queue of op. Each call of op takes one; [Pass] lets the call
 // through.
 func (f *Faults) Next(op Op, faults ...Fault) {
 	f.mu.Lock()
@@ -82,16 +79,16 @@ func (f *Faults) Next(op Op, faults ...Fault) {
 	f.next[op] = append(f.next[op], faults...)
 }
 
-// Always makes every call of op that finds its queue empty fail, until Always is called
-// again or op is cleared.
+// Always applies fault to every call of op that finds its queue empty, until Always is
+// called again or op is cleared.
 func (f *Faults) Always(op Op, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.always[op] = &fault
 }
 
-// Clear forgets the queue of each op and what always happens to it; without arguments, of
-// all. Calls that hang go on hanging: see [Faults.LetGo].
+// Clear empties the queue of each op and removes its Always fault; without arguments, of
+// every op. Calls that hang continue to hang: see [Faults.LetGo].
 func (f *Faults) Clear(ops ...Op) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +118,8 @@ func (f *Faults) Wait() {
 	}
 }
 
-// Close clears the script, lets all hanging calls go, drops the late executions that did
-// not begin, and waits for those that did. Later calls are forwarded. Close may be called
+// Close clears the script, lets all hanging calls go, drops late executions that did not
+// begin, and waits for those that did. Later calls are forwarded. Close may be called
 // more than once.
 func (f *Faults) Close() {
 	f.Clear()

@@ -118,8 +118,8 @@ func (c caller) watch() (changed <-chan struct{}, stop func()) {
 	return changed, stop
 }
 
-// wakes demands that a watch is woken by an action. A watch is a hint that may stay away
-// when something fails, and here nothing does.
+// wakes fails unless an action wakes a watch. A watch is a hint that may be missing when
+// something fails, and here nothing fails.
 func (c caller) wakes(action func()) {
 	c.env.Helper()
 	changed, stop := c.watch()

@@ -14,8 +14,8 @@ const renewBatch = 64
 
 // Benchmark measures the operations of a store, each with its allocations: a new key
 // (claim and complete), a replay, a refusal, and a batch of renewals; one after the
-// other, and from many goroutines. open is called once for each. The answers are checked,
-// so a store that fails is not measured.
+// other, and from many goroutines. open is called once for each. Benchmark checks the
+// answers, so a store that fails is not measured.
 func Benchmark(b *testing.B, open func(testing.TB) reprise.Store) {
 	for _, m := range []struct {
 		name    string
@@ -47,7 +47,7 @@ func Benchmark(b *testing.B, open func(testing.TB) reprise.Store) {
 	}
 }
 
-// operation is what is measured. It may run in any goroutine.
+// operation is the measured operation. It may run in any goroutine.
 type operation func()
 
 type bench struct {

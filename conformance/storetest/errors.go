@@ -175,9 +175,8 @@ var errorCases = []testCase{
 	},
 }
 
-// claimNewSoon is [caller.claimNew] after a call with a context that had ended. Such a
-// call may have cut the session of an Atomic claim, whose end the server notices on its
-// own, a little later.
+// claimNewSoon is [caller.claimNew] after a call with an ended context. Such a call may
+// have closed the session of an Atomic claim, and the server may notice a little later.
 func (c caller) claimNewSoon() {
 	c.env.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -199,8 +198,8 @@ func (e *env) wantInvalid(what string, err error) {
 	}
 }
 
-// wantPrompt makes a call with a context that has ended and demands that it returns
-// without waiting.
+// wantPrompt makes a call with an ended context and fails unless it returns without
+// waiting.
 func (e *env) wantPrompt(what string, call func(context.Context) error) error {
 	e.Helper()
 	ctx, cancel := context.WithCancel(e.Context())

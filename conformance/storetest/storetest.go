@@ -1,6 +1,6 @@
-// Package storetest is the suite that every [reprise.Store] has to pass.
+// Package storetest is the suite for every [reprise.Store].
 //
-// A store is proven by a test of a few lines:
+// A test of a store has a few lines:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
@@ -13,10 +13,10 @@
 //	}
 //
 // Each case is a subtest named by its ID, with a fixture of its own, in parallel with the
-// others. A case that fails prints the promise that was broken and where it is made. What
-// a store lacks, such as an optional ability, is skipped with the reason; a promise that
-// it is known to break is declared by a [conformance.Waiver], which has to go once the
-// case passes.
+// others. A failing case prints the broken promise and its source. Cases about something
+// that the store does not have, such as an optional ability, are skipped with the reason.
+// A [conformance.Waiver] declares a case that the store is known to fail, and must be
+// removed once the case passes.
 package storetest
 
 import (
@@ -33,41 +33,41 @@ import (
 )
 
 // Fixture is a store under test. Every case has a fixture of its own; cases run in
-// parallel, so fixtures that share a server take a key prefix, schema or table each.
-// Cleanup is for the fixture to register with the [testing.TB] it is given.
+// parallel, so fixtures that share a server use a key prefix, schema or table each. A
+// fixture registers its cleanup with the [testing.TB] it is given.
 type Fixture struct {
-	// Open returns a handle on the store, connected by itself: two handles are two
-	// processes over the same records. It is called twice. A store that lives in one
-	// process returns the same store again.
+	// Open returns a handle on the store with its own connections. It is called twice:
+	// two handles stand for two processes over the same records. For a store that lives
+	// in one process, Open returns the same store again.
 	Open func(testing.TB) reprise.Store
 
-	// Advance lets at least d pass on the store's clock: by moving the clock where it can
-	// be moved, else by [conformance.Sleep].
+	// Advance lets at least d pass on the store's clock: it moves the clock if it can, or
+	// is [conformance.Sleep].
 	//
 	// With a nil Advance each case runs in a bubble of [synctest], where time passes only
-	// when all sleep. It is for stores that read package time, and Open has to create the
-	// store, so that it belongs to the bubble.
+	// while every goroutine sleeps. It is for stores that read package time; Open must
+	// create the store, so that it belongs to the bubble.
 	Advance func(testing.TB, time.Duration)
 
-	// Grain is the span in which the cases count time: a lease that shall lapse is one
-	// Grain long. Less is faster; it must be well above the resolution of the store's
-	// clock. Zero is 100 ms.
+	// Grain is the unit of time of the cases: a lease that a case lets lapse is one Grain
+	// long. A short Grain makes the suite faster; it must be well above the resolution of
+	// the store's clock. Zero is 100 ms.
 	Grain time.Duration
 
-	// Atomic says that the claims of the store are Atomic. What concerns leases does not
-	// apply to it then.
+	// Atomic says that the claims of the store are Atomic. Cases about leases do not
+	// apply to it.
 	Atomic bool
 
 	// Corrupt damages the record of id, in progress or completed, in the backing store.
-	// It skips the test, with a reason, when the backing store itself makes such damage
-	// impossible. With nil the cases about damage are skipped.
+	// If the backing store makes such damage impossible, it skips the test with a reason.
+	// If Corrupt is nil, the cases about damage are skipped.
 	Corrupt func(tb testing.TB, id reprise.ID, how Corruption)
 
-	// Waivers are the promises that the store is known not to keep.
+	// Waivers declare the cases that the store is known to fail.
 	Waivers []conformance.Waiver
 }
 
-// Corruption is a way to damage a record. See [Fixture].
+// Corruption is a way to damage a record, for [Fixture].
 type Corruption string
 
 // The ways to damage a record.
@@ -75,7 +75,7 @@ const (
 	UnknownVersion Corruption = "unknown version" // the version of a later layout
 	UnknownState   Corruption = "unknown state"   // neither in progress nor completed
 	Truncated      Corruption = "truncated"       // cut short, or without one of its fields
-	WrongType      Corruption = "wrong type"      // a value that is no record at all
+	WrongType      Corruption = "wrong type"      // a value that is not a record
 )
 
 const defaultGrain = 100 * time.Millisecond
@@ -105,7 +105,7 @@ func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
 	}
 }
 
-// check finds what is wrong with the fixture itself.
+// check reports an invalid fixture.
 func (f *Fixture) check() error {
 	if f.Open == nil {
 		return errors.New("storetest: Fixture.Open is nil")
@@ -142,7 +142,7 @@ func (c *testCase) run(t *testing.T, f Fixture) {
 	}
 }
 
-// judge reports the case to tb: as it ends, or the other way round when it is waived.
+// judge runs the case and reports its result to tb, inverted if the case is waived.
 func (c *testCase) judge(tb testing.TB, f Fixture) {
 	tb.Helper()
 	e := newEnv(tb, f)

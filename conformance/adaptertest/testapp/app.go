@@ -42,9 +42,9 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	}, nil
 }
 
-// Guarded keeps the middleware of a framework: one, or where the app asks for it one per
-// endpoint, each with a guard of its own. M is what the framework calls a middleware, or
-// a handler that is behind one already.
+// Guarded holds the middleware of a framework: one, or, if the app asks for it, one for
+// each endpoint with its own guard. M is the framework's type of a middleware, or of a
+// handler behind one.
 type Guarded[M any] struct {
 	app  *App
 	make func(*protocol.Guard) M
@@ -86,7 +86,7 @@ func (a *App) Report(op string) []byte { return a.runs.report(op) }
 
 var errNoTenant = errors.New("the tenant header is empty")
 
-// TenantOf is the scope of a request by the lines of its tenant header.
+// TenantOf returns the scope of a request from the lines of its tenant header.
 func TenantOf(lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:

@@ -3,23 +3,24 @@ package testapp
 import "github.com/reprise-go/reprise/conformance/adaptertest"
 
 // Call is one request to /t/ and the response to it, in the terms of a framework. Each
-// method is what a handler of that framework would do by itself, so that the adapter
-// meets the framework's own behaviour and not that of a bridge.
+// method does what a handler of that framework would do, so that the adapter meets the
+// framework's own behaviour.
 type Call interface {
 	Output
 
-	// Method, RawPath and RawQuery are the request's, the last two as they were sent.
+	// Method, RawPath and RawQuery return parts of the request, the last two as they were
+	// sent.
 	Method() string
 	RawPath() string
 	RawQuery() string
 
-	// Program returns the value of adaptertest.ProgramHeader, empty without one.
+	// Program returns the value of adaptertest.ProgramHeader, or "".
 	Program() string
 
 	// Body reads the body of the request to its end. It is not kept after the handler.
 	Body() ([]byte, error)
 
-	// Inform sends a 1xx response at once. A framework that cannot do that does nothing.
+	// Inform sends a 1xx response at once. A framework that cannot do so does nothing.
 	Inform(status int, fields []adaptertest.Pair)
 
 	// Announce says, before the status, which trailers will be set. A framework that does
@@ -27,13 +28,13 @@ type Call interface {
 	Announce(trailers []string)
 
 	// SetStatus sets the final status, after the fields and before the first byte. It is
-	// not called where the program has none: the framework's default, or what an outer
-	// layer set, holds then.
+	// not called if the program has no status: the framework's default or an outer
+	// layer's status then applies.
 	SetStatus(status int)
 
-	// SetStatusOnly sets the final status of a response without a body, as handlers of
-	// the framework do who have nothing to write. What it returns is for the native
-	// handler to return.
+	// SetStatusOnly sets the final status of a response without a body, as the
+	// framework's handlers do when they have nothing to write. The native handler returns
+	// what it returns.
 	SetStatusOnly(status int) error
 
 	// Report adds an error to the framework's list of errors, and goes on. A framework
@@ -43,21 +44,21 @@ type Call interface {
 	// Stream sends what produce writes as it is flushed, after the status was set. A
 	// framework that streams after its handler returned calls produce then, so produce
 	// touches nothing but its output. What produce returns says how the response ends: it
-	// Returns, Panics, or Aborts. Where produce runs inside the handler, Stream panics in
-	// its stead.
+	// Returns, Panics, or Aborts. If produce runs inside the handler, Stream panics for
+	// it.
 	Stream(produce func(Output) adaptertest.Behaviour)
 
-	// Fail returns the framework's own error value for a status, for the native handler
-	// to return, or does what handlers of a framework without returned errors do, and
-	// returns nil. run returns what fail returned.
+	// Fail returns the framework's own error value for a status, and the native handler
+	// returns it. In a framework whose handlers return no error, Fail responds with the
+	// status and returns nil.
 	Fail(status int) error
 
-	// Abort drops the connection the way the framework has for it. Where that is a panic
-	// it does not return.
+	// Abort drops the connection in the framework's own way. If that is a panic, it does
+	// not return.
 	Abort()
 
-	// Hijack takes the connection, writes answer and closes it. An error is for the
-	// native handler to return.
+	// Hijack takes the connection, writes answer and closes it. The native handler
+	// returns its error.
 	Hijack(answer []byte) error
 }
 

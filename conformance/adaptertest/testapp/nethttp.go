@@ -19,7 +19,7 @@ import (
 // NetHTTPMiddleware is an adapter for net/http.
 type NetHTTPMiddleware = func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler
 
-// NetHTTP returns what builds a native server of net/http around an adapter for it.
+// NetHTTP returns a function that builds a native server of net/http with an adapter.
 func NetHTTP(middleware NetHTTPMiddleware) func(*App) Server {
 	return func(a *App) Server { return newNetHTTP(a, middleware) }
 }
@@ -58,8 +58,7 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 	}}
 }
 
-// Limited puts the layer that bounds the body outside of a handler, if the app asks for
-// one.
+// Limited wraps a handler in a layer that bounds the body, if the app asks for one.
 func (a *App) Limited(next http.Handler) http.Handler {
 	if a.Limit == 0 {
 		return next
@@ -130,22 +129,22 @@ func (c *NetHTTPCall) AddHeader(name, value string) { c.W.Header().Add(name, val
 // SetStatus implements [Call].
 func (c *NetHTTPCall) SetStatus(status int) { c.W.WriteHeader(status) }
 
-// SetStatusOnly is the same as SetStatus in net/http.
+// SetStatusOnly equals SetStatus in net/http.
 func (c *NetHTTPCall) SetStatusOnly(status int) error {
 	c.W.WriteHeader(status)
 	return nil
 }
 
-// Report adds the error to the list of the writer, if it keeps one, which net/http's does
-// not.
+// Report adds the error to the writer's list of errors, if it has one; net/http's has
+// none.
 func (c *NetHTTPCall) Report(err error) {
 	if w, ok := c.W.(interface{ Report(err error) }); ok {
 		w.Report(err)
 	}
 }
 
-// Inform sends the fields with the response and takes them back, because what is in the
-// header stays for the final one.
+// Inform removes the fields again after it sent them, because net/http would keep them
+// for the final response.
 func (c *NetHTTPCall) Inform(status int, fields []adaptertest.Pair) {
 	before := c.W.Header().Clone()
 	AddHeaders(c, fields)

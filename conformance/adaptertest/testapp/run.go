@@ -25,9 +25,9 @@ const PanicValue = "panic of the test program"
 // errReported is what programs report.
 var errReported = errors.New("error of the test program")
 
-// Run runs the program of a call as the handler of op. The context is what the framework
-// gives a handler for its work, with the values and the cancellation of the middleware.
-// What run returns is for the Server handler to return.
+// Run runs the program of a call as the handler of op. The context is the one that the
+// framework gives a handler, with the values and the cancellation of the middleware. The
+// native handler returns what Run returns.
 func (a *App) Run(ctx context.Context, c Call, op string) error {
 	runs, header := a.runs.Of(op), c.Program()
 	if header == "" {

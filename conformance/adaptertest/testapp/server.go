@@ -25,7 +25,7 @@ type Server interface {
 // testGrace is how long a server waits for its requests when its test has ended.
 const testGrace = 2 * time.Second
 
-// InTest serves what build makes until the test that it is given has ended.
+// InTest returns a function that serves what build returns until its test ends.
 func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr string) {
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()
@@ -52,8 +52,8 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 	}
 }
 
-// Drain ends a server and its engine: it waits for what runs until ctx ends, and reports
-// what did not end by then.
+// Drain shuts a server and its engine down. It waits for running handlers until ctx ends,
+// and reports those that did not return.
 func (a *App) Drain(ctx context.Context, server Server) error {
 	_ = server.Shutdown(ctx) // a connection that is still open may have nothing left to say; what runs is counted below
 	if err := a.engine.Close(ctx); err != nil {

@@ -1,10 +1,11 @@
-// Package broken holds stores and adapters that are wrong on purpose: a small store that
-// keeps the whole contract, an adapter for net/http that keeps every rule, and one flaw
-// at a time that they can be given. A suite that nobody has seen fail proves nothing, so
-// each flaw names a case that rejects it, and a test runs them all.
+// Package broken has stores and adapters that are wrong on purpose: a small store that
+// keeps the whole contract and an adapter for net/http that keeps every rule, each with
+// one flaw at a time. A suite that nobody has seen fail proves nothing, so each flaw
+// names a case that rejects it, and a test runs them all.
 //
-// Without a flaw both are references to compare others with. They are not for use: the
-// store is slow, never forgets, and has one lock; the adapter remembers every answer.
+// Without a flaw both are references to compare others with. Do not use them for anything
+// else: the store is slow, never purges, and has one lock; the adapter remembers every
+// response.
 package broken
 
 // Flaw is one way to be wrong. The zero value is none.

@@ -1,5 +1,5 @@
-// Package suite is what the suites for stores and for adapters share: how a case is
-// judged, and how its waiver is.
+// Package suite has what the suites for stores and adapters share: how a case and its
+// waiver are judged.
 package suite
 
 import (
@@ -24,7 +24,7 @@ func Clone(c conformance.Case) conformance.Case {
 	return c
 }
 
-// CheckWaivers finds what is wrong with waivers of cases.
+// CheckWaivers reports an invalid waiver.
 func CheckWaivers(waivers []conformance.Waiver, cases []conformance.Case) error {
 	for _, w := range waivers {
 		if w.Reason == "" {
@@ -46,7 +46,7 @@ func WaiverOf(waivers []conformance.Waiver, c conformance.Case) (conformance.Wai
 	return waivers[i], true
 }
 
-// Judge reports a case to tb: as it ends, or the other way round when it is waived.
+// Judge runs a case and reports its result to tb, inverted if the case is waived.
 func Judge(tb testing.TB, c conformance.Case, waivers []conformance.Waiver, test func(testing.TB)) {
 	tb.Helper()
 	if w, waived := WaiverOf(waivers, c); waived {

@@ -29,8 +29,8 @@ type recorder struct {
 	log     []string
 }
 
-// Record runs body in a goroutine of its own, because FailNow and SkipNow end the
-// goroutine that calls them, and returns when it has ended. A panic is a failure.
+// Record runs body in its own goroutine, because FailNow and SkipNow end the goroutine
+// that calls them, and returns when it ended. A panic is a failure.
 func Record(tb testing.TB, body func(testing.TB)) Recording {
 	tb.Helper()
 	r := &recorder{TB: tb}
