@@ -32,6 +32,17 @@ func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.C
 	return client
 }
 
+// forEachFlavor runs f on Redis and on Valkey, each skipped where it is missing.
+func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
+	t.Helper()
+	for _, flavor := range []*servers.Flavor{servers.Redis, servers.Valkey} {
+		t.Run(flavor.String(), func(t *testing.T) {
+			t.Parallel()
+			f(t, flavor)
+		})
+	}
+}
+
 // redisClaim returns the request of a new owner of a new operation, with times that no test outlives.
 func redisClaim() reprise.ClaimRequest {
 	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}

@@ -19,28 +19,30 @@ import (
 // The side effect has happened, so its answer is kept whatever the memory says; only new operations are refused.
 func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
 	t.Parallel()
-	client := labtest.RedisClient(t, servers.Redis.Start(t, "maxmemory-policy=noeviction").Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	done, running, released := redisClaim(), redisClaim(), redisClaim()
-	for _, r := range []reprise.ClaimRequest{done, running, released} {
-		redisMustClaim(t, store, r, reprise.Claimed)
-	}
-	redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
-	redisWant(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		client := labtest.RedisClient(t, flavor.Start(t, "maxmemory-policy=noeviction").Addr())
+		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		done, running, released := redisClaim(), redisClaim(), redisClaim()
+		for _, r := range []reprise.ClaimRequest{done, running, released} {
+			redisMustClaim(t, store, r, reprise.Claimed)
+		}
+		redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+		redisWant(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
 
-	_, err := store.Claim(t.Context(), redisClaim())
-	redisWant(t, "claim of a new key", err, reprise.ErrFull)
-	redisMustClaim(t, store, done, reprise.Completed)
-	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
-	if err != nil || statuses[0] != reprise.Renewed {
-		t.Errorf("renew: %v, %v; want renewed", statuses, err)
-	}
-	answer := strings.Repeat("a", 100_000)
-	redisWant(t, "complete", redisComplete(t, store, running, answer), nil)
-	if got := redisMustClaim(t, store, running, reprise.Completed); string(got.Payload) != answer {
-		t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
-	}
-	redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+		_, err := store.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim of a new key", err, reprise.ErrFull)
+		redisMustClaim(t, store, done, reprise.Completed)
+		statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
+		if err != nil || statuses[0] != reprise.Renewed {
+			t.Errorf("renew: %v, %v; want renewed", statuses, err)
+		}
+		answer := strings.Repeat("a", 100_000)
+		redisWant(t, "complete", redisComplete(t, store, running, answer), nil)
+		if got := redisMustClaim(t, store, running, reprise.Completed); string(got.Payload) != answer {
+			t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
+		}
+		redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	})
 }
 
 // A server that evicts is refused, and this is why: it forgets attempts that run.
@@ -110,38 +112,40 @@ func redisForgotten(t *testing.T, store *repriseredis.Store) (lost int) {
 // The scripts are forgotten again and again, while operations go through them.
 func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 	t.Parallel()
-	const operations = 200
-	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-		if level != repriseredis.Async() {
-			client = labtest.RedisClient(t, servers.Redis.StartReplicated(t, 1).Primary.Addr())
-		}
-		store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
-		redisEventually(t, "the replica confirms", func() bool {
-			_, err := store.Claim(t.Context(), redisClaim())
-			return err == nil
-		})
-		var left, flushes atomic.Int64
-		left.Store(operations)
-		var running sync.WaitGroup
-		running.Go(func() {
-			for left.Load() > 0 && !t.Failed() {
-				if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-					t.Errorf("flush: %v", err)
-				}
-				flushes.Add(1)
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		const operations = 200
+		client := labtest.RedisClient(t, flavor.Start(t).Addr())
+		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+			if level != repriseredis.Async() {
+				client = labtest.RedisClient(t, flavor.StartReplicated(t, 1).Primary.Addr())
 			}
-		})
-		for range 4 {
+			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
+			redisEventually(t, "the replica confirms", func() bool {
+				_, err := store.Claim(t.Context(), redisClaim())
+				return err == nil
+			})
+			var left, flushes atomic.Int64
+			left.Store(operations)
+			var running sync.WaitGroup
 			running.Go(func() {
-				for left.Add(-1) >= 0 && !t.Failed() {
-					redisRunOnce(t, store)
+				for left.Load() > 0 && !t.Failed() {
+					if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+						t.Errorf("flush: %v", err)
+					}
+					flushes.Add(1)
 				}
 			})
+			for range 4 {
+				running.Go(func() {
+					for left.Add(-1) >= 0 && !t.Failed() {
+						redisRunOnce(t, store)
+					}
+				})
+			}
+			running.Wait()
+			t.Logf("%v: %d operations through %d flushes", level, operations, flushes.Load())
 		}
-		running.Wait()
-		t.Logf("%v: %d operations through %d flushes", level, operations, flushes.Load())
-	}
+	})
 }
 
 // redisRunOnce claims, renews together with an attempt that is none, completes and replays.
@@ -166,35 +170,37 @@ func redisRunOnce(t *testing.T, store reprise.Store) {
 // A server that became a replica refuses to write, which is definite and over once the client finds its successor.
 func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 	t.Parallel()
-	pair := servers.Redis.StartReplicated(t, 1)
-	client := labtest.RedisClient(t, pair.Primary.Addr())
-	r := redisClaim()
-	redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, reprise.Claimed)
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		pair := flavor.StartReplicated(t, 1)
+		client := labtest.RedisClient(t, pair.Primary.Addr())
+		r := redisClaim()
+		redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, reprise.Claimed)
+		store := labtest.RedisStore(t, client, repriseredis.Config{})
 
-	demote := func(args ...string) {
-		t.Helper()
-		if _, err := pair.Primary.Do(t.Context(), append([]string{"REPLICAOF"}, args...)...); err != nil {
-			t.Fatal(err)
+		demote := func(args ...string) {
+			t.Helper()
+			if _, err := pair.Primary.Do(t.Context(), append([]string{"REPLICAOF"}, args...)...); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	pair.Promote(t, pair.Replicas[0])
-	host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
-	demote(host, port)
-	_, err := store.Claim(t.Context(), redisClaim())
-	redisWant(t, "claim", err, reprise.ErrUnavailable)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), reprise.ErrUnavailable)
-	_, err = store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-	redisWant(t, "renew", err, reprise.ErrUnavailable)
-	redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrUnavailable)
-	findings, err := store.Check(t.Context())
-	redisWant(t, "check", err, nil)
-	if len(findings) == 0 || findings[len(findings)-1].Code != "replica" {
-		t.Errorf("findings %v, want one about the replica", findings)
-	}
+		pair.Promote(t, pair.Replicas[0])
+		host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
+		demote(host, port)
+		_, err := store.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim", err, reprise.ErrUnavailable)
+		redisWant(t, "complete", redisComplete(t, store, r, "answer"), reprise.ErrUnavailable)
+		_, err = store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		redisWant(t, "renew", err, reprise.ErrUnavailable)
+		redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrUnavailable)
+		findings, err := store.Check(t.Context())
+		redisWant(t, "check", err, nil)
+		if len(findings) == 0 || findings[len(findings)-1].Code != "replica" {
+			t.Errorf("findings %v, want one about the replica", findings)
+		}
 
-	demote("NO", "ONE")
-	redisWant(t, "complete after all", redisComplete(t, store, r, "answer"), nil)
+		demote("NO", "ONE")
+		redisWant(t, "complete after all", redisComplete(t, store, r, "answer"), nil)
+	})
 }
 
 // What a person has to change is told apart from what time may mend.

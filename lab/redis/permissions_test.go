@@ -62,142 +62,148 @@ func redisAdmin(tb testing.TB, server *servers.RedisServer, args ...string) {
 // The documented user does everything, and nothing to others.
 func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 	t.Parallel()
-	pair := servers.Redis.StartReplicated(t, 1)
-	server := pair.Primary
-	rules, extra := redisACL(t)
-	all := rules
-	for _, more := range extra {
-		for _, rule := range more {
-			if rule != "+waitaof" { // unknown to Redis 7.0
-				all = append(all, rule)
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		pair := flavor.StartReplicated(t, 1)
+		server := pair.Primary
+		rules, extra := redisACL(t)
+		all := rules
+		for _, more := range extra {
+			for _, rule := range more {
+				if rule != "+waitaof" || server.Version().AtLeast(7, 2) {
+					all = append(all, rule)
+				}
 			}
 		}
-	}
-	for _, user := range []struct {
-		name     string
-		rules    []string
-		config   repriseredis.Config
-		findings string
-	}{
-		{"bare", rules, repriseredis.Config{}, ""},
-		{"full", all, repriseredis.Config{Durability: repriseredis.Acked(1)}, "persistence"},
-		{"without-channels", append(all[:len(all):len(all)], "resetchannels"), repriseredis.Config{}, "persistence channels"},
-	} {
-		t.Run(user.name, func(t *testing.T) {
-			t.Parallel()
-			client := redisUser(t, server, user.name, user.rules...)
-			store := labtest.RedisStore(t, client, user.config)
-			if user.name != "bare" {
-				var err error
-				store, err = repriseredis.Open(t.Context(), client, user.config)
-				redisWant(t, "open", err, nil)
-				t.Cleanup(func() { _ = store.Close() })
-				findings, err := store.Check(t.Context())
-				redisWant(t, "check", err, nil)
-				var codes []string
-				for _, f := range findings {
-					codes = append(codes, f.Code)
+		for _, user := range []struct {
+			name     string
+			rules    []string
+			config   repriseredis.Config
+			findings string
+		}{
+			{"bare", rules, repriseredis.Config{}, ""},
+			{"full", all, repriseredis.Config{Durability: repriseredis.Acked(1)}, "persistence"},
+			{"without-channels", append(all[:len(all):len(all)], "resetchannels"), repriseredis.Config{}, "persistence channels"},
+		} {
+			t.Run(user.name, func(t *testing.T) {
+				t.Parallel()
+				client := redisUser(t, server, user.name, user.rules...)
+				store := labtest.RedisStore(t, client, user.config)
+				if user.name != "bare" {
+					var err error
+					store, err = repriseredis.Open(t.Context(), client, user.config)
+					redisWant(t, "open", err, nil)
+					t.Cleanup(func() { _ = store.Close() })
+					findings, err := store.Check(t.Context())
+					redisWant(t, "check", err, nil)
+					var codes []string
+					for _, f := range findings {
+						codes = append(codes, f.Code)
+					}
+					if got := strings.Join(codes, " "); got != user.findings {
+						t.Errorf("findings %q, want %q", got, user.findings)
+					}
+					_, err = store.List(t.Context(), 10)
+					redisWant(t, "list", err, nil)
 				}
-				if got := strings.Join(codes, " "); got != user.findings {
-					t.Errorf("findings %q, want %q", got, user.findings)
+				redisRunOnce(t, store)
+				r := redisClaim()
+				redisMustClaim(t, store, r, reprise.Claimed)
+				redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+				_, stop, err := store.Watch(t.Context(), r.ID)
+				if err == nil {
+					stop()
 				}
-				_, err = store.List(t.Context(), 10)
-				redisWant(t, "list", err, nil)
-			}
-			redisRunOnce(t, store)
-			r := redisClaim()
-			redisMustClaim(t, store, r, reprise.Claimed)
-			redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
-			_, stop, err := store.Watch(t.Context(), r.ID)
-			if err == nil {
-				stop()
-			}
-			if noChannels := strings.Contains(user.findings, "channels"); noChannels != errors.Is(err, reprise.ErrUnavailable) {
-				t.Errorf("watch: %v", err)
-			}
-			for _, forbidden := range [][]any{
-				{"client", "kill", "type", "normal"},
-				{"client", "pause", "1000"},
-				{"client", "list"},
-				{"config", "set", "maxmemory", "1mb"},
-				{"flushall"},
-				{"keys", "*"},
-				{"acl", "whoami"},
-				{"shutdown"},
-				{"get", "another:key"},
-				{"publish", "reprise:x", ""},
-			} {
-				if err := client.Do(t.Context(), forbidden...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
-					t.Errorf("%v: %v, want NOPERM", forbidden, err)
+				if noChannels := strings.Contains(user.findings, "channels"); noChannels != errors.Is(err, reprise.ErrUnavailable) {
+					t.Errorf("watch: %v", err)
 				}
-			}
-		})
-	}
+				for _, forbidden := range [][]any{
+					{"client", "kill", "type", "normal"},
+					{"client", "pause", "1000"},
+					{"client", "list"},
+					{"config", "set", "maxmemory", "1mb"},
+					{"flushall"},
+					{"keys", "*"},
+					{"acl", "whoami"},
+					{"shutdown"},
+					{"get", "another:key"},
+					{"publish", "reprise:x", ""},
+				} {
+					if err := client.Do(t.Context(), forbidden...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+						t.Errorf("%v: %v, want NOPERM", forbidden, err)
+					}
+				}
+			})
+		}
+	})
 }
 
 // A user that lacks one permission is refused by Open, before an operation has run.
 func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 	t.Parallel()
-	server := servers.Redis.StartReplicated(t, 1).Primary
-	rules, extra := redisACL(t)
-	rules = append(rules, "+info", "+config|get")
-	for _, missing := range []string{"evalsha", "eval", "get", "set", "del", "time", "wait"} {
-		config := repriseredis.Config{Durability: repriseredis.Acked(1)}
-		client := redisUser(t, server, "no-"+missing, append(rules[:len(rules):len(rules)], "+wait", "-"+missing)...)
-		if missing == "eval" { // which is needed once for each script that the server does not know
-			redisAdmin(t, server, "SCRIPT", "FLUSH")
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		server := flavor.StartReplicated(t, 1).Primary
+		rules, extra := redisACL(t)
+		rules = append(rules, "+info", "+config|get")
+		for _, missing := range []string{"evalsha", "eval", "get", "set", "del", "time", "wait"} {
+			config := repriseredis.Config{Durability: repriseredis.Acked(1)}
+			client := redisUser(t, server, "no-"+missing, append(rules[:len(rules):len(rules)], "+wait", "-"+missing)...)
+			if missing == "eval" { // which is needed once for each script that the server does not know
+				redisAdmin(t, server, "SCRIPT", "FLUSH")
+			}
+			if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
+				t.Errorf("without %s: %v, want ErrMisconfigured about the permission", missing, err)
+			}
 		}
-		if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
-			t.Errorf("without %s: %v, want ErrMisconfigured about the permission", missing, err)
+		if _, ok := extra["`Acked`"]; !ok {
+			t.Errorf("the documentation does not say what Acked needs: %v", extra)
 		}
-	}
-	if _, ok := extra["`Acked`"]; !ok {
-		t.Errorf("the documentation does not say what Acked needs: %v", extra)
-	}
+	})
 }
 
 // A permission or a password that is lost while a handler runs, and comes back before the lease is lost, costs nothing: the
 // completion is repeated in the background.
 func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 	t.Parallel()
-	rules, _ := redisACL(t)
-	for _, c := range []struct {
-		name       string
-		takes, way []string // rules that break and mend
-	}{
-		{"rotated password", []string{"resetpass", ">other"}, []string{">pw"}},
-		{"disabled user", []string{"off"}, []string{"on"}},
-		{"revoked command", []string{"-evalsha", "-eval"}, []string{"+evalsha", "+eval"}},
-		{"revoked command within the scripts", []string{"-set"}, []string{"+set"}},
-		{"revoked keys", []string{"resetkeys"}, []string{"~reprise:*"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			server := servers.Redis.Start(t)
-			store := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
-			witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-			engine := redisEngine(t, store, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		rules, _ := redisACL(t)
+		for _, c := range []struct {
+			name       string
+			takes, way []string // rules that break and mend
+		}{
+			{"rotated password", []string{"resetpass", ">other"}, []string{">pw"}},
+			{"disabled user", []string{"off"}, []string{"on"}},
+			{"revoked command", []string{"-evalsha", "-eval"}, []string{"+evalsha", "+eval"}},
+			{"revoked command within the scripts", []string{"-set"}, []string{"+set"}},
+			{"revoked keys", []string{"resetkeys"}, []string{"~reprise:*"}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				server := flavor.Start(t)
+				store := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
+				witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+				engine := redisEngine(t, store, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
 
-			got, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k"})
-			redisWant(t, "begin", err, nil)
-			redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
-			redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
-			result, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
-			redisWant(t, "complete", err, nil)
-			if result.Status != reprise.Unrecorded || !errors.Is(result.Err, reprise.ErrMisconfigured) {
-				t.Errorf("completed as %v, %v; want unrecorded, misconfigured", result.Status, result.Err)
-			}
-			if _, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "new"}); err == nil {
-				t.Error("a new key was claimed meanwhile")
-			}
+				got, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k"})
+				redisWant(t, "begin", err, nil)
+				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
+				redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
+				result, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
+				redisWant(t, "complete", err, nil)
+				if result.Status != reprise.Unrecorded || !errors.Is(result.Err, reprise.ErrMisconfigured) {
+					t.Errorf("completed as %v, %v; want unrecorded, misconfigured", result.Status, result.Err)
+				}
+				if _, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "new"}); err == nil {
+					t.Error("a new key was claimed meanwhile")
+				}
 
-			redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
-			redisEventually(t, "the completion is repeated", func() bool {
-				record, err := witness.Inspect(t.Context(), got.Attempt.ID())
-				return err == nil && record.Completed && string(record.Payload) == "answer"
+				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
+				redisEventually(t, "the completion is repeated", func() bool {
+					record, err := witness.Inspect(t.Context(), got.Attempt.ID())
+					return err == nil && record.Completed && string(record.Payload) == "answer"
+				})
 			})
-		})
-	}
+		}
+	})
 }
 
 // redisEngine returns an engine over store, closed when the test ends.
@@ -253,28 +259,30 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 
 func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	rules, extra := redisACL(t)
-	rules = append(append(append(rules, extra["a cluster"]...), extra["`Check` and `Open`"]...), extra["`Acked`"]...)
-	for _, node := range cluster.Nodes {
-		redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
-	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw", ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	var store *repriseredis.Store
-	redisEventually(t, "the replicas confirm", func() (ok bool) {
-		var err error
-		store, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
-		if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
-			t.Fatalf("open: %v", err)
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		cluster := flavor.StartCluster(t)
+		rules, extra := redisACL(t)
+		rules = append(append(append(rules, extra["a cluster"]...), extra["`Check` and `Open`"]...), extra["`Acked`"]...)
+		for _, node := range cluster.Nodes {
+			redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
 		}
-		return err == nil
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw", ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		var store *repriseredis.Store
+		redisEventually(t, "the replicas confirm", func() (ok bool) {
+			var err error
+			store, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
+			if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
+				t.Fatalf("open: %v", err)
+			}
+			return err == nil
+		})
+		t.Cleanup(func() { _ = store.Close() })
+		for range 20 {
+			redisRunOnce(t, store)
+		}
+		_, stop, err := store.Watch(t.Context(), redisClaim().ID)
+		redisWant(t, "watch", err, nil)
+		stop()
 	})
-	t.Cleanup(func() { _ = store.Close() })
-	for range 20 {
-		redisRunOnce(t, store)
-	}
-	_, stop, err := store.Watch(t.Context(), redisClaim().ID)
-	redisWant(t, "watch", err, nil)
-	stop()
 }

@@ -17,54 +17,52 @@ import (
 
 func TestRedisStoreOnASingleServer(t *testing.T) {
 	t.Parallel()
-	server := servers.Redis.Shared(t)
-	storetest.Run(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
-		return labtest.RedisClient(tb, server.Addr())
-	}))
-}
-
-func TestRedisStoreOnValkey(t *testing.T) {
-	t.Parallel()
-	server := servers.Valkey.Shared(t)
-	storetest.Run(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
-		return labtest.RedisClient(tb, server.Addr())
-	}))
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		server := flavor.Shared(t)
+		storetest.Run(t, redisFixture(repriseredis.Config{}, func(tb testing.TB) redis.UniversalClient {
+			return labtest.RedisClient(tb, server.Addr())
+		}))
+	})
 }
 
 func TestRedisStoreOnACluster(t *testing.T) {
 	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
-	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-		t.Run(level.String(), func(t *testing.T) {
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		cluster := flavor.StartCluster(t)
+		connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
+		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+			t.Run(level.String(), func(t *testing.T) {
+				t.Parallel()
+				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+			})
+		}
+		t.Run("watchers hear of the end", func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+			redisWatchers(t, connect)
 		})
-	}
-	t.Run("watchers hear of the end", func(t *testing.T) {
-		t.Parallel()
-		redisWatchers(t, connect)
-	})
-	t.Run("any ID", func(t *testing.T) {
-		t.Parallel()
-		redisAnyID(t, cluster)
-	})
-	t.Run("the right client", func(t *testing.T) {
-		t.Parallel()
-		redisRightClient(t, cluster)
+		t.Run("any ID", func(t *testing.T) {
+			t.Parallel()
+			redisAnyID(t, cluster)
+		})
+		t.Run("the right client", func(t *testing.T) {
+			t.Parallel()
+			redisRightClient(t, cluster)
+		})
 	})
 }
 
 func TestRedisStoreOnSentinel(t *testing.T) {
 	t.Parallel()
-	watched := servers.Redis.StartSentinel(t)
-	connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
-	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(2)} {
-		t.Run(level.String(), func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
-		})
-	}
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		watched := flavor.StartSentinel(t)
+		connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
+		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(2)} {
+			t.Run(level.String(), func(t *testing.T) {
+				t.Parallel()
+				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
+			})
+		}
+	})
 }
 
 // redisFixture makes fixtures with a prefix each, over clients that connect returns.

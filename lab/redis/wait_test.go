@@ -21,17 +21,21 @@ const tries = 40
 
 func TestRedisAFrozenReplicaConfirmsNothing(t *testing.T) {
 	t.Parallel()
-	pair := servers.Redis.StartReplicated(t, 1)
-	redisFrozen(t, labtest.RedisClient(t, pair.Primary.Addr()), pair.Replicas[0])
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		pair := flavor.StartReplicated(t, 1)
+		redisFrozen(t, labtest.RedisClient(t, pair.Primary.Addr()), pair.Replicas[0])
+	})
 }
 
 func TestRedisAFrozenReplicaConfirmsNothingInACluster(t *testing.T) {
 	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	client := redisClusterClient(t, cluster)
-	// The replica stays frozen for longer than the cluster's node timeout, which changes nothing about its primary.
-	redisFrozen(t, client, cluster.Replica(t, cluster.Primary(t, "any")), func(key string) bool {
-		return cluster.Primary(t, key) == cluster.Primary(t, "any")
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		cluster := flavor.StartCluster(t)
+		client := redisClusterClient(t, cluster)
+		// The replica stays frozen for longer than the cluster's node timeout, which changes nothing about its primary.
+		redisFrozen(t, client, cluster.Replica(t, cluster.Primary(t, "any")), func(key string) bool {
+			return cluster.Primary(t, key) == cluster.Primary(t, "any")
+		})
 	})
 }
 
@@ -104,31 +108,33 @@ func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirm
 // A replay and a refusal write nothing, so they ask for no confirmation, whether they are sent alone or in a batch.
 func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	t.Parallel()
-	pair := servers.Redis.StartReplicated(t, 1)
-	client := labtest.RedisClient(t, pair.Primary.Addr())
-	for _, alone := range []bool{false, true} {
-		store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
-		done, running := redisClaim(), redisClaim()
-		redisEventually(t, "the replica confirms", func() bool {
-			_, err := store.Claim(t.Context(), done)
-			return err == nil
-		})
-		redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
-		redisMustClaim(t, store, running, reprise.Claimed)
-		other := running
-		other.Owner = reprise.NewOwner()
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		pair := flavor.StartReplicated(t, 1)
+		client := labtest.RedisClient(t, pair.Primary.Addr())
+		for _, alone := range []bool{false, true} {
+			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
+			done, running := redisClaim(), redisClaim()
+			redisEventually(t, "the replica confirms", func() bool {
+				_, err := store.Claim(t.Context(), done)
+				return err == nil
+			})
+			redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+			redisMustClaim(t, store, running, reprise.Claimed)
+			other := running
+			other.Owner = reprise.NewOwner()
 
-		before := redisCalls(t, client)["wait"]
-		var calling sync.WaitGroup
-		for range 100 {
-			calling.Go(func() { redisMustClaim(t, store, done, reprise.Completed) })
-			calling.Go(func() { redisMustClaim(t, store, other, reprise.InProgress) })
+			before := redisCalls(t, client)["wait"]
+			var calling sync.WaitGroup
+			for range 100 {
+				calling.Go(func() { redisMustClaim(t, store, done, reprise.Completed) })
+				calling.Go(func() { redisMustClaim(t, store, other, reprise.InProgress) })
+			}
+			calling.Wait()
+			if waits := redisCalls(t, client)["wait"] - before; waits != 0 {
+				t.Errorf("200 replays and refusals waited %d times", waits)
+			}
 		}
-		calling.Wait()
-		if waits := redisCalls(t, client)["wait"] - before; waits != 0 {
-			t.Errorf("200 replays and refusals waited %d times", waits)
-		}
-	}
+	})
 }
 
 // A replica that is away delays writes until the AckTimeout, and nothing else: the connections of the client are not all waiting.
@@ -175,38 +181,42 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 // whatever that connection wrote before.
 func TestRedisARepetitionWritesAgain(t *testing.T) {
 	t.Parallel()
-	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	r := redisClaim()
-	for _, repeated := range []struct {
-		name string
-		call func()
-	}{
-		{"claim", func() { redisMustClaim(t, store, r, reprise.Claimed) }},
-		{"complete", func() { redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil) }},
-	} {
-		repeated.call()
-		before := redisCalls(t, client)
-		repeated.call()
-		if wrote := redisCalls(t, client)["set"] - before["set"]; wrote != 1 {
-			t.Errorf("%s repeated by its owner writes %d times, want once", repeated.name, wrote)
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		client := labtest.RedisClient(t, flavor.Start(t).Addr())
+		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		r := redisClaim()
+		for _, repeated := range []struct {
+			name string
+			call func()
+		}{
+			{"claim", func() { redisMustClaim(t, store, r, reprise.Claimed) }},
+			{"complete", func() { redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil) }},
+		} {
+			repeated.call()
+			before := redisCalls(t, client)
+			repeated.call()
+			if wrote := redisCalls(t, client)["set"] - before["set"]; wrote != 1 {
+				t.Errorf("%s repeated by its owner writes %d times, want once", repeated.name, wrote)
+			}
 		}
-	}
+	})
 }
 
 func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 	t.Parallel()
-	server := servers.Redis.Start(t, "appendonly=yes", "appendfsync=always")
-	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
-	if !server.Version().AtLeast(7, 2) {
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		server := flavor.Start(t, "appendonly=yes", "appendfsync=always")
+		store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
+		if !server.Version().AtLeast(7, 2) {
+			_, err := store.Claim(t.Context(), redisClaim())
+			redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrNotReplicated)
+			t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
+		}
+		r := redisClaim()
+		redisMustClaim(t, store, r, reprise.Claimed)
+		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+		redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
 		_, err := store.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrNotReplicated)
-		t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
-	}
-	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-	redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
-	_, err := store.Claim(t.Context(), redisClaim())
-	redisWant(t, "claim without a file", err, reprise.ErrNotReplicated)
+		redisWant(t, "claim without a file", err, reprise.ErrNotReplicated)
+	})
 }

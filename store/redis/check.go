@@ -37,7 +37,7 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 		if s.durability.level == fsynced {
 			r.fsync(setting(ctx, node, "appendfsync"))
 		}
-		if info["role"] == "master" && (info["redis_mode"] == "cluster") == s.options.clusterClient {
+		if info["role"] == "master" && info.isCluster() == s.options.clusterClient {
 			r.channels(s.tryChannel(ctx, node))
 		}
 	}
@@ -144,9 +144,9 @@ func (r *report) replication(info serverInfo, d Durability) {
 
 func (r *report) cluster(info serverInfo, clusterClient bool) {
 	switch {
-	case info["redis_mode"] == "cluster" && !clusterClient:
+	case info.isCluster() && !clusterClient:
 		r.add("cluster-client", reprise.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
-	case clusterClient && info["redis_mode"] == "cluster" && info["cluster_state"] != "ok":
+	case clusterClient && info.isCluster() && info["cluster_state"] != "ok":
 		r.add("cluster-state", reprise.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
 	}
 }
@@ -179,7 +179,7 @@ func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
 	}
 	info := make(serverInfo, 256)
 	info.parse(text)
-	if info["redis_mode"] == "cluster" {
+	if info.isCluster() {
 		text, err := node.ClusterInfo(ctx).Result()
 		if err != nil {
 			return nil, err
@@ -195,6 +195,11 @@ func (i serverInfo) parse(text string) {
 			i[name] = value
 		}
 	}
+}
+
+// isCluster reports whether the server is part of a cluster. Valkey has another name for it.
+func (i serverInfo) isCluster() bool {
+	return i["redis_mode"] == "cluster" || i["server_mode"] == "cluster"
 }
 
 func (i serverInfo) version() (major, minor int) {

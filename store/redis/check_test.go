@@ -80,6 +80,7 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 		{"a replica", Async(), "role:slave", "replica unsafe"},
 		{"too few replicas", Acked(3), "", "replicas unsafe"},
 		{"a cluster without its client", Async(), "redis_mode:cluster", "cluster-client unsafe"},
+		{"a cluster of Valkey", Async(), "redis_mode:\nserver_mode:cluster", "cluster-client unsafe"},
 		{"no file for WAITAOF", Fsynced(0), "aof_enabled:0", "persistence unsafe"},
 		{"the file cannot be written", Async(), "aof_last_write_status:err", "persistence warning"},
 		{"the snapshot cannot be written", Async(), "aof_enabled:0\nrdb_last_bgsave_status:err", "persistence warning"},
