@@ -86,9 +86,25 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 		"pgbouncer":      "",
 		"initdb":         "",
 		"postgres":       "echo 'postgres (PostgreSQL) 18.1 (Debian 18.1-1)'",
+		"valkey-server":  "echo Valkey server v=8.0.1 sha=00000000:0",
 	})
-	if !ok || out != "redis,postgres,pgbouncer\n" {
-		t.Errorf("passed=%t, printed %q, want the three servers and nothing else", ok, out)
+	if !ok || out != "valkey,redis,postgres,pgbouncer\n" {
+		t.Errorf("passed=%t, printed %q, want the four servers and nothing else", ok, out)
+	}
+}
+
+// Valkey is not in every release of a distribution, so its absence is said and not a failure.
+func TestServersDoesWithoutValkey(t *testing.T) {
+	t.Parallel()
+	for name, valkey := range map[string]map[string]string{
+		"none": {"id": "echo 1000"},
+		"old":  {"id": "echo 1000", "valkey-server": "echo Valkey server v=7.0.0"},
+	} {
+		valkey["pgbouncer"] = ""
+		out, ok := servers(t, valkey, "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x")
+		if !ok || lastLine(out) != "pgbouncer" || !strings.Contains(out, "no valkey-server 7.2 or newer") {
+			t.Errorf("%s: passed=%t, want success, a line about it, and no valkey to require:\n%s", name, ok, out)
+		}
 	}
 }
 
