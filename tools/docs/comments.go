@@ -52,7 +52,7 @@ func (r *report) docLink(pkg *goPackage, file string, line int, m []string) {
 	var resolved bool
 	switch {
 	case prefix == "":
-		resolved = pkg.names[name] && (member == "" || pkg.members[name][member])
+		resolved = pkg.names[name] && (member == "" || pkg.has(name, member))
 	case foreignPackages[prefix] && !r.isPackage(prefix):
 		return
 	case r.isPackage(prefix):

@@ -22,12 +22,19 @@ type Config struct{ Lease int }
 // New makes one of [os.File].
 func New(Config) *os.File { return nil }
 
+// Store has [Store.Claim] from what it embeds.
+type Store struct{ *records }
+
+type records struct{}
+
+func (*records) Claim() {}
+
 const variable = "REPRISE_TEST_THING"
 `
 	goodPage = "# A page\n\n## Its *second* part\n\n" +
 		"[here](#its-second-part), [there](../README.md#readme), [a folder](../core), [elsewhere](https://example.org/none).\n\n" +
 		"`make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
-		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `SELECT`, `R12`,\n" +
+		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `SELECT`, `R12`,\n" +
 		"`TestThing`, `TestTh…`, `REPRISE_TEST_THING=1`, `github.com/reprise-go/reprise/core`, `core/v0.3.0`, `adapters/<framework>`.\n\n" +
 		"```go\nc := reprise.Config{Lease: 1}\nif !ok { … }\nreprise.New(c)\n```\n\n" +
 		"```\nmake            what there is\nmake help       help, with nothing else\n```\n"

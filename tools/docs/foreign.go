@@ -12,7 +12,6 @@ var foreignPackages = map[string]bool{
 	"fiber":       true,
 	"fasthttp":    true,
 	"idempotency": true, // Fiber's middleware
-	"t":           true, // a *testing.T
 	"tx":          true, // a transaction of pgx
 }
 

@@ -5,17 +5,19 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 var (
 	makeCall  = regexp.MustCompile(`(?:^|[;&|] *)make((?: +[^\s;&|#]+)*)`)
-	goName    = regexp.MustCompile(`^\*?(?:([a-z][a-z0-9]*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:[({].*)?$`)
+	goName    = regexp.MustCompile(`^\*?(?:([a-z][a-z0-9]+)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:[({].*)?$`)
 	version   = regexp.MustCompile(`/v\d+\.\d+\.\d+$`)
 	module    = regexp.MustCompile(`^[a-z]+(?:\.[a-z]+)*\.(?:com|org|dev|net)/\S+$`)
 	localPath = regexp.MustCompile(`^(?:\./)?(\.?[\w-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:md|go|mod|work|sql))$`)
@@ -195,7 +197,7 @@ func (r *report) goName(file string, line int, pkg, name, member string) {
 
 func (r *report) hasMember(typ, member string) bool {
 	for _, p := range r.packages {
-		if p.members[typ][member] {
+		if p.has(typ, member) {
 			return true
 		}
 	}
@@ -210,7 +212,7 @@ func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
 			continue
 		}
 		known = true
-		if p.names[name] && (member == "" || p.members[name][member]) {
+		if p.names[name] && (member == "" || p.has(name, member)) {
 			return true, true
 		}
 	}
@@ -220,28 +222,36 @@ func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
 	return false, r.standard(pkg, name)
 }
 
-// standardFolders are the packages of the standard library that documents name.
-var standardFolders = map[string]string{
-	"context": "context", "errors": "errors", "flag": "flag", "fmt": "fmt", "heap": "container/heap", "http": "net/http", "httptest": "net/http/httptest", "io": "io",
-	"log": "log", "slog": "log/slog", "net": "net", "os": "os", "synctest": "testing/synctest", "testing": "testing",
-	"time": "time", "atomic": "sync/atomic", "rand": "crypto/rand", "json": "encoding/json", "sync": "sync", "runtime": "runtime",
-}
+// standardFolders returns the folders of the standard library's packages by their last element.
+var standardFolders = sync.OnceValue(func() map[string][]string {
+	folders := map[string][]string{}
+	root := filepath.Join(build.Default.GOROOT, "src")
+	_ = filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !entry.IsDir():
+			return nil // what cannot be read is not found, and reported as such
+		case slices.Contains([]string{"cmd", "internal", "testdata", "vendor"}, entry.Name()):
+			return filepath.SkipDir
+		}
+		folders[entry.Name()] = append(folders[entry.Name()], dir)
+		return nil
+	})
+	return folders
+})
 
-// standard reports whether the standard library has the name.
+// standard reports whether a package of the standard library has the name.
 func (*report) standard(pkg, name string) bool {
-	folder, ok := standardFolders[pkg]
-	if !ok {
-		return false
-	}
 	set := token.NewFileSet()
-	files, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(folder), "*.go"))
-	if err != nil {
-		return false
-	}
-	for _, f := range files {
-		parsed, err := parser.ParseFile(set, f, nil, 0)
-		if err == nil && parsed.Scope.Lookup(name) != nil {
-			return true
+	for _, folder := range standardFolders()[pkg] {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			parsed, err := parser.ParseFile(set, f, nil, 0)
+			if err == nil && parsed.Scope.Lookup(name) != nil {
+				return true
+			}
 		}
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +31,7 @@ type goPackage struct {
 	name    string
 	names   map[string]bool            // exported names of the package
 	members map[string]map[string]bool // fields and methods by their type
+	embeds  map[string][]string        // types of the package by the type that embeds them
 	docs    []comment
 }
 
@@ -137,7 +139,7 @@ func (p *project) readGo(file string, set *token.FileSet, parsed *ast.File) {
 	folder := path.Dir(file)
 	pkg := p.packages[folder]
 	if pkg == nil {
-		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}}
+		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, embeds: map[string][]string{}}
 		p.packages[folder] = pkg
 	}
 	doc := func(group *ast.CommentGroup) {
@@ -188,6 +190,9 @@ func (p *project) readSpec(pkg *goPackage, s ast.Spec, doc func(*ast.CommentGrou
 			for _, n := range f.Names {
 				p.exportMember(pkg, s.Name.Name, n.Name)
 			}
+			if inner := typeName(f.Type); f.Names == nil && inner != "" {
+				pkg.embeds[s.Name.Name] = append(pkg.embeds[s.Name.Name], inner)
+			}
 		}
 	}
 }
@@ -206,6 +211,11 @@ func (p *project) exportMember(pkg *goPackage, typ, name string) {
 		pkg.members[typ] = map[string]bool{}
 	}
 	pkg.members[typ][name], p.exported[name] = true, true
+}
+
+// has reports whether a type has a member, its own or one of a type that it embeds.
+func (g *goPackage) has(typ, member string) bool {
+	return g.members[typ][member] || slices.ContainsFunc(g.embeds[typ], func(inner string) bool { return g.has(inner, member) })
 }
 
 // typeName returns the name of a receiver's type.
