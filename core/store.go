@@ -79,7 +79,8 @@ type Store interface {
 	//
 	// A claim that is granted sets the lease to r.Lease from now and the validity to r.Retention from now; for the
 	// caller's own lapsed record it may leave both as they are. Fences of one ID grow strictly while the store keeps its record, and do
-	// not fall when it is claimed anew.
+	// not fall when it is claimed anew. A claim takes nothing from a record that is gone by the
+	// time it writes.
 	//
 	// Claim fails with ErrFull when the store refuses to hold more, with ErrNotReplicated when the claim was written and too
 	// few replicas confirmed it, and with the sentinels of the interface comment. After any error the engine repeats

@@ -162,6 +162,19 @@ var concurrencyCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "race-release",
+			Rule:   "Claims that race the release of a lapsed attempt, and each other's releases, take nothing from a record that is gone: after a release the attempt is 1, the fence has grown, and the lease is whole.",
+			Source: "Store.Claim, G3 fencing",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(e *env) {
+			for _, lapsed := range e.lapsedAll(rounds) {
+				lapsed.raceRelease()
+			}
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "race-purge",
 			Rule:   "A purge that races the new claim of an expired ID does not delete the new attempt.",
 			Source: "Purger",
@@ -244,6 +257,56 @@ func (c caller) claimTogether(others reprise.Outcome) []winner {
 	close(start)
 	wg.Wait()
 	return winners
+}
+
+// raceRelease releases the lapsed attempt of c while rivals claim and release. Whoever is
+// granted a claim holds it until it releases it, so the grants have an order.
+func (c caller) raceRelease() {
+	c.env.Helper()
+	var (
+		mu     sync.Mutex
+		grants int
+		fence  uint64
+		wg     sync.WaitGroup
+	)
+	start := make(chan struct{})
+	wg.Go(func() {
+		<-start
+		c.release()
+	})
+	for i := range racers {
+		wg.Go(func() {
+			<-start
+			for range rounds {
+				rival := c.rival()
+				if i%2 == 1 {
+					rival.store = c.env.one
+				}
+				got, err := rival.untilDefinite()
+				if err != nil {
+					c.env.Errorf("claim: %v", err)
+				}
+				if err != nil || got.Outcome != reprise.Claimed {
+					continue
+				}
+				mu.Lock()
+				if grants++; grants > 1 && got.Attempt != 1 {
+					c.env.Errorf("attempt %d after a release, want 1", got.Attempt)
+				}
+				if got.Fence <= fence {
+					c.env.Errorf("fence %d was granted after %d", got.Fence, fence)
+				}
+				if got.Remaining < long/2 {
+					c.env.Errorf("the lease of %v has %v left", rival.lease, got.Remaining)
+				}
+				fence = got.Fence
+				mu.Unlock()
+				rival.release()
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
 }
 
 // raceTakeover completes the lapsed attempt of p while a rival takes it over.

@@ -49,7 +49,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
 		"752c5051563b99d9445dc76f6cbd07fc018a2cabacb2c514c8052378ecc88191",
-		"da2459a4c035452894389351c2d616862f875e20549a044f0d70ac6b01f8b3e1",
+		"34619aee20659ddb408d7ce798bfbf551524122b0dafc0ec63eff97d1d4074c2",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

@@ -63,7 +63,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 
 // Claim implements [reprise.Store] in one statement, a function of the schema that reads
 // before it writes: a replay writes nothing. A lapsed record whose row another transaction
-// is just writing is InProgress with nothing remaining.
+// is just writing is InProgress, with a millisecond remaining.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err

@@ -86,6 +86,20 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 		return reprise.ClaimResult{Outcome: reprise.Lapsed}
 	default:
 		s.linger(takeoverNotAtomic)
+		if s.has(takeoverOfGone) {
+			fence := rec.fence
+			s.linger(takeoverOfGone)
+			now = s.now()
+			switch current := s.records[s.place(r.ID)]; {
+			case current == nil:
+				s.records[s.place(r.ID)] = rec
+				s.attempt(rec, r, now)
+				rec.fence = fence + 1
+				return claimed(rec, now)
+			case current != rec || s.live(rec, now):
+				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Millisecond}
+			}
+		}
 		valid, fence := rec.valid, rec.fence
 		rec.former = append(rec.former, rec.owner)
 		s.attempt(rec, r, now)

@@ -16,6 +16,7 @@ const (
 	repeatKeepsLease           Flaw = "repeat-keeps-lease"
 	claimNotAtomic             Flaw = "claim-not-atomic"
 	takeoverNotAtomic          Flaw = "takeover-not-atomic"
+	takeoverOfGone             Flaw = "takeover-of-gone"
 	takeoverKeepsFence         Flaw = "takeover-keeps-fence"
 	takeoverKeepsValidity      Flaw = "takeover-keeps-validity"
 	takeoverUnasked            Flaw = "takeover-unasked"
@@ -43,6 +44,7 @@ var claimFlaws = []Mutant{
 	{repeatKeepsLease, "leaves the lease as it is when the owner claims again", "claim-repeat-starts-anew"},
 	{claimNotAtomic, "looks, waits, and then creates the record", "race-first"},
 	{takeoverNotAtomic, "looks, waits, and then takes over", "race-takeover"},
+	{takeoverOfGone, "looks, waits, and then writes the next attempt although the record was released", "race-release"},
 	{takeoverKeepsFence, "gives the new attempt the fence of the old one", "takeover"},
 	{takeoverKeepsValidity, "leaves the validity as it is at a takeover", "takeover-validity"},
 	{takeoverUnasked, "takes over without Takeover", "takeover-refused"},

@@ -90,11 +90,11 @@ BEGIN
 		lease_left := (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint;
 		RETURN;
 	END LOOP;
-	-- Where it is a lapsed record, somebody is writing it and has not committed.
+	-- Where it is a lapsed record, somebody is writing it and has not committed: come back in a moment.
 	verdict := CASE seen.verdict WHEN 'takeover' THEN 'in progress' ELSE 'lost race' END;
 	attempt := 0;
 	fence := 0;
-	lease_left := 0;
+	lease_left := 1000;
 END
 $function$;
 

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// TestPostgresClaimMeetsRelease: a claim that read a lapsed record, and finds it locked by the
+// transaction that deletes it, does not wait for that transaction, and takes neither attempt nor
+// fence from the deleted row.
+func TestPostgresClaimMeetsRelease(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	lapsed := pgClaim()
+	lapsed.Lease = time.Millisecond
+	first := pgMustClaim(t, store, lapsed, reprise.Claimed)
+	pgPass(5 * time.Millisecond)
+
+	release, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = release.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := release.Exec(t.Context(), "DELETE FROM "+f.records()+" WHERE id = $1", lapsed.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan reprise.ClaimResult, 1)
+	rival := pgRival(lapsed)
+	go func() { answered <- pgMustNotFail(t, store, rival) }()
+	select {
+	case got := <-answered:
+		if got.Outcome != reprise.InProgress || got.Remaining <= 0 {
+			t.Errorf("a claim of a record that is just being deleted answered %+v", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("a claim waits for the transaction of another owner")
+	}
+	pgWant(t, "commit", release.Commit(t.Context()), nil)
+	if t.Failed() { // the claim that waited goes on
+		<-answered
+		return
+	}
+	got := pgMustClaim(t, store, pgRival(lapsed), reprise.Claimed)
+	if got.Attempt != 1 || got.Fence <= first.Fence {
+		t.Errorf("attempt %d with fence %d after a release and fence %d", got.Attempt, got.Fence, first.Fence)
+	}
+}
+
+// TestPostgresLeaseIsWhole: a claim that waits for an insert which is then rolled back has its
+// whole lease from the moment of its answer, and not what the wait left of it.
+func TestPostgresLeaseIsWhole(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	r := pgClaim()
+	r.Lease = 200 * time.Millisecond
+	insert, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan reprise.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, store, r) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgPass(r.Lease + 50*time.Millisecond)
+	pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
+	got := <-answered
+	if got.Outcome != reprise.Claimed || got.Remaining < r.Lease/2 || got.Remaining > r.Lease {
+		t.Errorf("claim answered %v with %v of a lease of %v", got.Outcome, got.Remaining, r.Lease)
+	}
+}
+
+// TestPostgresFencesOverCrash: a server that crashes forgets what it gave to transactions that were
+// not flushed, and gives out no such fence again.
+func TestPostgresFencesOverCrash(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server, labtest.MaxConns(10))
+	store := f.Transactional(t)
+	highest := map[reprise.ID]uint64{}
+	var claims []reprise.ClaimRequest
+	for range 8 {
+		r := pgClaim()
+		highest[r.ID] = pgMustClaim(t, store, r, reprise.Claimed).Fence
+		claims = append(claims, r)
+	}
+	server.Crash(t)
+	server.Restart(t)
+	for _, r := range claims {
+		_ = store.Release(t.Context(), r.ID, r.Owner)
+	}
+	f.Pool.Reset()
+	for _, r := range claims {
+		again := pgRival(r)
+		if got := pgMustClaim(t, store, again, reprise.Claimed); got.Fence <= highest[r.ID] {
+			t.Errorf("fence %d was granted after %d", got.Fence, highest[r.ID])
+		}
+		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+	}
+}
