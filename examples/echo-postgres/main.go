@@ -1,5 +1,5 @@
-// Echo-postgres sells tickets, on Echo: what a handler writes to PostgreSQL commits
-// together with the answer that retries get, or not at all.
+// Echo-postgres sells tickets, on Echo with PostgreSQL: the rows that a handler writes
+// and the response that its retries get commit together, or not at all.
 //
 //	DATABASE_URL=postgres://127.0.0.1/postgres go run ./examples/echo-postgres
 package main
@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -22,27 +23,36 @@ import (
 )
 
 func main() {
+	if err := serve(); err != nil {
+		slog.Error("echo-postgres", slog.Any("error", err))
+		os.Exit(1)
+	}
+}
+
+func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
-		panic(err)
+		return err
 	}
+	defer pool.Close()
 	e, engine, err := newAPI(ctx, pool)
 	if err != nil {
-		panic(err)
+		return err
 	}
-	context.AfterFunc(ctx, func() { _ = e.Shutdown(context.WithoutCancel(ctx)) })
-	if err := e.Start("127.0.0.1:8080"); !errors.Is(err, http.ErrServerClosed) {
-		panic(err)
-	}
-	if err := engine.Close(context.WithoutCancel(ctx)); err != nil { // first the requests, then what they left behind
-		panic(err)
+	failed := make(chan error, 1)
+	go func() { failed <- e.Start("127.0.0.1:8080") }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		closing := context.WithoutCancel(ctx)
+		return errors.Join(e.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newAPI makes the tables and puts the API together. The engine is for the caller to
-// close.
+// newAPI creates the tables and returns the API and its engine, which the caller closes.
 func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engine, error) {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS shows (name text PRIMARY KEY, seats int NOT NULL);
 		CREATE TABLE IF NOT EXISTS tickets (id bigint GENERATED ALWAYS AS IDENTITY, buyer text NOT NULL, show text NOT NULL);
@@ -63,14 +73,14 @@ func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engin
 		return nil, nil, err
 	}
 	e := echo.New()
-	buyer := func(c echo.Context) (string, error) { return c.Request().Header.Get("X-Buyer"), nil } // a real service checks who it is
+	buyer := func(c echo.Context) (string, error) { return c.Request().Header.Get("X-Buyer"), nil } // a real service authenticates the buyer
 	e.POST("/shows/:show/tickets", buy, repriseecho.Middleware(guard, buyer))
 	return e, engine, nil
 }
 
 func buy(c echo.Context) error {
 	ctx := c.Request().Context()
-	tx, _ := reprisepg.Tx(ctx) // there is one, since the key is required; what it wrote is undone with a 4xx or 5xx
+	tx, _ := reprisepg.Tx(ctx) // there always is one, because the key is required; a 4xx or 5xx undoes what it wrote
 	var id, seats int64
 	err := tx.QueryRow(ctx, `WITH ticket AS (INSERT INTO tickets (buyer, show) VALUES ($1, $2) RETURNING id),
 			seat AS (UPDATE shows SET seats = seats - 1 WHERE name = $2 AND seats > 0 RETURNING name)

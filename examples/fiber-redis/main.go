@@ -1,5 +1,5 @@
-// Fiber-redis sends text messages, on Fiber with records in Redis: whichever process a
-// request meets again, it sends nothing twice.
+// Fiber-redis sends text messages, on Fiber with records in Redis: a retry sends nothing
+// twice, whichever process it reaches.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
 package main
@@ -24,7 +24,8 @@ import (
 
 func main() {
 	if err := serve(); err != nil {
-		panic(err)
+		slog.Error("fiber-redis", slog.Any("error", err))
+		os.Exit(1)
 	}
 }
 
@@ -46,7 +47,7 @@ func serve() error {
 	}
 }
 
-// newApp puts the API together. The engine is for the caller to close.
+// newApp returns the API and its engine, which the caller closes.
 func newApp(client redis.UniversalClient, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
 	store, err := repriseredis.New(client, repriseredis.Config{})
 	if err != nil {
@@ -74,7 +75,7 @@ func newApp(client redis.UniversalClient, send func(to, text string)) (*fiber.Ap
 	return app, engine, nil
 }
 
-// authenticate lets the tenants in that are known by their tokens.
+// authenticate accepts requests with the token of a tenant.
 func authenticate(c *fiber.Ctx) error {
 	tenant, known := map[string]string{"Bearer acme-token": "acme", "Bearer globex-token": "globex"}[c.Get(fiber.HeaderAuthorization)]
 	if !known {

@@ -1,7 +1,6 @@
-// Gin-redis books seats, on Gin with records in Redis: a client that did not hear of its
-// booking asks again, at any process, and gets the seat that it has. A process that dies
-// between the booking and its record leaves a seat empty; echo-postgres shows what does
-// not.
+// Gin-redis books seats, on Gin with records in Redis: a client that got no response
+// retries, at any process, and gets the seat that it has. A process that dies between a
+// booking and its record leaves a seat empty; echo-postgres has no such gap.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
 package main
@@ -9,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -25,24 +25,33 @@ import (
 )
 
 func main() {
+	if err := serve(); err != nil {
+		slog.Error("gin-redis", slog.Any("error", err))
+		os.Exit(1)
+	}
+}
+
+func serve() error {
 	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")})
 	router, engine, err := newRouter(client)
 	if err != nil {
-		panic(err)
+		return err
 	}
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: router, ReadHeaderTimeout: 5 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		panic(err)
-	}
-	if err := engine.Close(context.WithoutCancel(ctx)); err != nil { // first the requests, then what they left behind
-		panic(err)
+	failed := make(chan error, 1)
+	go func() { failed <- server.ListenAndServe() }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		closing := context.WithoutCancel(ctx)
+		return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newRouter puts the API together. The engine is for the caller to close.
+// newRouter returns the API and its engine, which the caller closes.
 func newRouter(client redis.UniversalClient) (*gin.Engine, *reprise.Engine, error) {
 	store, err := repriseredis.New(client, repriseredis.Config{})
 	if err != nil {
@@ -57,15 +66,15 @@ func newRouter(client redis.UniversalClient) (*gin.Engine, *reprise.Engine, erro
 		return nil, nil, err
 	}
 	router := gin.New()
-	router.Use(gin.Recovery(), gin.BasicAuth(gin.Accounts{"ada": "pw-of-ada", "bob": "pw-of-bob"})) // outside: a key belongs to a user
+	router.Use(gin.Recovery(), gin.BasicAuth(gin.Accounts{"ada": "pw-of-ada", "bob": "pw-of-bob"})) // outside the middleware: a key belongs to a user
 	user := func(c *gin.Context) (string, error) { return c.GetString(gin.AuthUserKey), nil }
 	router.POST("/shows/:show/seats", reprisegin.Middleware(guard, user), func(c *gin.Context) {
 		seat, err := client.Incr(c.Request.Context(), "seats:"+c.Param("show")).Result()
 		switch {
 		case err != nil:
-			_ = c.AbortWithError(http.StatusServiceUnavailable, err) // forgotten: the next request tries again
+			_ = c.AbortWithError(http.StatusServiceUnavailable, err) // not kept: the retry runs again
 		case seat > 3:
-			c.JSON(http.StatusConflict, gin.H{"error": "sold out"}) // an answer like any other: replayed
+			c.JSON(http.StatusConflict, gin.H{"error": "sold out"}) // a response like any other: replayed
 		default:
 			c.JSON(http.StatusCreated, gin.H{"seat": seat, "for": c.GetString(gin.AuthUserKey)})
 		}

@@ -1,6 +1,6 @@
 // Payments moves money between accounts, exactly once for each Idempotency-Key: the rows
-// of a transfer and the answer that its retries get commit in one transaction of
-// PostgreSQL, or not at all. Kill it at any moment, and send the request again.
+// of a transfer and the response that its retries get commit in one PostgreSQL
+// transaction, or not at all. Kill it at any moment and retry.
 //
 //	go run ./examples/payments -postgres-url postgres://localhost/postgres
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// serve runs the service until ctx ends, and then lets what runs come to its end.
+// serve runs the service until ctx ends, and then waits for running requests.
 func serve(ctx context.Context, addr, url string) error {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
@@ -88,12 +88,12 @@ func serve(ctx context.Context, addr, url string) error {
 		return err
 	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(ending), engine.Close(ending)) // first the requests, then what they left behind
+	return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
 }
 
-// customer is whose key it is. A real service takes it from the credentials that it
+// customer names the owner of a key. A real service takes it from the credentials that it
 // checked.
 func customer(r *http.Request) (string, error) {
 	if user, _, ok := r.BasicAuth(); ok {

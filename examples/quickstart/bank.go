@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// bank is the bank of the demo, which does what the demo tells it to. Like banks do, it
-// charges once for each key.
+// bank is the bank of the demo, which scripts it. Like real banks, it charges once for
+// each key.
 type bank struct {
 	mu      sync.Mutex
 	charged map[string]int // how often each key was presented
@@ -19,7 +19,7 @@ type bank struct {
 // hold makes charges wait.
 type hold struct {
 	entered  chan struct{} // closed when the first one waits
-	released chan struct{} // closed to let them go on
+	released chan struct{} // closed to let the charges go on
 	enter    sync.Once
 }
 

@@ -27,11 +27,11 @@ type demo struct {
 	bank  *bank
 	url   string
 	posts atomic.Int64 // requests to order that were sent
-	run   string       // makes the keys of this run its own, where the store remembers those of earlier ones
+	run   string       // part of every key, because the store may remember the keys of earlier runs
 }
 
-// runDemo serves the API, shows what its clients observe, and returns an error as soon as
-// that is not what it should be.
+// runDemo serves the API and shows what its clients observe. It returns an error at the
+// first unexpected response.
 func runDemo(ctx context.Context, out io.Writer, store reprise.Store) error {
 	bank := &bank{charged: make(map[string]int)}
 	api, engine, err := newAPI(store, bank.charge)
@@ -47,19 +47,19 @@ func runDemo(ctx context.Context, out io.Writer, store reprise.Store) error {
 	go func() { served <- server.Serve(ln) }()
 
 	d := &demo{transcript: transcript{out: out}, bank: bank, url: "http://" + ln.Addr().String(), run: rand.Text()[:6]}
-	told := d.tell(ctx)
+	shown := d.steps(ctx)
 
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	ended := errors.Join(server.Shutdown(ending), engine.Close(ending))
+	closed := errors.Join(server.Shutdown(closing), engine.Close(closing))
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		ended = errors.Join(ended, err)
+		closed = errors.Join(closed, err)
 	}
-	return errors.Join(told, ended)
+	return errors.Join(shown, closed)
 }
 
-// tell goes through the steps.
-func (d *demo) tell(ctx context.Context) error {
+// steps runs every step and stops at the first that fails.
+func (d *demo) steps(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for i, step := range []struct {
@@ -67,19 +67,19 @@ func (d *demo) tell(ctx context.Context) error {
 		run   func(context.Context) error
 	}{
 		{"The first request runs", d.firstRun},
-		{"Its retry gets the same answer, and a marker", d.replay},
-		{"Of five at once, one runs", d.concurrent},
+		{"Its retry gets the same response, with a marker", d.replay},
+		{"Of five requests at once, one runs", d.concurrent},
 		{"A key belongs to its first request", d.reuse},
 		{"An order needs a key", d.missingKey},
 		{"A failure is not kept: the retry runs again", d.failure},
-		{"A client that leaves comes back for its answer", d.disconnect},
+		{"A client that hangs up gets the response on its retry", d.disconnect},
 	} {
 		d.title(i+1, step.title)
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("step %d, %q: %w", i+1, step.title, err)
 		}
 	}
-	d.say("\nAll of it is as it should be: %d requests to order made %d orders.", d.posts.Load(), d.bank.total())
+	d.say("\nEverything is as it should be: %d requests for an order made %d orders.", d.posts.Load(), d.bank.total())
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (d *demo) firstRun(ctx context.Context) error {
 		return err
 	}
 	d.exchange(d.key("first"), oneBook, r)
-	return d.check("the order was made, without any marker", r.status == http.StatusCreated && !r.replayed() && d.bank.total() == 1)
+	return d.check("the order was made, and the response has no marker", r.status == http.StatusCreated && !r.replayed() && d.bank.total() == 1)
 }
 
 func (d *demo) replay(ctx context.Context) error {
@@ -155,7 +155,7 @@ func (d *demo) reuse(ctx context.Context) error {
 		return err
 	}
 	d.exchange(d.key("first"), twoBooks, r)
-	return d.check("another quantity under the same key is a mistake, and nothing ran",
+	return d.check("a different quantity with the same key is refused, and nothing ran",
 		r.status == http.StatusUnprocessableEntity && d.bank.total() == 2)
 }
 
@@ -182,7 +182,7 @@ func (d *demo) failure(ctx context.Context) error {
 		}
 		last = r
 	}
-	return d.check("the bank failed once; the retry made the order, and gave the bank the same key as before",
+	return d.check("the bank failed once; the retry made the order, and presented the same key to the bank",
 		last.status == http.StatusCreated && d.bank.total() == 3 && d.bank.repeated() == 1)
 }
 
@@ -204,19 +204,19 @@ func (d *demo) disconnect(ctx context.Context) error {
 	if err := d.check("", errors.Is(<-left, context.Canceled)); err != nil {
 		return err
 	}
-	d.say("     (the client hangs up before its answer; the handler goes on)")
+	d.say("     (the client hangs up before the response; the handler goes on)")
 	release()
 	r, err := d.retry(ctx, d.key("leaving"), oneBook)
 	if err != nil {
 		return err
 	}
 	d.exchange(d.key("leaving"), oneBook, r)
-	return d.check("the answer was kept for it, and the order was made once",
+	return d.check("the response was kept, and the order was made once",
 		r.status == http.StatusCreated && r.replayed() && d.bank.total() == 4)
 }
 
-// retry does what a client should: on 409 it waits as long as it is told, at most, and
-// asks again.
+// retry does what a client should: on 409 it waits for Retry-After and sends the request
+// again.
 func (d *demo) retry(ctx context.Context, key, body string) (reply, error) {
 	for {
 		r, err := d.post(ctx, key, body)

@@ -1,5 +1,5 @@
-// Quickstart is an orders API whose clients may safely send a request again: the
-// Idempotency-Key header, on net/http, with the records in memory or in Redis.
+// Quickstart is an orders API whose requests are safe to retry: the Idempotency-Key
+// header on net/http, with records in memory or in Redis.
 //
 //	go run ./examples/quickstart          # serve, and print curl lines to try
 //	go run ./examples/quickstart -demo    # show what clients observe, and check it
@@ -36,7 +36,7 @@ func main() {
 
 func start() error {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	storeName := flag.String("store", "memory", "where the records are: memory or redis")
+	storeName := flag.String("store", "memory", "where to keep records: memory or redis")
 	redisURL := flag.String("redis-url", "redis://127.0.0.1:6379/0", "`URL` of Redis, for -store redis")
 	demo := flag.Bool("demo", false, "show what clients observe on a free port, check it, and exit")
 	flag.Parse()
@@ -53,8 +53,7 @@ func start() error {
 	return serve(ctx, os.Stdout, *addr, store)
 }
 
-// openStore opens where the records are kept. Everything else is the same for every
-// store.
+// openStore opens the store. The rest of the program is the same for every store.
 func openStore(name, redisURL string) (reprise.Store, error) {
 	switch name {
 	case "memory":
@@ -66,12 +65,11 @@ func openStore(name, redisURL string) (reprise.Store, error) {
 		}
 		return repriseredis.New(redis.NewClient(options), repriseredis.Config{})
 	default:
-		return nil, fmt.Errorf("no store %q: want memory or redis", name)
+		return nil, fmt.Errorf("unknown store %q: want memory or redis", name)
 	}
 }
 
-// newAPI puts the API together. The engine is for the caller to close, when no request
-// runs any more.
+// newAPI returns the API and its engine, which the caller closes when no request runs.
 func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
 	// One engine per process and store.
 	engine, err := reprise.New(store, reprise.Config{})
@@ -92,7 +90,7 @@ func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine
 	return mux, engine, nil
 }
 
-// serve serves until ctx ends, and then lets what runs come to its end.
+// serve serves until ctx ends, and then waits for running requests.
 func serve(ctx context.Context, out io.Writer, addr string, store reprise.Store) error {
 	api, engine, err := newAPI(store, chargeNobody)
 	if err != nil {
@@ -111,9 +109,9 @@ func serve(ctx context.Context, out io.Writer, addr string, store reprise.Store)
 		return err
 	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(ending), engine.Close(ending)) // first the requests, then the engine
+	return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then the engine
 }
 
 const usage = `Serving orders on http://%[1]s. Send this twice, then once with another quantity, then without the key:

@@ -57,7 +57,7 @@ func (s forgetful) Complete(ctx context.Context, r reprise.CompleteRequest) erro
 func TestDemoFailsOnWhatIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
 	err := runDemo(t.Context(), io.Discard, forgetful{memstore.New()})
-	if !errors.Is(err, errNotSo) || !strings.Contains(err.Error(), "step 2") {
+	if !errors.Is(err, errUnexpected) || !strings.Contains(err.Error(), "step 2") {
 		t.Errorf("error %v, want step 2 to fail", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// order is what a tenant ordered.
+// order is an order of a tenant.
 type order struct {
 	ID       string `json:"id"`
 	Item     string `json:"item"`
@@ -19,10 +19,10 @@ type order struct {
 	tenant   string
 }
 
-// chargeFunc asks the bank for money. The bank knows idempotency keys, too.
+// chargeFunc charges an amount at the bank, which supports idempotency keys too.
 type chargeFunc func(ctx context.Context, key string, cents int) error
 
-// orders is the API. Its handlers know nothing of keys and replays.
+// orders is the API. Its handlers know nothing about keys and replays.
 type orders struct {
 	bank chargeFunc
 
@@ -38,15 +38,15 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, map[string]string{"error": "want an item and a quantity"})
 		return
 	}
-	// A call to others gets a key that is the same in every attempt on this operation,
-	// and never the client's own. If this process dies after the call, the next attempt
-	// repeats it, and the bank knows it already.
+	// The call to the bank gets a key that is the same in every attempt on this
+	// operation, and is not the client's own. If this process dies after the call, the
+	// next attempt repeats it, and the bank recognises the key.
 	var key string
 	if attempt, ok := reprise.AttemptFrom(r.Context()); ok {
 		key = attempt.Key("charge")
 	}
 	if err := o.bank(r.Context(), key, 1000*wanted.Quantity); err != nil {
-		answer(w, http.StatusBadGateway, map[string]string{"error": "the bank does not answer"}) // a 5xx is not kept: a retry runs again
+		answer(w, http.StatusBadGateway, map[string]string{"error": "the bank does not answer"}) // a 5xx is not kept: the retry runs again
 		return
 	}
 	made := o.add(wanted)
@@ -78,7 +78,7 @@ func (o *orders) show(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have left
 }
 
 // tokens says who a bearer token belongs to.
@@ -86,7 +86,7 @@ var tokens = map[string]string{"acme-token": "acme", "globex-token": "globex"}
 
 type tenantKey struct{}
 
-// authenticate finds out whose request it is.
+// authenticate finds the tenant of a request.
 func authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tenant, known := tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]

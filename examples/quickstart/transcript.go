@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// transcript writes down a conversation for a person to read.
+// transcript prints requests and responses for a person to read.
 type transcript struct{ out io.Writer }
 
 // reply is what came back.
@@ -22,7 +22,7 @@ type reply struct {
 
 func (r reply) replayed() bool { return r.header.Get("Idempotent-Replayed") == "true" }
 
-// shown are the fields that a person wants to see.
+// shown are the fields to print.
 var shown = []string{"Location", "Idempotent-Replayed", "Retry-After", "Content-Type"}
 
 func (t *transcript) say(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
@@ -55,13 +55,13 @@ func (t *transcript) exchange(key, body string, r reply) {
 	t.response(r, "")
 }
 
-var errNotSo = errors.New("not what it should be")
+var errUnexpected = errors.New("unexpected result")
 
-// check says what was seen, or fails. What goes without saying is empty.
+// check prints what was observed, or fails. With an empty text it prints nothing.
 func (t *transcript) check(what string, ok bool) error {
 	if !ok {
 		t.say("   FAILED %s", what)
-		return fmt.Errorf("%w: %s", errNotSo, what)
+		return fmt.Errorf("%w: %s", errUnexpected, what)
 	}
 	if what != "" {
 		t.say("   ok: %s", what)
@@ -69,7 +69,8 @@ func (t *transcript) check(what string, ok bool) error {
 	return nil
 }
 
-// client keeps no connections, so that one which is dropped on purpose disturbs nobody.
+// client reuses no connections, so that the one which a step drops on purpose affects no
+// other request.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post orders something. Without a key the request carries none.
