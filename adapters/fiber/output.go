@@ -3,6 +3,7 @@ package reprisefiber
 import (
 	"bytes"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2/utils"
@@ -14,8 +15,8 @@ import (
 // defaultType is the media type that fasthttp gives to a body without one. It is told from the same text of a handler by its address.
 var defaultType = new(fasthttp.ResponseHeader).ContentType()
 
-// fields goes over the header as views. The default media type is a part of it where it is going to be sent, and trailer
-// fields are not: they are dropped.
+// fields goes over the header as views, without the trailer fields. The default media type is
+// a part of it if typed says that it is going to be sent.
 func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true
@@ -28,22 +29,48 @@ func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	}
 }
 
+// trailers goes over the trailer fields as views.
+func trailers(h *fasthttp.ResponseHeader) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		more := true
+		h.VisitAll(func(name, value []byte) {
+			if more && isTrailer(h, name) {
+				more = yield(utils.UnsafeString(name), utils.UnsafeString(value))
+			}
+		})
+	}
+}
+
 // isTrailer reports whether the field called name is sent behind the body.
 func isTrailer(h *fasthttp.ResponseHeader, name []byte) (trailer bool) {
 	h.VisitAllTrailer(func(announced []byte) { trailer = trailer || bytes.Equal(announced, name) })
 	return trailer
 }
 
-// dropControlFields removes the fields with which only the protocol speaks (R11).
-func dropControlFields(h *fasthttp.ResponseHeader) {
-	var names []string
-	for name := range fields(h, false) {
-		if protocol.IsControlField(name) {
-			names = append(names, strings.Clone(name))
+// tidy removes the control fields, which only the protocol sets (R11), and the line ends in
+// values, which fasthttp would send as they are.
+func tidy(h *fasthttp.ResponseHeader) {
+	var control, unclean []string
+	for name, value := range fields(h, false) {
+		switch {
+		case protocol.IsControlField(name):
+			control = append(control, strings.Clone(name))
+		case protocol.CleanValue(value) != value:
+			unclean = append(unclean, strings.Clone(name))
 		}
 	}
-	for _, name := range names {
+	for _, name := range control {
 		h.Del(name)
+	}
+	for _, name := range slices.Compact(unclean) {
+		var clean []string
+		for _, value := range h.PeekAll(name) {
+			clean = append(clean, protocol.CleanValue(string(value)))
+		}
+		h.Del(name)
+		for _, value := range clean {
+			h.Add(name, value)
+		}
 	}
 }
 
@@ -55,8 +82,18 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 		if !f.Add {
 			h.Del(f.Name)
 		}
-		h.Add(f.Name, f.Value)
+		if !f.Remove {
+			h.Add(f.Name, f.Value)
+		}
 	}
 	h.SetStatusCode(r.Status)
-	resp.SetBody(r.Body) // a copy: layers outside may go on with the response
+	if r.Trailer.Len() == 0 {
+		resp.SetBody(r.Body) // a copy: layers outside may go on with the response
+		return
+	}
+	for f := range r.Trailer.All() {
+		_ = h.AddTrailer(f.Name) // it was one in the first response
+		h.Add(f.Name, f.Value)
+	}
+	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }

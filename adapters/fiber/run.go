@@ -62,7 +62,7 @@ func (r *recording) owns() bool { return r.ctx.UserValue(reprise.ContextKey) == 
 
 // finish finishes the exchange of a handler that returned, or leaves it to its stream.
 func (r *recording) finish() {
-	dropControlFields(&r.resp.Header)
+	tidy(&r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
 	switch {
 	case r.ctx.Hijacked(), r.ctx.LastTimeoutErrorResponse() != nil:
@@ -81,6 +81,7 @@ func (r *recording) finish() {
 	}
 	r.finished = true
 	r.x.After(fields(&r.resp.Header, len(captured.Body) > 0))
+	r.x.Trailers(trailers(&r.resp.Header))
 	reply := r.x.Finish(captured)
 	if reply.Replace {
 		r.outer.Header.CopyTo(&r.resp.Header)

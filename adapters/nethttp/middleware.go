@@ -52,9 +52,20 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	defer rec.Close()
 	inner := r.WithContext(x.Context())
 	inner.Body = x.Body()
-	defer func() { r.MultipartForm = inner.MultipartForm }() // the server removes its files
+	defer copyBack(r, inner)
 	next.ServeHTTP(rec, inner)
 	rec.Finish()
+}
+
+// copyBack lets the layers outside see what a router inside found out about the request, as
+// they do without the middleware, and the server the files of its form, which it removes.
+func copyBack(r, inner *http.Request) {
+	r.MultipartForm = inner.MultipartForm
+	if r.Pattern != inner.Pattern { // the path values come with it
+		body := r.Body
+		*r = *inner.WithContext(r.Context())
+		r.Body = body
+	}
 }
 
 // request is what the protocol looks at of r.

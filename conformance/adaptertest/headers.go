@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -121,6 +122,40 @@ var headerCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R13g", Rule: "A field of an outer layer that the handler removed stays removed in a replay.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{Outer: true})
+			p := created
+			p.Remove = []string{"X-Powered-By", "X-Request-Id"}
+			c := e.post(p)
+			w := srv.dial()
+			first, again := w.ask(c), w.ask(c)
+			srv.wantRun(first)
+			srv.wantReplay(again, first)
+			for i, a := range []answer{first, again} {
+				if len(a.values("X-Powered-By"))+len(a.values("X-Request-Id")) > 0 || len(a.values("Set-Cookie")) != 1 {
+					srv.Errorf("answer %d is %v", i+1, a)
+				}
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R13h", Rule: "A value with CR, LF or NUL in it ends no line, and is replayed as it was sent.", Source: "RFC 9110 5.5"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			p := created
+			p.Headers = append(slices.Clip(p.Headers), Pair{"X-Lines", "a\r\nX-Hidden: b"}, Pair{"X-Nul", "a\x00b"}, Pair{"X-Mixed", "a\nb\rc"})
+			c := e.post(p)
+			w := srv.dial()
+			first, again := w.ask(c), w.ask(c)
+			srv.wantRun(first)
+			srv.wantReplay(again, first)
+			if len(first.values("X-Hidden")) > 0 || len(first.values("X-Lines")) != 1 {
+				srv.Errorf("the first response is %v", first)
+			}
+		},
+	},
+	{
 		conformance.Case{ID: "R14a", Rule: "Fields that belong to one response, one hop or one client are sent once and never kept.", Source: "RFC 9110 7.6.1, RFC 9111 3.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -208,6 +243,41 @@ var headerCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R14e", Rule: "A list of fields to keep keeps what it takes to read the stored body, too.", Source: "RFC 9110 8.3, 8.4"},
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"Location"}}})
+			p := Program{
+				Status: 201, BodyBase64: []byte("\x1f\x8b\x08 as if it were compressed"),
+				Headers: []Pair{{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}, {"Location", "/orders/1"}, {"ETag", `"1"`}},
+			}
+			c := e.post(p)
+			first := srv.run(c)
+			again := srv.send(c)
+			if again.body != first.body || again.value("Content-Type") != "application/json" || again.value("Content-Encoding") != "gzip" ||
+				again.value("Location") != "/orders/1" || again.value("ETag") != "" {
+				srv.Errorf("replayed %v", again)
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R14f", Rule: "A replay declares the length of its body, however the first response was framed.", Source: "RFC 9110 8.6"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			large := Program{Status: 200, BodySize: 100_000}
+			for _, p := range []Program{created, large, streamed} {
+				c := e.post(p).freshKey()
+				w := srv.dial()
+				first := w.ask(c)
+				srv.wantRun(first)
+				again := w.ask(c)
+				srv.wantReplay(again, first)
+				if got, want := again.values("Content-Length"), strconv.Itoa(len(first.body)); !slices.Equal(got, []string{want}) {
+					srv.Errorf("the replay declares %q, want %s", got, want)
+				}
+			}
+		},
+	},
+	{
 		conformance.Case{ID: "R17a", Rule: "Informational responses are sent at once, before the final response is recorded.", Source: "RFC 9110 15.2"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -264,6 +334,30 @@ var headerCases = []testCase{
 				}
 				if got := valuesOf(again.trailers, name); len(got) > 0 && !slices.Equal(got, valuesOf(first.trailers, name)) {
 					srv.Errorf("the replay has the trailer %s %q", name, got)
+				}
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R17d", Rule: "The trailers of a response that is kept are replayed as trailers.", Source: "RFC 9110 6.5"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			for _, p := range []Program{created, streamed} {
+				p.Trailers = []Pair{{"X-Checksum", "abc"}, {"X-Signature", "def"}}
+				c := e.post(p).freshKey()
+				w := srv.dial()
+				first, again := w.ask(c), w.ask(c)
+				srv.wantRun(first)
+				if again.status == 409 { // a framework that cannot send them again keeps no such response
+					srv.wantProblem(again, c, protocol.CodeResultUnavailable)
+					continue
+				}
+				srv.wantReplay(again, first)
+				for _, name := range []string{"X-Checksum", "X-Signature"} {
+					got, want := valuesOf(again.trailers, name), valuesOf(first.trailers, name)
+					if strings.Join(got, ", ") != strings.Join(want, ", ") { // an empty trailer is none
+						srv.Errorf("the replay has the trailer %s %q, the first response %q", name, got, want)
+					}
 				}
 			}
 		},

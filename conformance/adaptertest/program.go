@@ -51,6 +51,7 @@ type Program struct {
 	DelayMS       int       `json:"delay_ms,omitempty"`      // how long the handler works; up to MaxDelay
 	Status        int       `json:"status,omitempty"`        // 200 to 999; 0: none, so that the framework's default applies
 	Headers       []Pair    `json:"headers,omitempty"`       // field lines that it adds
+	Remove        []string  `json:"remove,omitempty"`        // fields of outer layers that it removes, before it adds its own
 	HeadersAfter  []Pair    `json:"headers_after,omitempty"` // field lines that it adds after the first byte
 	Body          string    `json:"body,omitempty"`
 	BodyBase64    []byte    `json:"body_base64,omitempty"`   // the body, if it is not UTF-8

@@ -89,11 +89,21 @@ func (x *Exchange) Before(header iter.Seq2[string, string]) {
 func (x *Exchange) After(header iter.Seq2[string, string]) {
 	x.scratch.committed = x.scratch.committed[:0]
 	for name, value := range header {
-		x.scratch.committed = appendGrouped(x.scratch.committed, name, value)
+		x.scratch.committed = appendGrouped(x.scratch.committed, name, CleanValue(value))
 	}
 }
 
-// Captured is the response of a handler, except for its header.
+// Trailers takes the trailer fields that the handler set, if the framework sends them. The
+// strings must not change until Finish returns. See Captured.Unkeepable for frameworks that
+// cannot send trailers with a replay.
+func (x *Exchange) Trailers(trailers iter.Seq2[string, string]) {
+	x.scratch.trailers = x.scratch.trailers[:0]
+	for name, value := range trailers {
+		x.scratch.trailers = appendGrouped(x.scratch.trailers, name, CleanValue(value))
+	}
+}
+
+// Captured is the response of a handler, except for its header and its trailers.
 type Captured struct {
 	Status int
 	Body   []byte // ignored with Oversize
@@ -102,6 +112,10 @@ type Captured struct {
 	Sent     bool // the response has left already, as a stream
 	Panicked bool // the handler did not return, and had written nothing
 	Cut      bool // the response was cut short, or the handler took the connection
+
+	// Unkeepable says that the response has a part which the framework cannot send again, such
+	// as trailers. It is not kept in part: its retries get 409 result-unavailable.
+	Unkeepable bool
 }
 
 // Reply is what to send.
@@ -184,16 +198,20 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	m := x.scratch
 	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
-	m.kept = kept
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
+	fields := len(kept)
+	kept = filterTrailers(kept, m.trailers)
+	m.kept = kept
 	switch {
+	case c.Unkeepable:
+		s.flags = storedCut
 	case !fitsStored(kept):
 		g.counts.headers.Add(1)
 		s.flags = storedCut
 	case c.Oversize, omit && len(c.Body) > 0:
-		s.fields, s.flags = kept, storedOmitted
+		s.fields, s.flags = kept[:fields], storedOmitted
 	default:
-		s.fields, s.body = kept, c.Body
+		s.fields, s.trailers, s.body = kept[:fields], kept[fields:], c.Body
 	}
 }
 

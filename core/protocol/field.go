@@ -11,9 +11,13 @@ type Field struct {
 	Name  string
 	Value string
 
-	// Add says how the line meets what the response has under Name already: false replaces it, true goes after it. A
-	// field with the two values a and b is (a, false), (b, true).
+	// Add says what happens to what the response already has under Name: false replaces it,
+	// true adds the line after it. A field with the two values a and b is (a, false), (b, true).
 	Add bool
+
+	// Remove says that the field removes what the response has under Name, and adds nothing.
+	// Value is empty then.
+	Remove bool
 }
 
 // Header is an ordered, immutable list of fields. The zero value is empty. It is safe for concurrent use, and copying it
@@ -61,7 +65,7 @@ func (h Header) All() iter.Seq[Field] {
 // Get returns the first value of the field called name, in any case, and whether there is one.
 func (h Header) Get(name string) (string, bool) {
 	for f := range h.All() {
-		if strings.EqualFold(f.Name, name) {
+		if !f.Remove && strings.EqualFold(f.Name, name) {
 			return f.Value, true
 		}
 	}
@@ -71,20 +75,34 @@ func (h Header) Get(name string) (string, bool) {
 // Response is what an adapter writes: a replay, a rejection, or the response of a handler. Nobody may modify Body, which
 // may be part of a stored record or shared by many answers.
 type Response struct {
-	Status int
-	Header Header
-	Body   []byte
+	Status  int
+	Header  Header
+	Body    []byte
+	Trailer Header // sent after the body; usually empty
 }
+
+// CleanValue returns a field value with every CR, LF and NUL replaced by a space, which is what
+// a server makes of them at best: they would end the line, and begin another (RFC 9110,
+// section 5.5).
+func CleanValue(value string) string {
+	if !strings.ContainsAny(value, lineBytes) {
+		return value
+	}
+	clean := []byte(value)
+	for i, c := range clean {
+		if strings.IndexByte(lineBytes, c) >= 0 {
+			clean[i] = ' '
+		}
+	}
+	return string(clean)
+}
+
+const lineBytes = "\r\n\x00"
 
 // validField reports whether a field can be sent: its name is a token of RFC 9110, section 5.6.2, and its value has no
 // CR, LF or NUL, with which it could end its line and begin another.
 func validField(name, value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c == '\r' || c == '\n' || c == 0 {
-			return false
-		}
-	}
-	return validName(name)
+	return !strings.ContainsAny(value, lineBytes) && validName(name)
 }
 
 func validName(name string) bool { return name != "" && tokenBytes.haveAll(name) }

@@ -5,21 +5,23 @@ import (
 	"strings"
 )
 
-// The fields with which the protocol itself speaks. A handler cannot set them: they are removed from what it wrote.
+// The control fields, which only the protocol sets. A handler cannot set them: they are removed
+// from what it wrote.
 const (
 	fieldReplayed = "Idempotent-Replayed" // "true" on a replay
 	fieldStatus   = "Idempotency-Status"  // "unrecorded" or "unprotected"
 	fieldBody     = "Idempotency-Body"    // "omitted" where the body was not kept
 )
 
-// IsControlField reports whether name, in any case, is a field with which the protocol itself speaks. An adapter whose framework holds
-// the response as a whole removes what a handler set of them (R11); a [Recorder] does it by itself.
+// IsControlField reports whether name, in any case, is a field that only the protocol sets. An
+// adapter whose framework holds the response in memory removes such fields from what the
+// handler set (R11); a [Recorder] removes them itself.
 func IsControlField(name string) bool {
 	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
 }
 
-// isNeverKept reports whether a response field belongs to one exchange, one connection, one hop or one client, so that repeating
-// it in a replay would be wrong or unsafe.
+// isNeverKept reports whether a response field belongs to one response, one connection, one hop
+// or one client, so that repeating it in a replay would be wrong or unsafe.
 func isNeverKept(lower []byte) bool {
 	switch string(lower) {
 	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
@@ -37,20 +39,21 @@ func isNeverKept(lower []byte) bool {
 	return false
 }
 
-// neverKeptFamilies are the prefixes of fields that are never kept. "trailer:" is how net/http's handlers announce a
-// trailer field while they write the header.
+// neverKeptFamilies are the prefixes of fields that are never kept. With "trailer:" handlers of
+// net/http mark a trailer field in the header map.
 var neverKeptFamilies = [][]byte{
 	[]byte("access-control-"), []byte("proxy-"), []byte("ratelimit-"), []byte("trailer:"), []byte("x-b3-"),
 }
 
-// fieldPolicy decides which fields of a response are kept for its replays. The zero value keeps all but those that are
-// never kept. It does not change after its construction and is safe for concurrent use.
+// fieldPolicy decides which fields of a response are kept for its replays. The zero value keeps
+// all but those that are never kept. It is immutable and safe for concurrent use.
 type fieldPolicy struct {
 	allow map[string]struct{} // in lower case; nil: no list
 }
 
-// newFieldPolicy returns the policy that keeps the fields called allow, in any case; an empty list keeps none, and nil
-// keeps all. Either way some are never kept, and naming one of those is an error, as is a name that is no field name.
+// newFieldPolicy returns the policy that keeps the fields called allow, in any case; an empty
+// list keeps none, and nil keeps all. Either way some are never kept. Naming one of those is an
+// error, and so is what is not a field name.
 func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	if allow == nil {
 		return fieldPolicy{}, nil
@@ -69,7 +72,8 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	return fieldPolicy{allow: names}, nil
 }
 
-// keeps reports whether the field called name, in any case, is kept. It does not allocate for names of up to 64 bytes.
+// keeps reports whether the field called name, in any case, is kept. It does not allocate for
+// names of up to 64 bytes.
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
 	lower := appendLower(stack[:0], name)
@@ -79,18 +83,27 @@ func (p *fieldPolicy) keeps(name string) bool {
 	if p.allow == nil {
 		return true
 	}
+	switch string(lower) {
+	case "content-encoding", "content-range", "content-type": // without them nobody can read the stored body
+		return true
+	}
 	_, ok := p.allow[string(lower)]
 	return ok
 }
 
-// filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines that are not. It drops what the
-// policy does not keep, what a Connection field of src names, and what cannot be sent (see [validField]). It does not
-// allocate where dst has room. dst and src must not overlap.
+// filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines that
+// are not. It drops what the policy does not keep, what a Connection field of src names, and
+// what cannot be sent (see [validField]). It keeps every removal: that is about what outer
+// layers set. It does not allocate if dst has room. dst and src must not overlap.
 func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	hopByHop := hasConnection(src)
-	orphaned := "" // the field whose first value was dropped: its next one takes over the replacing
+	orphaned := "" // the field whose first value was dropped: its next one replaces instead
 	for _, f := range src {
 		switch {
+		case f.Remove:
+			if validName(f.Name) && !IsControlField(f.Name) {
+				dst = append(dst, f)
+			}
 		case !p.keeps(f.Name):
 			if strings.EqualFold(f.Name, "Set-Cookie") {
 				setCookies++
@@ -110,6 +123,14 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	return dst, setCookies
 }
 
+// filterTrailers appends to dst the trailer fields of src that are kept: all that are not
+// never kept. They belong to the body, so that a list of fields to keep does not concern them.
+func filterTrailers(dst, src []Field) []Field {
+	all := fieldPolicy{}
+	dst, _ = all.filter(dst, src)
+	return dst
+}
+
 func hasConnection(fields []Field) bool {
 	for _, f := range fields {
 		if isConnection(f.Name) {
@@ -119,7 +140,8 @@ func hasConnection(fields []Field) bool {
 	return false
 }
 
-// connectionNames reports whether a Connection field among fields names name, which makes it a matter of one hop.
+// connectionNames reports whether a Connection field among fields names name, so that it
+// belongs to one hop.
 func connectionNames(fields []Field, name string) bool {
 	for _, f := range fields {
 		if !isConnection(f.Name) {

@@ -2,11 +2,13 @@ package protocol
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// This file handles header maps as net/http and the frameworks on it have them: one map, shared by every layer of a
-// handler chain, so that what a handler set is found by comparing the map before and after it.
+// This file handles header maps as net/http and the frameworks on it have them: one map, shared
+// by every layer of a handler chain. What a handler set is found by comparing the map before
+// and after it.
 
 // appendMap appends the fields of header. A name without values, which is how net/http is told to leave a field out, has
 // none.
@@ -48,19 +50,31 @@ func groupLen(list []Field) int {
 	return n
 }
 
-// appendChanges appends what makes after of before: nothing for a name whose values are the same, the values that were added
-// where the earlier ones stand before them, and all values otherwise.
+// appendChanges appends what turns before into after: nothing for a name whose values are the
+// same, only the values that were added if the earlier ones come first, all values otherwise,
+// and a removal for a name that is gone.
 func appendChanges(dst, before, after []Field) []Field {
-	for len(after) > 0 {
-		n := groupLen(after)
-		now, was := after[:n], group(before, after[0].Name)
+	for rest := after; len(rest) > 0; {
+		n := groupLen(rest)
+		now, was := rest[:n], group(before, rest[0].Name)
 		if len(was) <= n && slices.Equal(was, now[:len(was)]) {
 			now = now[len(was):]
 		}
 		dst = append(dst, now...)
-		after = after[n:]
+		rest = rest[n:]
+	}
+	for len(before) > 0 {
+		if group(after, before[0].Name) == nil {
+			dst = append(dst, Field{Name: before[0].Name, Remove: true})
+		}
+		before = before[groupLen(before):]
 	}
 	return dst
+}
+
+// sameFields reports whether two groups of fields have the same values.
+func sameFields(a, b []Field) bool {
+	return slices.EqualFunc(a, b, func(a, b Field) bool { return a.Value == b.Value })
 }
 
 // restore makes header what it was when list was taken of it.
@@ -95,7 +109,7 @@ func sameValues(values []string, fields []Field) bool {
 	return true
 }
 
-// dropControlFields removes the fields with which only the protocol speaks (R11).
+// dropControlFields removes the control fields (R11), which only the protocol sets.
 func dropControlFields(header map[string][]string) {
 	for name := range header {
 		if IsControlField(name) {
@@ -104,9 +118,19 @@ func dropControlFields(header map[string][]string) {
 	}
 }
 
-// appendTrailers appends the fields of header that are sent as trailers: those that a Trailer field announced, and those that are
-// marked by net/http's prefix.
+// appendTrailers appends the trailer fields that header has after the handler: those that a
+// Trailer field announced, and those with net/http's prefix, without it.
 func appendTrailers(dst []Field, header map[string][]string) []Field {
+	for _, f := range appendLate(dst[len(dst):], header) {
+		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), CleanValue(f.Value)
+		dst = append(dst, f)
+	}
+	return dst
+}
+
+// appendLate appends what header has of its trailer fields, as net/http wants to find them
+// after the body.
+func appendLate(dst []Field, header map[string][]string) []Field {
 	announced := header["Trailer"]
 	for name, values := range header {
 		if !strings.HasPrefix(name, trailerPrefix) && !namesField(announced, name) {
@@ -133,25 +157,57 @@ func namesField(lines []string, name string) bool {
 	return false
 }
 
-// WriteResponse sends r through a header map and a wire, as net/http and the frameworks on it have them. Fields that outer layers set stay,
-// unless r has them too.
+// WriteResponse sends r through a header map and a wire, as net/http and the frameworks on it
+// have them. Fields that outer layers set stay, unless r has them too or removes them. The
+// length of the body is declared, unless trailers follow it.
 func WriteResponse(header map[string][]string, wire Wire, r Response) {
-	values := make([]string, 0, r.Header.Len())
+	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {
-		if f.Add {
+		switch {
+		case f.Remove:
+			delete(header, f.Name)
+		case f.Add:
 			header[f.Name] = append(header[f.Name], f.Value)
-			continue
+		default:
+			values = append(values, f.Value)
+			header[f.Name] = values[len(values)-1 : len(values) : len(values)]
 		}
-		values = append(values, f.Value)
-		header[f.Name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	if _, typed := header["Content-Type"]; !typed && len(r.Body) > 0 {
-		header["Content-Type"] = nil // the first answer had none, so none is guessed (R16)
+		header["Content-Type"] = nil // the first response had none, so none is guessed (R16)
+	}
+	bodied := allowsBody(r.Status)
+	switch {
+	case bodied && r.Trailer.Len() > 0:
+		header["Trailer"] = trailerNames(r.Trailer)
+	case bodied:
+		values = append(values, strconv.Itoa(len(r.Body)))
+		header["Content-Length"] = values[len(values)-1:]
 	}
 	wire.WriteHeader(r.Status)
-	if len(r.Body) > 0 && allowsBody(r.Status) {
-		_, _ = wire.Write(r.Body) // whether the client is still there changes nothing
+	if bodied && len(r.Body) > 0 {
+		_, _ = wire.Write(r.Body) // it does not matter whether the client is still there
 	}
+	if !bodied {
+		return
+	}
+	for f := range r.Trailer.All() {
+		if !f.Add {
+			delete(header, f.Name)
+		}
+		header[f.Name] = append(header[f.Name], f.Value)
+	}
+}
+
+// trailerNames returns the value of the Trailer field that announces trailers.
+func trailerNames(trailers Header) []string {
+	var names []string
+	for f := range trailers.All() {
+		if !f.Add {
+			names = append(names, f.Name)
+		}
+	}
+	return []string{strings.Join(names, ", ")}
 }
 
 // allowsBody reports whether a response of this status may have a body (RFC 9110, section 6.4.1).

@@ -24,7 +24,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 		{"a value added to an outer one", header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}, header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}},
 		{"an outer one replaced", header{"Server": {"outer"}}, header{"Server": {"inner"}}, header{"Server": {"outer"}}, header{"Server": {"inner"}}},
 		{"an outer one replaced by two", header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}, header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}},
-		{"an outer one removed", header{"Server": {"outer"}}, header{}, header{"Server": {"outer"}}, header{"Server": {"outer"}}},
+		{"an outer one removed", header{"Server": {"outer"}}, header{}, header{"Server": {"outer"}, "Via": {"1"}}, header{"Via": {"1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -34,6 +34,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 				got = header{}
 			}
 			WriteResponse(got, new(tape), Response{Status: 200, Header: Header{fields: changes}})
+			delete(got, "Content-Length")
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("replayed over %v: %v, want %v", c.replayedOver, got, c.want)
 			}
@@ -70,7 +71,7 @@ func TestR17TrailersAreTold(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"Trailer:X-Late", "X-Other", "X-Sum"}; !slices.Equal(names, want) {
+	if want := []string{"X-Late", "X-Other", "X-Sum"}; !slices.Equal(names, want) {
 		t.Errorf("trailers are %v, want %v", names, want)
 	}
 }

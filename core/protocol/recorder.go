@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 )
 
@@ -32,11 +33,13 @@ type Recorder struct {
 	sniff  func([]byte) string
 
 	mu       sync.Mutex
-	status   int  // 0: the handler has not written its header
-	live     bool // the header has left, and the body follows as it is written
+	status   int   // 0: the handler has not written its header
+	declared int64 // the Content-Length that the handler set; negative: none
+	written  int64 // how much body the handler wrote
+	live     bool  // the header has left, and the body follows as it is written
 	oversize bool
 	taken    bool // the handler took the connection
-	cut      bool // the response is not whole, or not known
+	cut      bool // the adapter says that the response was cut short
 	finished bool
 }
 
@@ -44,6 +47,7 @@ var (
 	errEnded  = errors.New("reprise: response written after the request was answered")
 	errTaken  = errors.New("reprise: response written after its connection was hijacked")
 	errNoBody = errors.New("reprise: the response status does not allow a body")
+	errLength = errors.New("reprise: response body longer than its declared Content-Length")
 )
 
 // Start starts to record the response that a handler writes. header is the map of fields that
@@ -54,8 +58,8 @@ func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sni
 	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
 }
 
-// WriteHeader takes the status and the header as it is now. An informational status goes out at once and decides nothing (R17). Only
-// the first final status counts.
+// WriteHeader takes the status, and the header as it is now. An informational status is sent
+// at once and decides nothing (R17). Only the first final status counts.
 func (r *Recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,14 +72,16 @@ func (r *Recorder) WriteHeader(status int) {
 	}
 }
 
-// Write takes a part of the body. A client that is gone is no error: the handler goes on, and its answer is kept for
-// the retry (R23).
+// Write takes a part of the body. It succeeds although the client has left: the handler goes
+// on, and its response is kept for the retry (R23). Only when the response streams and its
+// body is too long to be kept, so that nobody has a use for the rest, Write fails as it does
+// without the middleware.
 func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
 
 // WriteString is Write for strings.
 func (r *Recorder) WriteString(s string) (int, error) { return write(r, s) }
 
-// ReadFrom takes the rest of the body from src, so that io.Copy does not look for another way to the connection.
+// ReadFrom takes the rest of the body from src, so that io.Copy does not bypass the Recorder.
 func (r *Recorder) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{r}, src)
 }
@@ -94,6 +100,10 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	if len(p) > 0 && !allowsBody(r.status) {
 		return 0, errNoBody
 	}
+	r.written += int64(len(p))
+	if r.declared >= 0 && r.written > r.declared {
+		return 0, errLength
+	}
 	s := r.x.scratch
 	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.MaxResponseBody {
 		r.oversize = true
@@ -106,13 +116,15 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		s.response = append(s.response, p...)
 	}
 	if r.live {
-		_, _ = r.wire.Write([]byte(p))
+		if n, err := r.wire.Write([]byte(p)); err != nil && r.oversize {
+			return n, err
+		}
 	}
 	return len(p), nil
 }
 
-// Flush makes the response leave as it is written from now on, and reports whether it does: not before its effects are
-// committed.
+// Flush sends what was written, and the rest of the response as it is written from now on. It
+// does nothing, and returns false, if the effects commit with the response.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,29 +138,31 @@ func (r *Recorder) Flush() bool {
 	return true
 }
 
-// Hijack tells that the handler took the connection: there is no response to keep.
+// Hijack says that the handler took the connection: there is no response to keep.
 func (r *Recorder) Hijack() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken = true
 }
 
-// Cut says that the response is not whole, or that the adapter does not know it, so that no
-// replay may pass for it (R33). The client gets what was written; the preset decides about the key.
+// Cut says that the response was cut short, which the framework knows and the Recorder does
+// not: a handler returned an error after it had written a part of the body. Such a response is
+// sent as far as it was written, and never replayed (R33).
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cut = true
 }
 
-// Status returns the final status that the handler wrote, 0 if it did not yet.
+// Status returns the final status that the handler wrote, 0 if it has not written one.
 func (r *Recorder) Status() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status
 }
 
-// Finish ends the exchange after the handler returned, and sends what there is to send. Calling it again does nothing.
+// Finish finishes the exchange after the handler returned, and sends the response. Only the
+// first call has an effect. It panics if Config.Decide does.
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +177,10 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType()
 	}
-	reply := r.x.Finish(Captured{Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || r.cut})
+	s.trailers = appendTrailers(s.trailers[:0], r.header)
+	reply := r.x.Finish(Captured{
+		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.cut || r.taken || r.wrongLength(),
+	})
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:
@@ -174,8 +191,14 @@ func (r *Recorder) Finish() {
 	}
 }
 
-// Abandon ends the exchange of a handler that did not return: it panicked, or ended its goroutine. The panic goes on; where
-// nothing has left, the header is as it was before the handler. After Finish it does nothing, so that it can be deferred.
+// wrongLength reports whether the body is shorter or longer than the handler declared.
+func (r *Recorder) wrongLength() bool {
+	return r.declared >= 0 && r.written != r.declared && allowsBody(r.status)
+}
+
+// Abandon finishes the exchange of a handler that did not return: it panicked, or ended its
+// goroutine. The panic goes on. If nothing has been sent, the header is as it was before the
+// handler. After Finish it does nothing, so that it can be deferred; Close calls it.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +206,7 @@ func (r *Recorder) Abandon() {
 		return
 	}
 	r.finished = true
-	started := r.status != 0 || r.taken || r.cut
+	started := r.status != 0 || r.taken
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)
@@ -191,7 +214,7 @@ func (r *Recorder) Abandon() {
 }
 
 // Close abandons a run that was not finished, and closes the exchange. It is meant to be
-// deferred, before the handler runs.
+// deferred before the handler runs.
 func (r *Recorder) Close() {
 	r.Abandon()
 	r.x.Close()
@@ -200,8 +223,25 @@ func (r *Recorder) Close() {
 // commit takes status and header as the handler's.
 func (r *Recorder) commit(status int) {
 	dropControlFields(r.header)
-	r.status = status
-	r.x.scratch.committed = appendMap(r.x.scratch.committed[:0], r.header)
+	r.status, r.declared = status, declaredLength(r.header)
+	committed := appendMap(r.x.scratch.committed[:0], r.header)
+	for i := range committed {
+		committed[i].Value = CleanValue(committed[i].Value)
+	}
+	r.x.scratch.committed = committed
+}
+
+// declaredLength returns the Content-Length in header, -1 if there is none that is valid.
+func declaredLength(header map[string][]string) int64 {
+	lines := header["Content-Length"]
+	if len(lines) == 0 {
+		return -1
+	}
+	n, err := strconv.ParseInt(trimSpace(lines[0]), 10, 64)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
 }
 
 // goLive sends what was held back.
@@ -214,35 +254,38 @@ func (r *Recorder) goLive() {
 	r.send(r.x.Mark())
 }
 
-// send sends the handler's own response, with the header as it was when the handler wrote it, and sets the trailers that came later.
+// send sends the handler's own response, with the header as it was when the handler wrote it,
+// and then the trailers that the handler has set until now.
 func (r *Recorder) send(mark Field) {
 	s := r.x.scratch
-	trailers := appendTrailers(s.kept[:0], r.header)
+	late := appendLate(s.kept[:0], r.header)
 	restore(r.header, s.committed)
 	if mark.Name != "" {
 		r.header[mark.Name] = []string{mark.Value}
 	}
 	r.wire.WriteHeader(r.status)
 	if len(s.response) > 0 {
-		_, _ = r.wire.Write(s.response) // whether the client is still there changes nothing
+		_, _ = r.wire.Write(s.response) // it does not matter whether the client is still there
 	}
-	for _, t := range trailers {
+	for _, t := range late {
 		if !t.Add {
 			delete(r.header, t.Name)
 		}
 		r.header[t.Name] = append(r.header[t.Name], t.Value)
 	}
-	s.kept = trailers
+	s.kept = late
 }
 
-// nameType adds the media type that the framework would guess, so that a replay has the one of the first answer.
+// nameType adds the media type that the framework would guess, so that a replay has the one of
+// the first response. Only what was set below the middleware speaks against it: an outer layer
+// that compresses sets Content-Encoding for bytes that it has not seen yet.
 func (r *Recorder) nameType() {
 	s := r.x.scratch
-	if r.sniff == nil || len(s.response) == 0 || !allowsBody(r.status) {
+	if r.sniff == nil || len(s.response) == 0 || !allowsBody(r.status) || group(s.committed, "Content-Type") != nil {
 		return
 	}
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Transfer-Encoding"} {
-		if group(s.committed, name) != nil {
+	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
+		if own := group(s.committed, name); own != nil && !sameFields(own, group(s.outer, name)) {
 			return
 		}
 	}

@@ -153,7 +153,7 @@ func TestR35BodyOverTheLimit(t *testing.T) {
 	again := b.replay("k")
 	h := again.Header()
 	if again.Code != 201 || again.Body.String() != `{"status":"completed"}` || h.Get("Idempotency-Body") != "omitted" ||
-		h.Get("Location") != "/orders/1" || h.Get("Content-Type") != "application/json" || h.Get("Content-Length") != "" {
+		h.Get("Location") != "/orders/1" || h.Get("Content-Type") != "application/json" || h.Get("Content-Length") != "22" {
 		t.Errorf("summary: %d %v %q", again.Code, h, again.Body)
 	}
 
@@ -372,5 +372,174 @@ func TestR36DecisionsWithTheContextOfAFramework(t *testing.T) {
 	}
 	if w := b.replay("k"); w.Code != 500 {
 		t.Errorf("replayed %d, want the 500 that was kept", w.Code)
+	}
+}
+
+// R33: a length that the handler declared and did not keep.
+func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		length string
+		writes []string
+		flush  bool
+		kept   bool
+		sent   string
+	}{
+		"exact":           {200, "6", []string{"abc", "def"}, false, true, "abcdef"},
+		"shorter":         {200, "7", []string{"abc", "def"}, false, false, "abcdef"},
+		"longer":          {200, "5", []string{"abc", "def"}, false, false, "abc"},
+		"nothing":         {200, "5", nil, false, false, ""},
+		"streamed":        {200, "7", []string{"abc", "def"}, true, false, "abcdef"},
+		"streamed, exact": {200, "6", []string{"abc", "def"}, true, true, "abcdef"},
+		"over the limit":  {200, "13", []string{"abcdefghijkl"}, false, false, "abcdefghijkl"},
+		"not modified":    {304, "7", nil, false, true, ""},
+		"not a number":    {200, "x", []string{"abc"}, false, true, "abc"},
+		"negative":        {200, "-1", []string{"abc"}, false, true, "abc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, protocol.Config{MaxResponseBody: 10})
+			runs := 0
+			handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+				runs++
+				h.Set("Content-Length", c.length)
+				w.WriteHeader(c.status)
+				for _, part := range c.writes {
+					_, _ = w.WriteString(part)
+					if c.flush {
+						w.Flush()
+					}
+				}
+			}
+			first := b.run("k", handler)
+			if got := first.Body.String(); got != c.sent || first.Header().Get("Content-Length") != c.length {
+				t.Errorf("the first client got %q with the length %s, want %q", got, first.Header().Get("Content-Length"), c.sent)
+			}
+			b.run("k", handler)
+			if kept := runs == 1; kept != c.kept {
+				t.Errorf("the handler ran %d times", runs)
+			}
+		})
+	}
+}
+
+// What nobody has a use for ends when the client has left.
+func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{MaxResponseBody: 10})
+	a := b.admit("k", "body")
+	defer a.Exchange.Close()
+	var w protocol.Recorder
+	gone := goneClient{}
+	w.Start(a.Exchange, http.Header{}, gone, nil)
+	defer w.Close()
+	if !w.Flush() {
+		t.Error("it does not stream")
+	}
+	for range 2 {
+		if _, err := w.WriteString("12345"); err != nil {
+			t.Errorf("a write that is kept: %v", err)
+		}
+	}
+	if _, err := w.WriteString("1"); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a write that is neither kept nor sent: %v", err)
+	}
+	w.Finish()
+	if again := b.replay("k"); again.Header().Get("Idempotency-Body") != "omitted" {
+		t.Errorf("replayed %v", again.Header())
+	}
+}
+
+type goneClient struct{}
+
+func (goneClient) WriteHeader(int)           {}
+func (goneClient) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A handler's framework knows that its response was cut short.
+func TestR33ResponseThatTheAdapterCut(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
+	first := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+		_, _ = w.WriteString("half")
+		w.Cut()
+	})
+	if first.Body.String() != "half" {
+		t.Errorf("the first client got %q", first.Body)
+	}
+	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
+		t.Errorf("retry: %d %q", again.Code, again.Body)
+	}
+}
+
+func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{KeepHeaders: []string{}})
+	handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Trailer", "X-Sum")
+		_, _ = w.WriteString("body")
+		h.Set("X-Sum", "abc")
+		h.Set("Trailer:Grpc-Status", "0")
+		h.Set("X-Late", "no trailer")
+	}
+	first := b.run("k", handler).Result()
+	again := b.replay("k").Result()
+	if first.Trailer.Get("X-Sum") != "abc" || again.Trailer.Get("X-Sum") != "abc" || again.Trailer.Get("Grpc-Status") != "0" {
+		t.Errorf("trailers %v, replayed %v", first.Trailer, again.Trailer)
+	}
+	if again.Header.Get("X-Sum")+again.Header.Get("X-Late")+again.Header.Get("Content-Length") != "" {
+		t.Errorf("replayed header %v", again.Header)
+	}
+}
+
+func TestWhatCannotBeSentAgainIsNotKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	a := b.admit("k", "body")
+	a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte("with trailers"), Unkeepable: true})
+	a.Exchange.Close()
+	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
+		t.Errorf("retry: %d %q", again.Code, again.Body)
+	}
+}
+
+// R14: what was sent is what is kept, and a line end in a value ends no line.
+func TestLineEndsInValuesAreReplayedAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	first := b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("X-Lines", "a\r\nX-Hidden: b\x00c")
+	})
+	again := b.replay("k")
+	for _, w := range []*httptest.ResponseRecorder{first, again} {
+		if got := w.Header().Get("X-Lines"); got != "a  X-Hidden: b c" {
+			t.Errorf("X-Lines is %q", got)
+		}
+	}
+}
+
+// The guess of the media type is about the handler's bytes, whatever an outer layer makes of them.
+func TestR16MediaTypeBehindACompressor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	serve := func(again bool) http.Header {
+		w := httptest.NewRecorder()
+		w.Header().Set("Content-Encoding", "gzip") // by the outer layer, for what it will make of the body
+		a := b.admit("k", "body")
+		if again {
+			protocol.WriteResponse(w.Header(), w, a.Response)
+			return w.Result().Header
+		}
+		var rec protocol.Recorder
+		rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
+		defer rec.Close()
+		_, _ = rec.WriteString("<html>")
+		rec.Finish()
+		return w.Result().Header
+	}
+	for _, again := range []bool{false, true} {
+		if h := serve(again); h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Encoding") != "gzip" {
+			t.Errorf("replay %v: %v", again, h)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (g *Guard) replay(ctx context.Context, req *Request, payload []byte) Respon
 		return summary(&s)
 	}
 	s.header.fields = markReplayed
-	return Response{Status: s.status, Header: s.header, Body: s.body}
+	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}
 }
 
 // summary answers for a response whose body was not kept: what described that body goes with it.

@@ -11,6 +11,7 @@ type scratch struct {
 	committed []Field // the header when the handler wrote it
 	changed   []Field // the difference of the two
 	kept      []Field // and what is kept of that
+	trailers  []Field // what the handler set to be sent after the body
 }
 
 // largestScratch is the largest buffer that is reused. The collector frees larger ones, so
@@ -24,6 +25,7 @@ func (s *scratch) free() {
 	*s = scratch{
 		request: again(s.request), response: again(s.response), payload: again(s.payload),
 		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
+		trailers: emptied(s.trailers),
 	}
 	scratches.Put(s)
 }

@@ -35,13 +35,16 @@ const (
 	storedKnown = storedOmitted | storedCut
 )
 
-// stored is a response as a record keeps it. To encode one, set fields; decoding sets header.
+// stored is a response as a record keeps it. To encode one, set fields and trailers; decoding
+// sets header and trailer.
 type stored struct {
 	status int // 200 to 999
 	flags  storedFlags
-	header Header
-	fields []Field
-	body   []byte // none where flags has storedOmitted or storedCut
+
+	header, trailer  Header
+	fields, trailers []Field
+
+	body []byte // none if flags has storedOmitted or storedCut
 }
 
 // The layout, version 1, with big-endian numbers; docs/adr/0003-stored-response.md explains it:
@@ -51,7 +54,9 @@ type stored struct {
 //
 // where each field is
 //
-//	u8 0 (replaces) or 1 (adds) ‖ u16 length of the name ‖ u16 length of the value ‖ name ‖ value
+//	u8 kind ‖ u16 length of the name ‖ u16 length of the value ‖ name ‖ value
+//
+// and the kinds are the constants that begin with kind. Trailer fields come last.
 const (
 	storedVersion   = 1
 	storedHeadSize  = 1 + 1 + 2 + 2 + 4 + 4
@@ -59,18 +64,28 @@ const (
 	storedSumSize   = 4
 )
 
+// The kinds of a stored field.
+const (
+	kindReplace    = 0
+	kindAdd        = 1
+	kindRemove     = 2 // without a value
+	kindTrailer    = 3
+	kindTrailerAdd = 4
+)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// What can be wrong with a stored response. They are made once, so that refusing garbage costs nothing.
+// What can be wrong with a stored response. The errors are made once, so that refusing garbage
+// costs nothing.
 var (
-	errStoredVersion = corrupt("has a version that this program does not know")
-	errStoredFlags   = corrupt("has flags that this program does not know")
-	errStoredLength  = corrupt("has not the length that it declares")
+	errStoredVersion = corrupt("has a version that this release does not know")
+	errStoredFlags   = corrupt("has flags that this release does not know")
+	errStoredLength  = corrupt("does not have its declared length")
 	errStoredSum     = corrupt("has a wrong checksum")
-	errStoredStatus  = corrupt("has a status that is none")
+	errStoredStatus  = corrupt("has an invalid status")
 	errStoredLimit   = corrupt("has more fields than are ever kept")
-	errStoredField   = corrupt("has a field that cannot be sent")
-	errStoredBody    = corrupt("has a body that its flags deny")
+	errStoredField   = corrupt("has an invalid field")
+	errStoredBody    = corrupt("has a body although its flags say that it has none")
 )
 
 func corrupt(what string) error {
@@ -99,9 +114,11 @@ func (s *stored) size() int {
 }
 
 func (s *stored) fieldsSize() int {
-	size := storedFieldSize * len(s.fields)
-	for i := range s.fields {
-		size += len(s.fields[i].Name) + len(s.fields[i].Value)
+	size := storedFieldSize * (len(s.fields) + len(s.trailers))
+	for _, list := range [...][]Field{s.fields, s.trailers} {
+		for i := range list {
+			size += len(list[i].Name) + len(list[i].Value)
+		}
 	}
 	return size
 }
@@ -117,22 +134,28 @@ func appendStored(dst []byte, s *stored) []byte {
 	start := len(dst)
 	dst = append(dst, storedVersion, byte(s.flags))
 	dst = append16(dst, s.status)
-	dst = append16(dst, len(s.fields))
+	dst = append16(dst, len(s.fields)+len(s.trailers))
 	dst = append32(dst, s.fieldsSize())
 	dst = append32(dst, len(body))
 	for i := range s.fields {
-		dst = appendField(dst, &s.fields[i])
+		dst = appendField(dst, &s.fields[i], kindReplace)
+	}
+	for i := range s.trailers {
+		dst = appendField(dst, &s.trailers[i], kindTrailer)
 	}
 	dst = append(dst, body...)
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-func appendField(dst []byte, f *Field) []byte {
-	var add byte
-	if f.Add {
-		add = 1
+// appendField appends a field of the kind, or of the one after it if the field is added.
+func appendField(dst []byte, f *Field, kind byte) []byte {
+	switch {
+	case f.Remove:
+		kind = kindRemove
+	case f.Add:
+		kind++
 	}
-	dst = append(dst, add)
+	dst = append(dst, kind)
 	dst = append16(dst, len(f.Name))
 	dst = append16(dst, len(f.Value))
 	dst = append(dst, f.Name...)
@@ -177,48 +200,61 @@ func decodeStored(payload []byte) (stored, error) {
 	section, body := content[:fieldsSize], content[fieldsSize:len(content):len(content)] // whoever appends to the body, copies it
 	// A string without a copy: sound because payloads are immutable, which ClaimResult.Payload says.
 	view := unsafe.String(unsafe.SliceData(section), len(section)) //nolint:gosec // bounded by the slice itself
-	if err := checkFields(view, fields); err != nil {
+	header, trailers, err := checkFields(view, fields)
+	if err != nil {
 		return stored{}, err
 	}
 	if len(body) > 0 && !s.flags.keepsBody() {
 		return stored{}, errStoredBody
 	}
-	s.header, s.body = Header{view: view, viewed: fields}, body
+	s.header = Header{view: view[:header], viewed: fields - trailers}
+	s.trailer = Header{view: view[header:], viewed: trailers}
+	s.body = body
 	return s, nil
 }
 
-// checkFields checks that section is exactly n fields, within the limits, that can be sent.
-func checkFields(section string, n int) error {
+// checkFields checks that section is exactly n fields, within the limits, that can be sent. It
+// returns the length of the fields that are no trailers, and the number of trailers.
+func checkFields(section string, n int) (header, trailers int, err error) {
 	if n > maxStoredFields || len(section) > maxStoredHeaderBytes+n*storedFieldSize {
-		return errStoredLimit
+		return 0, 0, errStoredLimit
 	}
 	for range n {
+		isTrailer := section != "" && section[0] >= kindTrailer
 		f, rest, ok := cutField(section)
-		if !ok {
-			return errStoredLength
-		}
-		if !validField(f.Name, f.Value) {
-			return errStoredField
+		switch {
+		case !ok:
+			return 0, 0, errStoredLength
+		case !validField(f.Name, f.Value), f.Remove && f.Value != "", trailers > 0 && !isTrailer:
+			return 0, 0, errStoredField
+		case isTrailer:
+			trailers++
+		default:
+			header += len(section) - len(rest)
 		}
 		section = rest
 	}
 	if section != "" {
-		return errStoredLength
+		return 0, 0, errStoredLength
 	}
-	return nil
+	return header, trailers, nil
 }
 
 // cutField reads the first field of section and returns what follows it. ok is false where section does not begin with a
 // whole field.
 func cutField(section string) (f Field, rest string, ok bool) {
-	if len(section) < storedFieldSize || section[0] > 1 {
+	if len(section) < storedFieldSize || section[0] > kindTrailerAdd {
 		return Field{}, "", false
 	}
+	kind := section[0]
 	name := int(section[1])<<8 | int(section[2])
 	value := int(section[3])<<8 | int(section[4])
 	rest = section[storedFieldSize:]
 	if len(rest) < name+value {
 		return Field{}, "", false
 	}
-	return Field{Add: section[0] == 1, Name: rest[:name], Value: rest[name : name+value]}, rest[name+value:], true
+	return Field{
+		Name: rest[:name], Value: rest[name : name+value],
+		Add: kind == kindAdd || kind == kindTrailerAdd, Remove: kind == kindRemove,
+	}, rest[name+value:], true
 }

@@ -34,6 +34,16 @@ var goldenStored = []struct {
 		stored{status: 200, flags: storedOmitted, fields: []Field{{Name: "Content-Type", Value: "text/csv"}}},
 		"010100c80001000000190000000000000c0008436f6e74656e742d54797065746578742f6373766e447345",
 	},
+	{
+		"trailers, and a field that is removed",
+		stored{
+			status: 200, body: []byte("\x00\x01"),
+			fields:   []Field{{Name: "Content-Type", Value: "application/grpc"}, {Name: "X-Powered-By", Remove: true}},
+			trailers: []Field{{Name: "Grpc-Status", Value: "0"}, {Name: "X-Sum", Value: "a"}, {Name: "X-Sum", Value: "b", Add: true}},
+		},
+		"010000c80005000000590000000200000c0010436f6e74656e742d547970656170706c69636174696f6e2f6772706302000c" +
+			"0000582d506f77657265642d427903000b0001477270632d537461747573300300050001582d53756d610400050001582d53756d620001cb7db16b",
+	},
 	{"cut short", stored{status: 500, flags: storedCut}, "010201f40000000000000000000056e4b6ef"},
 }
 
@@ -69,6 +79,9 @@ func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	}
 	if fields := slices.Collect(got.header.All()); !slices.Equal(fields, want.fields) || got.header.Len() != len(want.fields) {
 		t.Errorf("decoded fields %v, want %v", fields, want.fields)
+	}
+	if trailers := slices.Collect(got.trailer.All()); !slices.Equal(trailers, want.trailers) || got.trailer.Len() != len(want.trailers) {
+		t.Errorf("decoded trailers %v, want %v", trailers, want.trailers)
 	}
 }
 
@@ -160,7 +173,9 @@ func refused() map[string][]byte {
 	with := func(fields uint16, section string) []byte {
 		return withSum(append(head(0, 200, fields, uint32(len(section)), 0), section...))
 	}
-	field := func(name, value string) string { return string(appendField(nil, &Field{Name: name, Value: value})) }
+	field := func(name, value string) string {
+		return string(appendField(nil, &Field{Name: name, Value: value}, kindReplace))
+	}
 	many := strings.Repeat(field("X", ""), maxStoredFields+1)
 	return map[string][]byte{
 		"empty":                     {},
@@ -190,7 +205,9 @@ func refused() map[string][]byte {
 		"a section that is large":   with(1, field("X", strings.Repeat("v", maxStoredHeaderBytes))),
 		"half a field head":         with(1, field("X", "")[:storedFieldSize-1]),
 		"half a field":              with(1, field("X", "value")[:storedFieldSize+3]),
-		"a field of another kind":   with(1, "\x02"+field("X", "")[1:]),
+		"a field of another kind":   with(1, "\x05"+field("X", "")[1:]),
+		"a removal with a value":    with(1, "\x02"+field("X", "v")[1:]),
+		"a field after a trailer":   with(2, "\x03"+field("X", "")[1:]+field("Y", "")),
 		"a name that is empty":      with(1, field("", "value")),
 		"a name that ends the line": with(1, field("X\r\nY", "value")),
 		"a value with CR":           with(1, field("X", "a\rb")),
@@ -271,8 +288,8 @@ func FuzzDecodeStored(f *testing.F) {
 				}
 				continue
 			}
-			s.fields = slices.Collect(s.header.All())
-			if !fitsStored(s.fields) {
+			s.fields, s.trailers = slices.Collect(s.header.All()), slices.Collect(s.trailer.All())
+			if !fitsStored(slices.Concat(s.fields, s.trailers)) {
 				t.Fatalf("decoded more than is ever stored: %d fields", len(s.fields))
 			}
 			if again := appendStored(nil, &s); !bytes.Equal(again, payload) {

@@ -23,6 +23,9 @@ type Call interface {
 	// Inform sends a 1xx response at once. A framework that cannot do so does nothing.
 	Inform(status int, fields []adaptertest.Pair)
 
+	// RemoveHeader removes a field that an outer layer set.
+	RemoveHeader(name string)
+
 	// Announce says, before the status, which trailers will be set. A framework that does
 	// not need to know does nothing.
 	Announce(trailers []string)

@@ -19,7 +19,7 @@ type Outer struct {
 // request's field, empty without one.
 func NewOuter(path, origin string) Outer {
 	id := rand.Text()
-	o := Outer{Fields: []adaptertest.Pair{{"X-Request-Id", id}, {"Set-Cookie", "outer=" + id + "; Path=/"}}}
+	o := Outer{Fields: []adaptertest.Pair{{"X-Request-Id", id}, {"Set-Cookie", "outer=" + id + "; Path=/"}, {"X-Powered-By", "outer"}}}
 	if origin != "" {
 		o.Fields = append(o.Fields, adaptertest.Pair{"Access-Control-Allow-Origin", origin})
 	}

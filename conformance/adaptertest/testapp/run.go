@@ -83,6 +83,9 @@ func (a *App) follow(ctx context.Context, c Call, op string, p *adaptertest.Prog
 	case p.Behaviour == adaptertest.Hijacks:
 		return c.Hijack(rawAnswer(p.Headers, content))
 	}
+	for _, name := range p.Remove {
+		c.RemoveHeader(name)
+	}
 	AddHeaders(c, p.Headers)
 	if p.Report {
 		c.Report(errReported)

@@ -65,6 +65,9 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case admission.Exchange != nil:
 		a.run(w, r, admission.Exchange)
 	default:
+		if a.has(losesTrailers) {
+			admission.Response.Trailer = protocol.Header{}
+		}
 		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, admission.Response)
 	}
 }
@@ -120,7 +123,7 @@ func (a *adapter) principal(r *http.Request) (string, error) {
 // run runs the handler in an exchange.
 func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
 	rec := new(protocol.Recorder)
-	rec.Start(x, w.Header(), w, http.DetectContentType)
+	rec.Start(x, w.Header(), a.wire(w), http.DetectContentType)
 	defer rec.Close() //nolint:contextcheck // an exchange has its own
 	if a.has(finishesPanics) {
 		defer func() { //nolint:contextcheck // an exchange has its own
@@ -198,6 +201,20 @@ func (w *answer) WriteHeader(status int) {
 				h.Set(name, strings.Join(values, ", "))
 			}
 		}
+	case forgetsRemoval:
+		if !w.problem && h["Set-Cookie"] != nil { // there is an outer layer
+			h.Set("X-Powered-By", "outer")
+		}
+	case dropsCleaned:
+		for name, values := range h {
+			if len(values) > 0 && strings.Contains(values[0], "  ") {
+				h.Del(name)
+			}
+		}
+	case losesType:
+		h["Content-Type"] = nil
+	case losesLength:
+		h.Del("Content-Length")
 	case losesCoding:
 		h.Del("Content-Encoding")
 	case cachesProblems:

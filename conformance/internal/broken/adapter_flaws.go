@@ -83,6 +83,7 @@ const (
 	statusIsNoAnswer     Flaw = "status-is-no-answer"
 	reportIsNoAnswer     Flaw = "report-is-no-answer"
 	swallowsPolicy       Flaw = "swallows-policy"
+	hidesLength          Flaw = "hides-length"
 )
 
 var runFlaws = []Mutant{
@@ -98,6 +99,7 @@ var runFlaws = []Mutant{
 	{keepsEverything, "keeps every answer, whatever its status", "R18a"},
 	{statusIsNoAnswer, "takes a 200 that nothing follows for no answer", "R33e"},
 	{reportIsNoAnswer, "takes an answer beside a reported error for none", "R33f"},
+	{hidesLength, "does not let the recorder see the declared length", "R33g"},
 	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
@@ -114,6 +116,11 @@ const (
 	repeatsHop       Flaw = "repeats-hop"
 	cachesProblems   Flaw = "caches-problems"
 	tellsKey         Flaw = "tells-key"
+	forgetsRemoval   Flaw = "forgets-removal"
+	dropsCleaned     Flaw = "drops-cleaned"
+	losesType        Flaw = "loses-type"
+	losesLength      Flaw = "loses-length"
+	losesTrailers    Flaw = "loses-trailers"
 )
 
 var replayFlaws = []Mutant{
@@ -126,5 +133,10 @@ var replayFlaws = []Mutant{
 	{losesCoding, "replays a compressed body without its coding", "R19"},
 	{repeatsHop, "replays what Connection names", "R14c"},
 	{cachesProblems, "lets its problems be cached", "R46"},
+	{forgetsRemoval, "leaves what the handler removed on a replay", "R13g"},
+	{dropsCleaned, "replays no field that had a line end in its value", "R13h"},
+	{losesType, "replays a body without its media type", "R14e"},
+	{losesLength, "replays without a length", "R14f"},
+	{losesTrailers, "replays without the trailers", "R17d"},
 	{tellsKey, "puts the key into its problems", "R45a"},
 }

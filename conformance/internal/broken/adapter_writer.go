@@ -35,7 +35,34 @@ func (w *writer) WriteHeader(status int) {
 		w.done = true
 	}
 	w.status = status
+	if h := w.Header(); w.flaw == hidesLength && h.Get("Content-Length") != "" {
+		h.Set(hiddenLength, h.Get("Content-Length"))
+		h.Del("Content-Length")
+	}
 	w.rec.WriteHeader(status)
+}
+
+// hiddenLength is where hidesLength keeps the length.
+const hiddenLength = "X-Hidden-Length"
+
+// wire returns the way to the client.
+func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
+	if a.has(hidesLength) {
+		return lengthWire{w}
+	}
+	return w
+}
+
+// lengthWire declares the length that was hidden from the recorder.
+type lengthWire struct{ http.ResponseWriter }
+
+// WriteHeader implements [protocol.Wire].
+func (w lengthWire) WriteHeader(status int) {
+	if h := w.Header(); h.Get(hiddenLength) != "" {
+		h.Set("Content-Length", h.Get(hiddenLength))
+		h.Del(hiddenLength)
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // Report is where handlers report errors that are not their answer.

@@ -80,6 +80,7 @@ func (c *fiberCall) Program() string  { return c.c.Get(adaptertest.ProgramHeader
 func (c *fiberCall) Body() ([]byte, error) { return c.c.Request().Body(), nil }
 
 func (c *fiberCall) AddHeader(name, value string) { c.c.Response().Header.Add(name, value) }
+func (c *fiberCall) RemoveHeader(name string)     { c.c.Response().Header.Del(name) }
 func (c *fiberCall) SetStatus(status int)         { c.c.Status(status) }
 
 func (c *fiberCall) SetStatusOnly(status int) error {
