@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// The abilities below are optional. [As] finds them in a [Store], also in one that is wrapped by decorators.
+// The abilities below are optional. [As] finds them in a [Store], also in one that is
+// wrapped by decorators.
 
-// As returns store as a value that has the ability T, and false where it does not have it:
+// As returns store as a value that has the ability T, and false where it does not have
+// it:
 //
 //	inspector, ok := reprise.As[reprise.Inspector](store)
 //
-// A decorator (see [Store]) has the abilities of the store that it wraps and no others. As looks for
-// T from the outside in, so that a decorator may intercept an ability by implementing it; one that
-// implements what the wrapped store cannot do is passed over.
+// A decorator (see [Store]) has the abilities of the store that it wraps and no others.
+// As looks for T from the outside in, so that a decorator may intercept an ability by
+// implementing it; one that implements what the wrapped store cannot do is passed over.
 func As[T any](store Store) (ability T, ok bool) {
 	ability, ok = store.(T)
 	if decorator, wraps := store.(interface{ Unwrap() Store }); wraps {
@@ -25,39 +27,43 @@ func As[T any](store Store) (ability T, ok bool) {
 	return ability, ok
 }
 
-// A ContextBinder puts something of a claim, such as its database transaction, into the context of the handler.
-// Bind is called once, after the claim was granted and before the handler runs.
+// A ContextBinder puts something of a claim, such as its database transaction, into the
+// context of the handler. Bind is called once, after the claim was granted and before the
+// handler runs.
 type ContextBinder interface {
 	Bind(ctx context.Context, id ID, owner Owner) context.Context
 }
 
-// A Waiter tells that an ID may have changed, sooner than polling would. It is a hint: it may come late, twice, or
-// never, and the caller always looks again by a claim.
+// A Waiter signals that an ID may have changed, sooner than polling would find out. The
+// signal is a hint: it may come late, twice, or never, and the caller always claims
+// again.
 type Waiter interface {
-	// Watch starts to listen before it returns. The channel receives a value, or is closed, when id may have changed;
-	// stop ends the watch, does not block, and may be called more than once. An error means that there is no
-	// hint, not that the store is unavailable.
+	// Watch starts to listen before it returns. The channel receives a value, or is
+	// closed, when id may have changed. stop ends the watch; it does not block, and may
+	// be called more than once. An error means that there will be no hint, not that the
+	// store is unreachable.
 	Watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func(), err error)
 }
 
-// A Purger deletes records that are no longer seen, in batches of at most limit (1 to 100,000) records. It never deletes a record that is
-// live, or was claimed again while it looked. It returns how many it deleted; fewer than limit means that there
-// was no more to do.
+// A Purger deletes records that are no longer seen, in batches of at most limit (1 to
+// 100,000). It never deletes a record that is live or was claimed again meanwhile. It
+// returns how many it deleted; fewer than limit means that none is left.
 type Purger interface {
 	Purge(ctx context.Context, limit int) (deleted int, err error)
 }
 
-// A Checker looks at the server's configuration and reports what would break a guarantee. An error means that it could
-// not look; no findings means that it looked and found nothing.
+// A Checker examines the server's configuration and reports what would break a guarantee.
+// An error means that it could not examine it; no findings means that everything is in
+// order.
 type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
-// Finding is one thing that a [Checker] noticed.
+// Finding is one problem that a [Checker] found.
 type Finding struct {
 	Code     string   // stable and short, such as "eviction-policy"
 	Severity Severity // how bad it is
-	Detail   string   // what was found, what it breaks, and what to change; for a person
+	Detail   string   // for a person: what was found, what it breaks, and what to change
 }
 
 // Severity grades a [Finding].
@@ -65,21 +71,23 @@ type Severity uint8
 
 // The grades of a finding.
 const (
-	Warning Severity = iota + 1 // a guarantee holds, at a cost or with less margin than it should
+	Warning Severity = iota + 1 // the guarantees hold, at a cost or with less margin than they should
 	Unsafe                      // a guarantee does not hold on this server
 )
 
-// An Inspector lets an operator look at records and resolve those whose outcome is unknown.
+// An Inspector lets an operator see records and resolve those whose outcome is unknown.
 type Inspector interface {
 	// Inspect returns the record of id, or ErrNotFound when none is seen.
 	Inspect(ctx context.Context, id ID) (Record, error)
 
-	// List returns up to limit (1 to 10,000) of the records that are seen, without their payloads, in no particular order. It is for
-	// people, not for programs: records that change while it looks may be missing or old.
+	// List returns up to limit (1 to 10,000) of the records that are seen, without their
+	// payloads, in no particular order. It is for people, not for programs: a record that
+	// changes meanwhile may be missing or out of date.
 	List(ctx context.Context, limit int) ([]Record, error)
 
-	// Resolve ends a lapsed record whose fence still is r.Fence, by the word of an operator who found out what became of its
-	// last attempt. It is ErrRecordChanged, and changes nothing, when the record is live, completed, gone, or has another fence.
+	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
+	// who found out what its last attempt did. It returns ErrRecordChanged, and changes
+	// nothing, when the record is live, completed, gone, or has another fence.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 }
 
@@ -89,14 +97,14 @@ type Record struct {
 	Completed bool
 	Attempt   int
 	Fence     uint64
-	Lease     time.Duration // what is left of the lease; zero or less: lapsed. Zero for a completed record
+	Lease     time.Duration // what is left of the lease; zero or less if it lapsed, zero if it is completed
 	Validity  time.Duration // what is left until the record is not seen any more
-	Payload   []byte        // of a completed record; not in a listing. Nobody may modify it
+	Payload   []byte        // of a completed record; not set by List. It must not be modified
 }
 
 // Resolution is what an operator decides about a lapsed record. See [Inspector].
 type Resolution struct {
-	Fence     uint64        // of the record that was looked at
+	Fence     uint64        // of the record as it was inspected
 	Forget    bool          // forget the record: the next request with the key runs
 	Payload   []byte        // or keep this as its answer; ignored with Forget
 	Retention time.Duration // of the answer; ignored with Forget

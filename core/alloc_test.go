@@ -38,8 +38,9 @@ func keys(n int) []string {
 // raceAllocations is what the race detector adds.
 var raceAllocations = 0.0
 
-// The maxima are what was measured. The engine allocates the attempt, and the context of the claim where the request has values
-// that a store may look for. The memory store's share of a new key is two more, the record and the copy of its payload.
+// The maxima are what was measured. The engine allocates the attempt, and the context of
+// the claim where the request has values that a store may look for. The memory store's
+// share of a new key is two more, the record and the copy of its payload.
 func TestAllocationsOfTheEngine(t *testing.T) {
 	type values struct{}
 	t.Run("context with values", func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// setupAtomic makes a process whose store says that it commits effects and completion together, within a bound.
+// setupAtomic makes a process whose store says that it commits effects and completion
+// together, within a bound.
 func setupAtomic(t *testing.T, bound time.Duration) *bench {
 	t.Helper()
 	b := setup(t, reprise.Config{})

@@ -8,8 +8,8 @@ import (
 )
 
 // Attempt is one owned execution of an operation. Its owner runs the operation with
-// [Attempt.Context] and then ends it once: by Complete or by Release, after which the other is refused.
-// An attempt must not be copied.
+// [Attempt.Context] and then ends it once: by Complete or by Release, after which the
+// other is refused. An attempt must not be copied.
 type Attempt struct {
 	call
 
@@ -46,21 +46,21 @@ func newAttempt(c *call) *Attempt {
 	return a
 }
 
-// Context returns the context to run the operation with. It has the values of Begin's, and what the
-// store binds to the claim, such as a transaction. It is cancelled with the cause [ErrLeaseLost] when
-// the lease can no longer be relied on, with [ErrRunTooLong] after Config.MaxRun, and when the attempt
-// has ended.
+// Context returns the context to run the operation with. It has the values of Begin's,
+// and what the store binds to the claim, such as a transaction. It is cancelled with the
+// cause [ErrLeaseLost] when the lease can no longer be relied on, with [ErrRunTooLong]
+// after Config.MaxRun, and when the attempt has ended.
 func (a *Attempt) Context() context.Context { return a.bound }
 
-// View returns what a handler may know of the attempt.
+// View returns what a handler may know about the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
-// Atomic reports whether the effects commit together with the completion: then no part of the response
-// may leave before Complete returned.
+// Atomic reports whether the effects commit together with the completion: then no part of
+// the response may leave before Complete returned.
 func (a *Attempt) Atomic() bool { return a.atomic }
 
-// Unprotected reports whether the attempt runs without a claim, because [Operation.FailOpen] allows
-// it. Its answer is not recorded; end it by Release.
+// Unprotected reports whether the attempt runs without a claim, because
+// [Operation.FailOpen] allows it. Its answer is not recorded; end it by Release.
 func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.
@@ -72,25 +72,26 @@ type grant struct {
 	deadline, renewAt instant
 }
 
-// count sets until when a lease that was asked for at sent is relied on, and when it is to be renewed.
+// count sets until when a lease that was asked for at sent is relied on, and when it is
+// to be renewed.
 func (g *grant) count(sent instant, lease time.Duration) {
 	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewalDue(sent, lease)
 }
 
-// start makes the attempt of a call that was granted. A claim that the store cannot bind is released;
-// late says that an earlier try of it may still arrive.
+// start makes the attempt of a call that was granted. A claim that the store cannot bind
+// is released; late says that an earlier try of it may still arrive.
 func (c *call) start(g grant, late bool) (Result, error) {
 	e, a := c.engine, newAttempt(c)
 	a.late = late
 	bound, err := e.store.bind(&a.run, a.id, a.owner)
 	if err != nil {
 		c.observe(Event{Kind: EventStoreError, Err: err})
-		c.forgetLater(err)
+		c.releaseLater(err)
 		return Result{}, err
 	}
 	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
 	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.runUntil()) { // Close gave up while the claim was on its way
-		a.giveBack()
+		a.releaseUnrun()
 		return Result{}, ErrClosed
 	}
 	return Result{Outcome: Claimed, Attempt: a}, nil
@@ -104,8 +105,8 @@ func (e *Engine) runUntil() instant {
 	return now().add(e.cfg.MaxRun)
 }
 
-// giveBack releases an attempt that Begin was granted and that nobody will run.
-func (a *Attempt) giveBack() {
+// releaseUnrun releases an attempt that Begin was granted and that nobody will run.
+func (a *Attempt) releaseUnrun() {
 	a.engine.work.retain() // the release ends the attempt, and Begin ends too
 	_ = a.Release()        // it goes on in the background if it must
 }
@@ -113,13 +114,14 @@ func (a *Attempt) giveBack() {
 // end makes sure that an attempt is ended once.
 func (a *Attempt) end(state uint32) error {
 	if !a.state.CompareAndSwap(stateRunning, state) {
-		return fmt.Errorf("%w: the attempt was ended before", ErrInvalid)
+		return fmt.Errorf("%w: the attempt has already ended", ErrInvalid)
 	}
 	return nil
 }
 
-// close lets go of an attempt that has ended: nothing keeps its lease, nothing in this process speaks
-// for it, and its context ends. Whoever calls it then notifies the observer and calls openWork.done.
+// close lets go of an attempt that has ended: nothing keeps its lease, nothing in this
+// process speaks for it, and its context ends. Whoever calls it then notifies the
+// observer and calls openWork.done.
 func (a *Attempt) close() {
 	e := a.engine
 	e.renewer.remove(a)
@@ -134,8 +136,9 @@ func (a *Attempt) finish() {
 	a.engine.work.done()
 }
 
-// loseLease stops an attempt whose lease can no longer be relied on, and returns the event to report,
-// or zero. One that is being released is not stopped: its claim may be gone because it was released.
+// loseLease stops an attempt whose lease can no longer be relied on, and returns the
+// event to report, or zero. One that is being released is not stopped: its claim may be
+// gone because it was released.
 func (a *Attempt) loseLease() EventKind {
 	a.engine.table.remove(a)
 	a.engine.waiters.wake(a.id)
@@ -149,8 +152,8 @@ func (a *Attempt) loseLease() EventKind {
 	return EventLeaseLost
 }
 
-// runTooLong cancels a handler that exceeded Config.MaxRun, and returns the event to report, or zero.
-// MaxRun bounds the handler, not the completion that follows it.
+// runTooLong cancels a handler that exceeded Config.MaxRun, and returns the event to
+// report, or zero. MaxRun bounds the handler, not the completion that follows it.
 func (a *Attempt) runTooLong() EventKind {
 	if a.state.Load() != stateRunning {
 		return 0
@@ -159,13 +162,14 @@ func (a *Attempt) runTooLong() EventKind {
 	return EventRunTooLong
 }
 
-// observe notifies the observer, with the values of the request, of what happened to the attempt. It
-// is called by the request's own goroutine.
+// observe notifies the observer, with the values of the request, of what happened to the
+// attempt. It is called by the request's own goroutine.
 func (a *Attempt) observe(kind EventKind, err error) {
 	a.call.observe(Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err})
 }
 
-// report queues an event for the observer. It is for everything that no request waits for.
+// report queues an event for the observer. It is for everything that no request waits
+// for.
 func (a *Attempt) report(kind EventKind, err error) {
 	o := &a.engine.observing
 	if kind == 0 || !o.wants(kind) {

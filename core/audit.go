@@ -5,7 +5,8 @@ import (
 	"log/slog"
 )
 
-// auditLevels gives the level of each transition; those that are not listed are logged at Info.
+// auditLevels gives the level of each transition; those that are not listed are logged at
+// Info.
 var auditLevels = map[EventKind]slog.Level{
 	EventRenewed:     slog.LevelDebug,
 	EventLapsed:      slog.LevelWarn,
@@ -18,10 +19,10 @@ var auditLevels = map[EventKind]slog.Level{
 	EventDropped:     slog.LevelError,
 }
 
-// NewAuditLog returns an [Observer] that logs every transition as one structured record: the event as
-// the message, and the attributes label, reason, id (12 digits), scope (hashed), attempt, fence, elapsed
-// and error where they apply. It logs no key. A nil logger means the default logger at the time of the
-// call to NewAuditLog.
+// NewAuditLog returns an [Observer] that logs every transition as one structured record:
+// the event as the message, and the attributes label, reason, id (12 digits), scope
+// (hashed), attempt, fence, elapsed and error where they apply. It logs no key. A nil
+// logger means the default logger at the time of the call to NewAuditLog.
 func NewAuditLog(log *slog.Logger) Observer {
 	if log == nil {
 		log = slog.Default()

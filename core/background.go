@@ -14,12 +14,13 @@ import (
 // backgroundWorkers is how many calls to the store the background makes at once.
 const backgroundWorkers = 4
 
-// background ends what a request could not: completions and releases that the store did not take in
-// time, and claims that may have been granted without an answer. It is a heap of tasks, served by a
-// few goroutines that start with the first task and end with the last.
+// background ends what a request could not: completions and releases that the store did
+// not take in time, and claims that may have been granted without an answer. It is a heap
+// of tasks, served by a few goroutines that start with the first task and end with the
+// last.
 //
-// The tasks share one backoff: after a failure one worker at a time tries, so a store that is in
-// trouble is not called more often because more requests failed.
+// The tasks share one backoff: after a failure one worker at a time tries, so a store
+// that is in trouble is not called more often because more requests failed.
 type background struct {
 	engine *Engine
 	limits BackgroundLimits
@@ -27,7 +28,7 @@ type background struct {
 	mu       sync.Mutex
 	tasks    taskHeap
 	held     int   // tasks, those included that run
-	forgets  int   // those of them of kind taskForget
+	unknown  int   // those of them of kind taskReleaseUnknown
 	bytes    int64 // of their payloads
 	workers  int
 	sleeping bool          // one worker waits for the next task to be due
@@ -45,8 +46,8 @@ type task struct {
 	request CompleteRequest // of taskComplete
 	err     error           // of the last try
 
-	twice  bool // of taskForget: forget once more when the last try of the claim has arrived
-	silent bool // of taskForget: there is no event for it
+	twice  bool // of taskReleaseUnknown: release once more when the last try of the claim has arrived
+	silent bool // of taskReleaseUnknown: there is no event for it
 
 	due     instant       // not before
 	pause   time.Duration // of this task after its last failure
@@ -60,11 +61,11 @@ type taskKind uint8
 const (
 	taskComplete taskKind = iota
 	taskRelease
-	taskForget
+	taskReleaseUnknown
 )
 
-// add takes over the end of an attempt. Over the limits it drops the task: then the lease is not
-// renewed any more, and the claim lapses.
+// add takes over the end of an attempt. Over the limits it drops the task: the lease is
+// not renewed any more, and the claim lapses.
 func (b *background) add(t *task) {
 	size := int64(len(t.request.Payload))
 	f, _ := classify(t.err)
@@ -85,14 +86,15 @@ func (b *background) add(t *task) {
 	}
 }
 
-// addForget takes over a claim that nobody runs. Such tasks may fill half of the background, since a
-// completion is worth more: dropping one blocks its key for the lease at most.
-func (b *background) addForget(t *task) {
+// addUnknown takes over the release of a claim that nobody runs. Such tasks may fill half
+// of the background: a dropped one blocks its key for a lease at most, and a dropped
+// completion may run an operation twice.
+func (b *background) addUnknown(t *task) {
 	b.mu.Lock()
-	fits := b.forgets < max(1, b.limits.Tasks/2) && b.held < b.limits.Tasks
+	fits := b.unknown < max(1, b.limits.Tasks/2) && b.held < b.limits.Tasks
 	if fits {
 		b.engine.work.retain()
-		b.forgets++
+		b.unknown++
 		b.push(t, 0)
 	}
 	b.mu.Unlock()
@@ -128,12 +130,12 @@ func (b *background) schedule(t *task) {
 		default:
 		}
 	default:
-		b.hire()
+		b.startWorker()
 	}
 }
 
-// hire starts one more worker, if there may be one.
-func (b *background) hire() {
+// startWorker starts one more worker, if there may be one.
+func (b *background) startWorker() {
 	if b.workers < backgroundWorkers {
 		b.workers++
 		go b.serve(b.engine.base)
@@ -150,13 +152,13 @@ func (b *background) serve(ctx context.Context) {
 		switch {
 		case t != nil:
 			if len(b.tasks) > 0 {
-				b.hire()
+				b.startWorker()
 			}
 			b.mu.Unlock()
 			err := b.run(ctx, t)
-			again := b.conclude(ctx, t, err)
+			again := b.apply(ctx, t, err)
 			b.mu.Lock()
-			b.settle(t, err, again)
+			b.reschedule(t, err, again)
 		case wait > 0:
 			b.sleeping = true
 			b.mu.Unlock()
@@ -169,12 +171,13 @@ func (b *background) serve(ctx context.Context) {
 	}
 }
 
-// take returns the next task, or how long to sleep until it is due; zero: others see to it.
+// take returns the next task, or how long to sleep until it is due. It returns neither
+// when there is nothing to do, or another worker waits for it.
 func (b *background) take(ctx context.Context, at instant) (t *task, wait time.Duration) {
 	if len(b.tasks) == 0 {
 		return nil, 0
 	}
-	if ctx.Err() != nil { // nothing is waited for any more
+	if ctx.Err() != nil { // the engine has stopped: every task ends at once
 		return heap.Pop(&b.tasks).(*task), 0
 	}
 	if b.pause > 0 {
@@ -183,7 +186,7 @@ func (b *background) take(ctx context.Context, at instant) (t *task, wait time.D
 		}
 		wait = at.until(b.resume)
 	}
-	if !b.engine.work.isClosing() { // then nothing is on its way any more, and tasks wait for the store alone
+	if !b.engine.work.isClosing() { // a closing engine waits for the store only
 		wait = max(wait, at.until(b.tasks[0].due))
 	}
 	switch {
@@ -239,9 +242,8 @@ func (b *background) run(ctx context.Context, t *task) error {
 	return err
 }
 
-// conclude carries out what the answer to a try means, and reports whether the task is to be done
-// again.
-func (b *background) conclude(ctx context.Context, t *task, err error) (again bool) {
+// apply applies the answer to a try, and reports whether the task is to be done again.
+func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	f, _ := classify(err)
 	if err != nil && f.repeatEnd && ctx.Err() == nil {
@@ -251,26 +253,28 @@ func (b *background) conclude(ctx context.Context, t *task, err error) (again bo
 		}
 		b.drop(t)
 	}
-	if t.kind == taskForget {
-		return b.forgotten(ctx, t, err)
+	if t.kind == taskReleaseUnknown {
+		return b.unknownReleased(ctx, t, err)
 	}
+	var kind EventKind
 	switch {
 	case errors.Is(err, ErrLeaseLost):
-		a.report(a.loseLease(), nil)
+		kind = a.loseLease()
 	case err == nil && t.kind == taskComplete:
-		defer a.report(EventCompleted, nil)
+		kind = EventCompleted
 	case err == nil:
-		a.forgetLateTry()
-		defer a.report(EventReleased, nil)
+		a.releaseLateTry()
+		kind = EventReleased
 	}
 	a.lost.Store(true)
 	a.close()
-	defer a.engine.work.done()
+	a.report(kind, nil)
+	a.engine.work.done()
 	return false
 }
 
-// forgotten ends a task of kind taskForget, or asks for its second release.
-func (b *background) forgotten(ctx context.Context, t *task, err error) (again bool) {
+// unknownReleased ends a task of kind taskReleaseUnknown, or asks for its second release.
+func (b *background) unknownReleased(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	if err == nil && t.twice && ctx.Err() == nil {
 		t.twice, t.due = false, b.engine.arrival()
@@ -284,10 +288,10 @@ func (b *background) forgotten(ctx context.Context, t *task, err error) (again b
 	return false
 }
 
-// refuse notes that the store refuses a task for good, and reports false when its claim has lapsed by
-// now. From the first refusal on its lease is not renewed.
+// refuse notes that the store refuses a task for good, and reports false when its claim
+// has lapsed by now. From the first refusal on its lease is not renewed.
 func (b *background) refuse(t *task) (ok bool) {
-	if t.kind == taskForget {
+	if t.kind == taskReleaseUnknown {
 		return now().mono-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
 	b.mu.Lock()
@@ -296,14 +300,15 @@ func (b *background) refuse(t *task) (ok bool) {
 	return b.engine.renewer.letExpire(t.attempt)
 }
 
-// leaseLost drops the task of an attempt, if the store refuses it and it does not run at the moment.
+// leaseLost drops the task of an attempt, if the store refuses it and it does not run at
+// the moment.
 func (b *background) leaseLost(a *Attempt) {
 	b.mu.Lock()
 	t := a.task
 	drop := t != nil && t.refused && t.index >= 0
 	if drop {
 		heap.Remove(&b.tasks, t.index)
-		b.forget(t)
+		b.remove(t)
 	}
 	b.mu.Unlock()
 	if drop {
@@ -319,9 +324,9 @@ func (b *background) drop(t *task) {
 	t.attempt.report(EventDropped, t.dropError("the store refused it until the lease was lost"))
 }
 
-// settle moves the backoff by the answer to a try, and puts the task back if it is to be done again.
-// b.mu is held.
-func (b *background) settle(t *task, err error, again bool) {
+// reschedule moves the backoff by the answer to a try, and puts the task back if it is to
+// be done again. b.mu is held.
+func (b *background) reschedule(t *task, err error, again bool) {
 	probe := t.probe
 	if probe {
 		t.probe, b.probing = false, false
@@ -342,15 +347,15 @@ func (b *background) settle(t *task, err error, again bool) {
 		b.schedule(t)
 		return
 	}
-	b.forget(t)
+	b.remove(t)
 }
 
-// forget gives back the room of a task that has ended.
-func (b *background) forget(t *task) {
+// remove gives back the room of a task that has ended.
+func (b *background) remove(t *task) {
 	b.held--
 	b.bytes -= int64(len(t.request.Payload))
-	if t.kind == taskForget {
-		b.forgets--
+	if t.kind == taskReleaseUnknown {
+		b.unknown--
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Every claim of unknown outcome has to be released. A goroutine for each of them was 124 MiB for 20,000,
-// and 23,000 calls a second to a store that was in trouble.
+// Every claim of unknown outcome has to be released. A goroutine for each of them was 124
+// MiB for 20,000, and 23,000 calls a second to a store that was in trouble.
 func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const claims = 20_000
@@ -57,7 +57,8 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	})
 }
 
-// 300 completions of 1 MiB that a full store refused held 316 MiB, and renewed their leases for ever.
+// 300 completions of 1 MiB that a full store refused held 316 MiB, and renewed their
+// leases for ever.
 func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const attempts, size = 300, 1 << 20
@@ -93,7 +94,8 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 	})
 }
 
-// A secret that was rotated or a grant that was revoked is put right while the lease lasts.
+// A secret that was rotated or a grant that was revoked is put right while the lease
+// lasts.
 func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
 		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Unrecorded) },
@@ -194,7 +196,8 @@ func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 	})
 }
 
-// A task that always fails does not keep the others from being done, nor is it tried without pause.
+// A task that always fails does not keep the others from being done, nor is it tried
+// without pause.
 func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -230,7 +233,8 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// The record is gone because it was released: that is what the renewal finds, and no loss.
+// The record is gone because it was released: that is what the renewal finds, and no
+// loss.
 func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 	for name, fails := range map[string]bool{"a release": false, "one whose reply is lost": true} {
 		inTimeNamed(t, name, func(t *testing.T) {

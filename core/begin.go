@@ -13,7 +13,8 @@ const (
 	longestPause = time.Second           // between tries in the background
 )
 
-// begin finds the answer for the operation, and notifies the observer when it is not to run it.
+// begin finds the answer for the operation, and notifies the observer when it is not to
+// run it.
 func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	at := now()
 	c := newCall(ctx, e, op, at)
@@ -27,8 +28,8 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	return res, err
 }
 
-// look asks the table of this process, then whoever in this process is asking the store already, and
-// then the store. It begins at the given instant.
+// look asks the table of this process, then whoever in this process is asking the store
+// already, and then the store. It begins at the given instant.
 func (c *call) look(at instant) (Result, error) {
 	e := c.engine
 	budget := e.claiming.context(at)
@@ -63,13 +64,14 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (res
 	return c.claim(budget, at)
 }
 
-// await waits for the answer to a claim that another call leads, within the budget of this one.
+// await waits for the answer to a claim that another call leads, within the budget of
+// this one.
 func (c *call) await(budget context.Context, claim *sharedClaim) error {
 	select {
 	case <-claim.done:
 		return nil
 	case <-budget.Done():
-		return fmt.Errorf("%w: no answer to the claim of a simultaneous duplicate within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
+		return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
 	}
 }
 
@@ -91,9 +93,9 @@ func (c *call) begun(res Result) Result {
 	return res
 }
 
-// claim asks the store, from sent on, until it has a definite answer, the budget is used up, or asking
-// again is of no use. A claim that may be written without anybody running it is released in the
-// background.
+// claim asks the store, from sent on, until it has a definite answer, the budget is used
+// up, or asking again is of no use. A claim that may be written without anybody running
+// it is released in the background.
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	e := c.engine
 	if c.failOpen && e.outage.lasts(sent) {
@@ -124,7 +126,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			continue
 		}
 		if mayHold {
-			c.forgetLater(err)
+			c.releaseLater(err)
 		}
 		if c.failOpen && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)) {
 			e.outage.begin(sent)
@@ -134,8 +136,9 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	}
 }
 
-// claimOnce asks the store once, and renews a claim of its own that has too little left of its lease
-// to run on. The lease it is granted counts from sent, which is not after the call.
+// claimOnce asks the store once, and renews a claim of its own that has too little left
+// of its lease to run on. The lease it is granted counts from sent, which is not after
+// the call.
 func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := c.engine
 	r, err := e.store.claim(ctx, c.claimRequest(c.preset == Recoverable))
@@ -154,11 +157,11 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	sent = now()
 	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
 	if err != nil {
-		return grant{}, fmt.Errorf("%w: claimed, and not renewed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
+		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
 	g.count(sent, e.cfg.Lease)
 	if statuses[0] != Renewed || now().reached(g.deadline) {
-		return grant{}, fmt.Errorf("%w: claimed, and lapsed before it was renewed", ErrUnknown)
+		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", ErrUnknown)
 	}
 	return g, nil
 }

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// budget gives the deadline of a store operation as a context. Making one for each operation costs several allocations and a
-// timer, so operations that begin within a twentieth of the budget share one, and its deadline is that of the earliest.
+// budget bounds store operations by contexts. A context for each operation costs several
+// allocations and a timer, so operations that begin within a twentieth of the budget
+// share one, whose deadline is that of the first.
 type budget struct {
-	d    time.Duration
-	tick atomic.Pointer[tick]
-	mu   sync.Mutex // held while a new tick is made
+	d      time.Duration
+	shared atomic.Pointer[sharedContext]
+	mu     sync.Mutex // held while a new context is made
 }
 
-// tick is a deadline that is handed out until a given instant.
-type tick struct {
+// sharedContext is a context that is handed out until a given instant.
+type sharedContext struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	until  instant
@@ -24,33 +25,36 @@ type tick struct {
 
 // context returns a context that ends 0.95 d to d from at, which is now.
 func (b *budget) context(at instant) context.Context {
-	if t := b.tick.Load(); t != nil && !at.reached(t.until) {
-		return t.ctx
+	if s := b.shared.Load(); s != nil && !at.reached(s.until) {
+		return s.ctx
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t := b.tick.Load(); t != nil && !at.reached(t.until) {
-		return t.ctx
+	if s := b.shared.Load(); s != nil && !at.reached(s.until) {
+		return s.ctx
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.d)
-	b.tick.Store(&tick{ctx: ctx, cancel: cancel, until: at.add(b.d / 20)})
+	b.shared.Store(&sharedContext{ctx: ctx, cancel: cancel, until: at.add(b.d / 20)})
 	return ctx
 }
 
-// stop ends the deadline that is being handed out; those before it end by themselves.
+// stop ends the context that is handed out at the moment; those before it reach their
+// deadlines.
 func (b *budget) stop() {
-	if t := b.tick.Load(); t != nil {
-		t.cancel()
+	if s := b.shared.Load(); s != nil {
+		s.cancel()
 	}
 }
 
-// callContext is the context of one operation: the deadline of a budget, the values of a request.
+// callContext is the context of one store operation: the deadline of a budget, the values
+// of a request.
 type callContext struct {
 	context.Context                 // the budget's
-	values          context.Context // the request's, for traces and the like
+	values          context.Context // the request's, for its trace
 }
 
-// Value asks the deadline first, so that what it answers about its own cancellation is its own.
+// Value asks the deadline's context first, so that package context finds the cancellation
+// of that one.
 func (c *callContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// call is one call to Begin: an operation, and the owner that would run it. Most calls end in an
-// answer and not in a claim, so a call stays on the stack; an [Attempt] is made of one that was
-// granted.
+// call is one call to Begin: an operation, and the owner that would run it. Most calls
+// end in an answer and not in a claim, so a call stays on the stack; an [Attempt] is made
+// of one that was granted.
 type call struct {
 	engine      *Engine
 	id          ID
@@ -51,12 +51,12 @@ func (c *call) claimRequest(takeover bool) ClaimRequest {
 	}
 }
 
-// hasValues reports whether a store may find anything in the context of the request. Frameworks
-// whose requests have no values pass the background.
+// hasValues reports whether a store may find anything in the context of the request.
+// Frameworks whose requests have no values pass the background.
 func (c *call) hasValues() bool { return c.values != context.Background() }
 
-// detached returns the context of what goes on after the request: the values that Config.Detach
-// copies, and no others. It is called while the request lives.
+// detached returns the context of what goes on after the request: the values that
+// Config.Detach copies, and no others. It is called while the request lives.
 func (c *call) detached() (ctx context.Context) {
 	background := context.Background()
 	if c.engine.cfg.Detach == nil {
@@ -70,8 +70,8 @@ func (c *call) detached() (ctx context.Context) {
 	return context.WithoutCancel(c.engine.cfg.Detach(c.values))
 }
 
-// observe notifies the observer, with the values of the request, of what happened to the call. It
-// is called by the request's own goroutine.
+// observe notifies the observer, with the values of the request, of what happened to the
+// call. It is called by the request's own goroutine.
 func (c *call) observe(e Event) {
 	if o := &c.engine.observing; o.wants(e.Kind) {
 		c.describe(&e)

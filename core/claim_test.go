@@ -111,7 +111,8 @@ func TestClaimIsBoundedAndNotByItsClient(t *testing.T) {
 	})
 }
 
-// The store executes a claim that its caller gave up, at any moment of the next claim budget.
+// The store executes a claim that its caller gave up, at any moment of the next claim
+// budget.
 func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 	for _, late := range []time.Duration{0, time.Millisecond, budget / 2, budget - time.Millisecond} {
 		inTimeNamed(t, late.String(), func(t *testing.T) {
@@ -213,7 +214,8 @@ func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
 	})
 }
 
-// A waiter asks again after a claim that it gave up is being released. What it gets then must not go with it.
+// A waiter asks again after a claim that it gave up is being released. What it gets then
+// must not go with it.
 func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -259,7 +261,8 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 	})
 }
 
-// grantedWith makes the store answer the claims of b with what is left of the lease, and as it is otherwise.
+// grantedWith makes the store answer the claims of b with what is left of the lease, and
+// as it is otherwise.
 func grantedWith(b *bench, left time.Duration) {
 	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 		if left > 0 {

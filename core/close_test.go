@@ -96,7 +96,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 		a, other := b.claim(t, order("k")), b.claim(t, order("other"))
 		err := closeWithin(t, b.Engine, 10*time.Second)
 		wantError(t, "Close", err, context.DeadlineExceeded)
-		if got, want := err.Error(), "reprise: closed with 2 operations unfinished: context deadline exceeded"; got != want {
+		if got, want := err.Error(), "reprise: closed with unfinished operations (2): context deadline exceeded"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		for _, a := range []*reprise.Attempt{a, other} {

@@ -9,21 +9,21 @@ import (
 type Completion struct {
 	Payload []byte // kept as it is; the caller may reuse it after Complete
 
-	// DiscardEffects keeps the answer of an Atomic attempt and undoes its effects.
+	// DiscardEffects keeps the answer of an Atomic attempt and rolls its effects back.
 	DiscardEffects bool
 }
 
 // CompleteResult says what became of a completion, and so which response the client gets.
 type CompleteResult struct {
 	Status  CompleteStatus
-	Payload []byte // of Superseded: the answer that was kept instead; nobody may modify it
+	Payload []byte // of Superseded: the answer that was kept instead; it must not be modified
 	Err     error  // why it is not Recorded; nil where the store answered
 }
 
 // CompleteStatus says how an attempt ended, and so which response its client gets.
 type CompleteStatus uint8
 
-// The answers to a completion. The zero value is none of them.
+// The answers to a completion. The zero value is not one of them.
 const (
 	Recorded   CompleteStatus = iota + 1 // the answer is kept: send it
 	Unrecorded                           // send the answer, marked: the effect is done and the record may not be
@@ -33,8 +33,8 @@ const (
 	Undecided                            // Atomic: whether it was committed is unknown: 503
 )
 
-// lostStatus says what the claim that follows a lost lease means for the answer in hand. Claimed is not
-// in it: the record itself was lost, so the completion is tried once more.
+// lostStatus says what the claim that follows a lost lease means for the answer in hand.
+// Claimed is not in it: the record itself was lost, so the completion is tried once more.
 var lostStatus = [...]CompleteStatus{
 	InProgress: Contested,
 	Completed:  Superseded,
@@ -50,11 +50,12 @@ func atomicStatus(err error) CompleteStatus {
 	return Undecided
 }
 
-// Complete ends the attempt and keeps its answer. Call it before the response leaves: the result says
-// which response may. It is bounded by Config.CompleteTimeout. A completion that the store could not
-// take by then is repeated in the background, while the lease is kept, until the store has a definite
-// answer, or refuses it and the lease has passed, or the engine closes (see [Config.Background]). The
-// error is [ErrInvalid], for an attempt that was ended before.
+// Complete ends the attempt and keeps its answer. Call it before the response leaves: the
+// result says which response may. It is bounded by Config.CompleteTimeout. A completion
+// that the store could not take by then is repeated in the background, while the lease is
+// kept, until the store has a definite answer, or refuses it and the lease has passed, or
+// the engine closes (see [Config.Background]). The error is [ErrInvalid], for an attempt
+// that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err
@@ -88,8 +89,8 @@ func (a *Attempt) conclude(kind EventKind, err error) {
 	a.engine.work.done()
 }
 
-// completeLost finds out what became of the operation after the store called the lease lost: the claim
-// of the same owner, without takeover, says who has it now.
+// completeLost finds out what became of the operation after the store called the lease
+// lost: the claim of the same owner, without takeover, says who has it now.
 func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteResult {
 	if !a.lost.Swap(true) {
 		a.observe(EventLeaseLost, nil)
@@ -118,7 +119,8 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteR
 	return CompleteResult{Status: status, Payload: holder.Payload, Err: ErrLeaseLost}
 }
 
-// completeLater lets the response leave, unrecorded, and goes on completing where that is of use.
+// completeLater lets the response leave, unrecorded, and goes on completing where that is
+// of use.
 func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
 		a.observe(EventUnrecorded, err)
@@ -129,7 +131,8 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 	return CompleteResult{Status: Unrecorded, Err: err}
 }
 
-// completionContext returns the context in which the store is asked to end the attempt, from now on.
+// completionContext returns the context in which the store is asked to end the attempt,
+// from now on.
 func (a *Attempt) completionContext() context.Context {
 	ctx := a.engine.completing.context(now())
 	if !a.hasValues() {
@@ -139,8 +142,9 @@ func (a *Attempt) completionContext() context.Context {
 	return &a.completion
 }
 
-// repeat repeats a completion or release until it succeeds, ctx ends, or repeating at once is of no
-// use. Where a store did not decide about an Atomic attempt, repeating does not decide either.
+// repeat repeats a completion or release until it succeeds, ctx ends, or repeating at
+// once is of no use. Where a store did not decide about an Atomic attempt, repeating does
+// not decide either.
 func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) error) error {
 	for wait := firstPause; ; wait = min(4*wait, longestPause) {
 		err := operation(ctx)

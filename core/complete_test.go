@@ -74,7 +74,8 @@ func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
 	})
 }
 
-// A store that does not answer holds the response back for the budget, and the record comes after it.
+// A store that does not answer holds the response back for the budget, and the record
+// comes after it.
 func TestCompletionGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease})
@@ -219,7 +220,8 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 	})
 }
 
-// The key was used for another request after its record had gone: nobody's answer but this one belongs to this client.
+// The key was used for another request after its record had gone: nobody's answer but
+// this one belongs to this client.
 func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -8,44 +8,49 @@ import (
 
 // Config tunes an [Engine]. The zero value is the documented default in every field.
 type Config struct {
-	// Lease is how long an attempt may go without renewal before another may take it over. The engine
-	// renews at a third of it, so it bounds the wait after a crash, not the handler. Default 30 s, at
-	// least 1 s.
+	// Lease is how long an attempt may go without renewal before another may take it
+	// over. The engine renews at a third of it, so it bounds the wait after a crash, not
+	// the handler. Default 30 s, at least 1 s.
 	Lease time.Duration
 
-	// Retention is how long answers are replayed where the operation does not say. Default 24 h; 1 ms to 10 years.
+	// Retention is how long answers are replayed if the operation does not say. Default
+	// 24 h; 1 ms to 10 years.
 	Retention time.Duration
 
-	// ClaimTimeout bounds a claim, its repetitions included. Default 2 s; 10 ms to 1 min.
+	// ClaimTimeout bounds a claim, repetitions included. Default 2 s; 10 ms to 1 min.
 	ClaimTimeout time.Duration
 
-	// CompleteTimeout bounds how long a response waits for its completion or release, repetitions
-	// included. After it the work goes on in the background. Default 2 s; 10 ms to 1 min.
+	// CompleteTimeout bounds how long a response waits for its completion or release,
+	// repetitions included. After it the work goes on in the background. Default 2 s; 10
+	// ms to 1 min.
 	CompleteTimeout time.Duration
 
-	// MaxRun cancels the context of a handler that runs longer, with the cause [ErrRunTooLong]. The lease
-	// is kept while the handler goes on. Zero is no bound: then nothing but the handler itself ends a
-	// run, since neither a client that leaves nor a deadline outside of Begin does.
+	// MaxRun cancels the context of a handler that runs longer, with the cause
+	// [ErrRunTooLong]. The lease is kept while the handler goes on. Zero is no bound:
+	// then nothing but the handler itself ends a run, since neither a client that leaves
+	// nor a deadline outside of Begin does.
 	MaxRun time.Duration
 
-	// Waiting bounds how many callers may wait for attempts of others (see [Operation.Wait]).
+	// Waiting bounds how many callers may wait for attempts of others (see
+	// [Operation.Wait]).
 	Waiting WaitLimits
 
-	// Background bounds the completions and releases that the store did not take in time and that are
-	// repeated after the response left. Over a limit they are dropped, counted and reported, and their
-	// claims lapse. See [Stats].
+	// Background bounds the completions and releases that the store did not take in time
+	// and that are repeated after the response left. Over a limit they are dropped,
+	// counted and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits
 
-	// Detach copies those values of a request's context that may be used after the request, such as its
-	// trace or tenant, into a context that does not refer to the request. The store and the observer see
-	// them in what goes on after the request. It is called once for each attempt, while the request
-	// lives. By default such work sees no values: frameworks reuse the contexts of their requests.
+	// Detach copies those values of a request's context that may be used after the
+	// request, such as its trace or tenant, into a context that does not refer to the
+	// request. The store and the observer see them in what goes on after the request. It
+	// is called once for each attempt, while the request lives. By default such work sees
+	// no values: frameworks reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Observer is notified of every transition. See [NewAuditLog]. Without one, what an operator must
-	// know (a misconfigured store, unrecorded responses, refused lapsed records, dropped work, corrupt
-	// records) is logged to [slog.Default], each message at most every ten seconds; for silence set an
-	// observer that does nothing.
+	// Observer is notified of every transition. See [NewAuditLog]. Without one, what an
+	// operator must know (a misconfigured store, unrecorded responses, refused lapsed
+	// records, dropped work, corrupt records) is logged to [slog.Default], each message
+	// at most every ten seconds; for silence set an observer that does nothing.
 	Observer Observer
 }
 
@@ -55,7 +60,8 @@ type BackgroundLimits struct {
 	Bytes int64 // of the answers to be kept; default 64 MiB
 }
 
-// WaitLimits bounds the callers that wait in one engine. Over a limit a duplicate is answered InProgress at once.
+// WaitLimits bounds the callers that wait in one engine. Over a limit, a duplicate is
+// answered InProgress at once.
 type WaitLimits struct {
 	Total    int // in all; default 1,000
 	PerKey   int // for one operation; default 100
@@ -71,7 +77,8 @@ const (
 	maxBudget        = time.Minute
 )
 
-// withDefaults fills in the defaults and reports the first field that is out of its range, as [ErrInvalid].
+// withDefaults fills in the defaults and reports the first field that is out of its
+// range, as [ErrInvalid].
 func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Lease, defaultLease)
 	orDefault(&c.Retention, defaultRetention)

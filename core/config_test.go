@@ -76,10 +76,10 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 		for field, change := range map[string]func(*reprise.Operation){
 			"Operation.Scope is empty":           func(op *reprise.Operation) { op.Scope = "" },
 			"Operation.Key is empty":             func(op *reprise.Operation) { op.Key = "" },
-			"Operation.Preset 2 is not":          func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
+			"Operation.Preset is 2":              func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
 			"Operation.FailOpen cannot be":       func(op *reprise.Operation) { op.FailOpen, op.Preset = true, reprise.AtMostOnce },
-			"Operation.MaxAttempts -1":           func(op *reprise.Operation) { op.MaxAttempts = -1 },
-			"Operation.Wait -1ns":                func(op *reprise.Operation) { op.Wait = -1 },
+			"Operation.MaxAttempts is -1":        func(op *reprise.Operation) { op.MaxAttempts = -1 },
+			"Operation.Wait is -1ns":             func(op *reprise.Operation) { op.Wait = -1 },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
 			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = reprise.MaxDuration + time.Millisecond },

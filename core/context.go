@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// runContext is the context of a handler: the values of its request, no deadline and no cancellation of the client's, and
-// cancelled when the attempt loses its lease or has ended. Most handlers are done before anybody asks for Done, so
-// what it takes to be cancelled is made when it is asked for.
+// runContext is the context of a handler. It has the values of the request and neither
+// its deadline nor its cancellation, and is cancelled when the attempt loses its lease or
+// has ended. Most handlers return before anybody calls Done, so the cancellable context
+// is made on first use.
 type runContext struct {
 	attempt *Attempt
 
@@ -20,7 +21,7 @@ type runContext struct {
 	stop  context.CancelCauseFunc
 }
 
-// cancellable returns the context that can be cancelled, making it if need be.
+// cancellable returns the cancellable context, and makes it on first use.
 func (c *runContext) cancellable() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +46,7 @@ func (c *runContext) cancel(cause error) {
 	}
 }
 
-// made returns the cancellable context if there has to be one: somebody asked for it, or it was cancelled.
+// made returns the cancellable context if it was made or is cancelled, and nil otherwise.
 func (c *runContext) made() context.Context {
 	c.mu.Lock()
 	needed := c.inner != nil || c.cause != nil
@@ -79,7 +80,7 @@ func (c *runContext) Value(key any) any {
 		return inner.Value(key)
 	}
 	value := c.attempt.values.Value(key)
-	if _, ok := value.(context.Context); ok { // package context asks what the request is cancelled by
+	if _, ok := value.(context.Context); ok { // package context asks which parent cancels this one
 		return c.cancellable().Value(key)
 	}
 	return value
@@ -87,11 +88,11 @@ func (c *runContext) Value(key any) any {
 
 type attemptKey struct{}
 
-// AttemptView is what a handler may know of the attempt it runs in.
+// AttemptView is what a handler may know about its attempt.
 type AttemptView struct{ a *Attempt }
 
-// AttemptFrom returns the attempt that the handler with this context runs in, and false outside of one.
-// ctx may be the context of the handler's framework, see [ContextKey].
+// AttemptFrom returns the attempt of the handler with this context, and false outside of
+// an attempt. ctx may be the context of the handler's framework, see [ContextKey].
 func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 	a, ok := ctx.Value(attemptKey{}).(*Attempt)
 	if !ok {
@@ -102,33 +103,36 @@ func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 	return AttemptView{a}, ok
 }
 
-// ContextKey is where an adapter keeps the context of a run in a framework's own request context,
-// such as *gin.Context, which finds values by strings only. What takes the context of a handler
-// finds it there, so that handlers may pass either context.
+// ContextKey is where an adapter keeps the context of a run in a framework's own request
+// context, such as *gin.Context, which finds values by strings only. What takes the
+// context of a handler finds it there, so that handlers may pass either context.
 const ContextKey = "github.com/reprise-go/reprise"
 
-// RunContext returns the context of the run that an adapter put under [ContextKey] into a framework's
-// context, and false if there is none. Packages that look for their own values in a handler's context
-// use it after they found none in ctx itself.
+// RunContext returns the context of the run that an adapter put under [ContextKey] into a
+// framework's context, and false if there is none. Packages that look for their own
+// values in a handler's context use it after they found none in ctx itself.
 func RunContext(ctx context.Context) (context.Context, bool) {
 	run, ok := ctx.Value(ContextKey).(context.Context)
 	return run, ok
 }
 
-// Number returns 1 for the first attempt and one more for every takeover of a lapsed one. A handler that sees more than 1 knows that an
-// earlier attempt may have got as far as its effects.
+// Number returns 1 for the first attempt and one more for every takeover. If it is more
+// than 1, an earlier attempt may have applied its effects. It is 0 for an unprotected
+// attempt.
 func (v AttemptView) Number() int { return v.a.number }
 
-// Fence returns a number that grows with every attempt on the operation while the store keeps its record. A
-// resource that remembers the highest it saw can refuse a stale attempt.
+// Fence returns a number that grows with every attempt on the operation while the store
+// keeps its record. A resource that remembers the highest it saw can refuse a stale
+// attempt. It is 0 for an unprotected attempt.
 func (v AttemptView) Fence() uint64 { return v.a.fence }
 
 // ID returns the operation's ID, for logs.
 func (v AttemptView) ID() ID { return v.a.id }
 
-// Key returns the idempotency key for one downstream call of this operation, the same in every attempt. Give each call
-// its own name. It is a UUID (version 8) derived from the operation and its request, and tells nothing of the client's
-// key. Layout, version 1: the first 16 bytes of
+// Key returns the idempotency key for one downstream call of this operation, the same in
+// every attempt. Give each call its own name. It is a UUID (version 8) derived from the
+// operation and its request, and does not reveal the client's key. Layout, version 1: the
+// first 16 bytes of
 //
 //	SHA-256("reprise/downstream/1\0" ‖ ID ‖ fingerprint ‖ u64(len name) ‖ name)
 //

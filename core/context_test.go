@@ -69,7 +69,8 @@ func (s *spy) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// Package context, as of Go 1.25, trusts this value without asking whether the context has ended.
+// Package context, as of Go 1.25, trusts this value without asking whether the context
+// has ended.
 func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -124,7 +125,8 @@ func TestFirstCauseStays(t *testing.T) {
 	})
 }
 
-// Everything that package context derives from it ends with it, at once and without a goroutine each.
+// Everything that package context derives from it ends with it, at once and without a
+// goroutine each.
 func TestChildrenOfTheHandlersContext(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -5,15 +5,17 @@ import (
 	"fmt"
 )
 
-// driver calls the store and guarantees what the engine relies on: every error wraps a sentinel, and a
-// store that panics has an unknown outcome instead of ending the process from a background goroutine.
+// driver calls the store and guarantees what the engine relies on: every error wraps a
+// sentinel, and a store that panics has an unknown outcome instead of ending the process
+// from a background goroutine.
 type driver struct {
 	store  Store
 	binder ContextBinder // nil where the store has none
 	waiter Waiter        // likewise
 }
 
-// newDriver is the one place where the optional abilities that the engine itself uses are found.
+// newDriver is the one place where the optional abilities that the engine itself uses are
+// found.
 func newDriver(s Store) driver {
 	d := driver{store: s}
 	d.binder, _ = As[ContextBinder](s)
@@ -25,7 +27,7 @@ func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, er
 	defer classified(&err)
 	res, err = d.store.Claim(ctx, r)
 	if err == nil && (res.Outcome < Claimed || res.Outcome > Lapsed) {
-		return ClaimResult{}, fmt.Errorf("%w: the store answered Claim with the outcome %v", ErrUnknown, res.Outcome)
+		return ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", ErrUnknown, res.Outcome)
 	}
 	return res, err
 }
@@ -62,7 +64,8 @@ func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Co
 	return bound, nil
 }
 
-// watch returns the store's hint that id may have changed, and what ends it. Where there is none the channel is nil.
+// watch returns the store's hint that id may have changed, and what ends it. Where there
+// is none the channel is nil.
 func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func()) {
 	none := func() {}
 	if d.waiter == nil {
@@ -80,7 +83,8 @@ func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, sto
 	return changed, stop
 }
 
-// classified makes ErrUnknown of an error that wraps no sentinel, and of a panic. It is deferred.
+// classified makes ErrUnknown of an error that wraps no sentinel, and of a panic. It is
+// deferred.
 func classified(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: the store panicked: %v", ErrUnknown, p)

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Engine decides, over one [Store], which request runs an operation and which gets its answer. Make one
-// per process and store with [New], and Close it when no request uses it any more. Its methods are safe
-// for concurrent use.
+// Engine decides, over one [Store], which request runs an operation and which gets its
+// answer. Make one per process and store with [New], and Close it when no request uses it
+// any more. Its methods are safe for concurrent use.
 type Engine struct {
 	cfg        Config
 	store      driver
@@ -23,8 +23,8 @@ type Engine struct {
 	claiming   budget // of Begin
 	completing budget // of what a response waits for
 
-	// base ends when Close has given up waiting, or nothing is left to wait for: it stops the renewer
-	// and the background.
+	// base ends when Close has given up waiting, or nothing is left to wait for: it stops
+	// the renewer and the background.
 	base context.Context
 	stop context.CancelFunc
 
@@ -34,11 +34,11 @@ type Engine struct {
 // counts are those of [Stats] that have no other place.
 type counts struct{ sharedClaims, unprotected atomic.Uint64 }
 
-// New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and names the field
-// of cfg that is out of its range.
+// New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and
+// names the field of cfg that is out of its range.
 func New(store Store, cfg Config) (*Engine, error) {
 	if store == nil {
-		return nil, fmt.Errorf("%w: New without a store", ErrInvalid)
+		return nil, fmt.Errorf("%w: New: the store is nil", ErrInvalid)
 	}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -59,20 +59,20 @@ func New(store Store, cfg Config) (*Engine, error) {
 type Result struct {
 	Outcome Outcome
 	Attempt *Attempt // of Claimed: run it, and end it by Complete or Release
-	Payload []byte   // of Completed; nobody may modify it
+	Payload []byte   // of Completed; it must not be modified
 }
 
-// Begin claims op and says what to do with it. It takes one round trip to the store, or none when the
-// answer is in this process: simultaneous duplicates share one claim.
+// Begin claims op and says what to do with it. It takes one round trip to the store, or
+// none when the answer is in this process: simultaneous duplicates share one claim.
 //
-// The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does not stop it.
-// With op.Wait, Begin waits for another attempt to end until ctx ends or op.Wait has passed, and then
-// answers InProgress. The context of the attempt carries the values of ctx, and neither its deadline nor
-// its cancellation.
+// The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does
+// not stop it. With op.Wait, Begin waits for another attempt to end until ctx ends or
+// op.Wait has passed, and then answers InProgress. The context of the attempt carries the
+// values of ctx, and neither its deadline nor its cancellation.
 //
-// An error means that there is no definite answer and nothing may run: [ErrInvalid] for an operation
-// with a field out of its range, [ErrClosed] after Close, or the failure of the store. A claim that may
-// have been written anyway is released in the background.
+// An error means that there is no definite answer and nothing may run: [ErrInvalid] for
+// an operation with a field out of its range, [ErrClosed] after Close, or the failure of
+// the store. A claim that may have been written anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
@@ -88,11 +88,12 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 	return res, err
 }
 
-// Close takes no new operations, waits until the attempts that run and the work in the background have
-// ended, and stops what the engine started. When ctx ends first it stops anyway and returns an error
-// that wraps the cause: handlers that still run are cancelled with [ErrLeaseLost], and their records
-// lapse; they are not released. An attempt that ends after that is recorded if the store takes it
-// within Config.CompleteTimeout. Closing again waits again.
+// Close takes no new operations, waits until the attempts that run and the work in the
+// background have ended, and stops what the engine started. When ctx ends first it stops
+// anyway and returns an error that wraps the cause: handlers that still run are cancelled
+// with [ErrLeaseLost], and their records lapse; they are not released. An attempt that
+// ends after that is recorded if the store takes it within Config.CompleteTimeout.
+// Closing again waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.work.close()
 	var err error
@@ -100,7 +101,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	case <-e.work.idle:
 	case <-ctx.Done():
 		if left := e.work.count.Load(); left > 0 {
-			err = fmt.Errorf("reprise: closed with %d operations unfinished: %w", left, context.Cause(ctx))
+			err = fmt.Errorf("reprise: closed with unfinished operations (%d): %w", left, context.Cause(ctx))
 		}
 	}
 	e.stop()

@@ -165,7 +165,7 @@ func ExampleEngine_Close() {
 	_, err = engine.Begin(context.Background(), op)
 	fmt.Println(err)
 	// Output:
-	// reprise: closed with 1 operations unfinished: context deadline exceeded
+	// reprise: closed with unfinished operations (1): context deadline exceeded
 	// reprise: lease lost
 	// reprise: closed
 }

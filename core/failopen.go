@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// outagePause is about how long operations that fail open do not ask a store that could not be
-// reached.
+// outagePause is about how long operations that fail open do not ask a store that could
+// not be reached.
 const outagePause = time.Second
 
-// outage remembers that the store could not be reached, so that operations that fail open do not wait
-// for it one by one.
+// outage remembers that the store could not be reached, so that operations that fail open
+// do not wait for it one by one.
 type outage struct {
 	until atomic.Pointer[instant] // nil: there is none
 }
 
-// lasts reports whether to fail open without asking the store. When the pause is over, one caller is
-// let through to find out.
+// lasts reports whether to fail open without asking the store. When the pause is over,
+// one caller is let through to find out.
 func (o *outage) lasts(at instant) bool {
 	until := o.until.Load()
 	switch {
@@ -42,8 +42,8 @@ func (o *outage) end() {
 	}
 }
 
-// startUnprotected starts an attempt without a claim: the store could not be reached, with err or a
-// moment ago. Only the table of this process excludes others.
+// startUnprotected starts an attempt without a claim: the store could not be reached,
+// with err or a moment ago. Only the table of this process excludes others.
 func (c *call) startUnprotected(err error) (Result, error) {
 	a := newAttempt(c)
 	a.unprotected, a.claimErr, a.bound = true, err, &a.run
@@ -53,7 +53,8 @@ func (c *call) startUnprotected(err error) (Result, error) {
 	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
-// discard ends an attempt that the table turned away. The call to Begin goes on without it.
+// discard ends an attempt that the table turned away. The call to Begin goes on without
+// it.
 func (a *Attempt) discard() {
 	if a != nil {
 		a.engine.renewer.remove(a)

@@ -12,8 +12,9 @@ type failure struct {
 	refused     bool // the store works and refuses: repeat in the background only, while the lease lasts
 }
 
-// failures is searched in order, the careful readings first: an error that wraps two may have been
-// executed. An error that wraps none is ErrUnknown before it gets here (see driver).
+// failures is searched in order, the careful readings first: an error that wraps two may
+// have been executed. An error that wraps none is ErrUnknown before it gets here (see
+// driver).
 var failures = []failure{
 	{err: ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
 	{err: ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},

@@ -24,7 +24,8 @@ func TestClassify(t *testing.T) {
 		{ErrCorrupt, 0},
 		{ErrInvalid, 0},
 		{ErrClosed, 0},
-		// Two at once break the contract, and the careful reading is the one that releases.
+		// Two at once break the contract, and the careful reading is the one that
+		// releases.
 		{fmt.Errorf("%w: %w", ErrUnavailable, ErrUnknown), again | holds | end},
 		{fmt.Errorf("%w: %w", ErrUnavailable, ErrNotReplicated), again | holds | end},
 	} {

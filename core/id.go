@@ -7,16 +7,17 @@ import (
 	"encoding/hex"
 )
 
-// ID identifies an operation: SHA-256 over scope, endpoint and key. It is the only form of a client's key that a store
-// ever sees, and safe to log in its short form.
+// ID identifies an operation: SHA-256 over scope, endpoint and key. It is the only form
+// of a client's key that a store ever sees. Its short form is safe to log.
 type ID [sha256.Size]byte
 
-// idLabel separates the digests of this version and purpose from all others. Changing it, or anything else of the layout, runs
-// every operation in flight twice: see docs/adr/0002-byte-layouts.md.
+// idLabel separates the digests of this version and purpose from all others. If it or
+// anything else in the layout changes, every operation in flight runs twice: see
+// docs/adr/0002-byte-layouts.md.
 const idLabel = "reprise/id/1\x00"
 
-// DeriveID returns the ID of key for scope and endpoint. No two different triples share one: each part goes in with its
-// length before it. Layout, version 1:
+// DeriveID returns the ID of key for scope and endpoint. Each part is preceded by its
+// length, so different triples have different IDs. Layout, version 1:
 //
 //	SHA-256("reprise/id/1\0" ‖ u64(len scope) ‖ scope ‖ u64(len endpoint) ‖ endpoint ‖ u64(len key) ‖ key)
 //
@@ -36,11 +37,13 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Short returns the first 12 hexadecimal digits, enough to find an operation in a log.
 func (id ID) Short() string { return hex.EncodeToString(id[:6]) }
 
-// Fingerprint is a digest of what a request asks for. It binds a key to one request; the package protocol derives it
-// from an HTTP request, and other callers use a digest of their message.
+// Fingerprint is a digest of what a request asks for. It binds a key to one request. The
+// package protocol derives it from an HTTP request; other callers use a digest of their
+// message.
 type Fingerprint [sha256.Size]byte
 
-// Owner is the random token of one attempt. Whoever presents it is the owner, so it never leaves the process and its store.
+// Owner is the random token of one attempt. Whoever has it can end the attempt, so it
+// never leaves the process and its store.
 type Owner [16]byte
 
 // NewOwner returns a random owner.
@@ -50,10 +53,11 @@ func NewOwner() Owner {
 	return o
 }
 
-// IsZero reports whether o is the zero value, which no attempt has.
+// IsZero reports whether o is the zero value, which is nobody's.
 func (o Owner) IsZero() bool { return o == Owner{} }
 
-// appendPart appends s with its length before it, so that no two lists of parts look alike.
+// appendPart appends the length of s and s, so that different lists of parts have
+// different encodings.
 func appendPart(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 	return append(b, s...)

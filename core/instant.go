@@ -2,9 +2,10 @@ package reprise
 
 import "time"
 
-// instant is a reading of both local clocks. The wall clock may be set and the monotonic one stops while the machine sleeps,
-// so a deadline has passed as soon as either says so. The store's clock stays the judge; this one only decides when
-// to stop believing in a lease.
+// instant is a reading of both local clocks. The wall clock may be set, and the monotonic
+// clock stops while the machine sleeps, so a deadline has passed as soon as either of
+// them says so. The store's clock decides who owns a record; the local clocks only decide
+// how long to rely on a lease.
 type instant struct {
 	mono time.Duration // since the process started
 	wall int64         // Unix time in nanoseconds
@@ -27,7 +28,7 @@ func (i instant) add(d time.Duration) instant {
 	return instant{mono: i.mono + d, wall: i.wall + int64(d)}
 }
 
-// until returns how long it is from i to then: the shorter by either clock.
+// until returns how long it is from i to then, by the clock that says less.
 func (i instant) until(then instant) time.Duration {
 	if then == never {
 		return never.mono
@@ -35,10 +36,12 @@ func (i instant) until(then instant) time.Duration {
 	return min(then.mono-i.mono, time.Duration(then.wall-i.wall))
 }
 
-// skew returns how far the wall clock is ahead of the other. It grows when the machine sleeps or its clock is set ahead.
+// skew returns how far the wall clock is ahead of the monotonic one. It grows when the
+// machine sleeps or its clock is set ahead.
 func (i instant) skew() time.Duration { return time.Duration(i.wall) - i.mono }
 
-// align returns then as an instant that both clocks reach in as long as the first of them does, from i.
+// align returns an instant that both clocks reach when the first of them would have
+// reached then.
 func (i instant) align(then instant) instant {
 	if then == never {
 		return never
@@ -46,10 +49,11 @@ func (i instant) align(then instant) instant {
 	return i.add(i.until(then))
 }
 
-// reached reports whether the clocks stand at then or past it.
+// reached reports whether either clock is at then or past it.
 func (i instant) reached(then instant) bool { return i.until(then) <= 0 }
 
-// earlier orders instants by their monotonic part, which is right for those read with one skew.
+// earlier returns the earlier of two instants by the monotonic clock, which is right if
+// both were read with one skew.
 func earlier(a, b instant) instant {
 	if b.mono < a.mono {
 		return b

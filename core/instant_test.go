@@ -57,8 +57,8 @@ func TestNeverIsNotReached(t *testing.T) {
 // mute is a store that is asked for nothing.
 type mute struct{ Store }
 
-// renewing returns a renewer of leases of 30 s, the goroutine of which is not started, and which of its
-// attempts it cancelled.
+// renewing returns a renewer of leases of 30 s, the goroutine of which is not started,
+// and which of its attempts it cancelled.
 func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil instant) *Attempt, cancelled func() []*Attempt) {
 	t.Helper()
 	e, err := New(mute{}, Config{})
@@ -81,7 +81,8 @@ func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil in
 	}
 }
 
-// The machine slept for a minute: the monotonic clock stood still, and the wall clock did not.
+// The machine slept for a minute: the monotonic clock stood still, and the wall clock did
+// not.
 func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 	t.Parallel()
 	r, add, cancelled := renewing(t)
@@ -116,7 +117,8 @@ func TestAfterASuspensionEveryLeaseIsLookedAt(t *testing.T) {
 	}
 }
 
-// Setting the wall clock back extends no deadline, and setting it back and forth takes none away.
+// Setting the wall clock back extends no deadline, and setting it back and forth takes
+// none away.
 func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 	t.Parallel()
 	r, add, cancelled := renewing(t)

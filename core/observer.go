@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Observer is notified of every transition that an [Engine] makes or sees, from many goroutines at
-// once. A panic in it is swallowed: observers cannot break a request.
+// Observer is notified of every transition that an [Engine] makes or sees, from many
+// goroutines at once. A panic in it is swallowed: observers cannot break a request.
 //
-// An event of a request is observed by the goroutine of the request, which waits for it: be quick. The
-// context has the values of the request, such as its trace; do not keep it. Events that no request waits
-// for (renewals, losses, and what the background does) come from a goroutine of their own, one after the
-// other. Their context has the values that [Config].Detach copied. When an observer blocks, up to 4,096
-// of them wait and the others are dropped, and nothing else is delayed; see [Stats].
+// An event of a request is observed by the goroutine of the request, which waits for it:
+// be quick. The context has the values of the request, such as its trace; do not keep it.
+// Events that no request waits for (renewals, losses, and what the background does) come
+// from a goroutine of their own, one after the other. Their context has the values that
+// [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
+// others are dropped, and nothing else is delayed; see [Stats].
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -23,8 +24,8 @@ type ObserverFunc func(ctx context.Context, e Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// Observers joins several observers into one, called in order. A nil one is skipped, and one that
-// panics does not keep the others from being called.
+// Observers joins several observers into one, called in order. A nil one is skipped, and
+// one that panics does not keep the others from being called.
 func Observers(list ...Observer) Observer {
 	return ObserverFunc(func(ctx context.Context, e Event) {
 		for _, o := range list {
@@ -94,9 +95,9 @@ var outcomeEvents = [...]EventKind{
 	InProgress: EventInProgress, Completed: EventReplayed, Mismatch: EventMismatch, Lapsed: EventLapsed,
 }
 
-// Report notifies the engine's observer of something that its caller saw, as the engine does: it is how
-// the package protocol reports the requests that it refuses itself. Call it from the goroutine of the
-// request.
+// Report notifies the engine's observer of something that its caller saw, as the engine
+// does: it is how the package protocol reports the requests that it refuses itself. Call
+// it from the goroutine of the request.
 func (e *Engine) Report(ctx context.Context, event Event) {
 	if e.observing.wants(event.Kind) {
 		e.observing.notify(ctx, event)

@@ -109,8 +109,8 @@ func TestObserverThatPanicsIsHarmless(t *testing.T) {
 	})
 }
 
-// recycled is the context of a request in a framework that uses it again for the next one. Looking at its
-// values after its request is a bug.
+// recycled is the context of a request in a framework that uses it again for the next
+// one. Looking at its values after its request is a bug.
 type recycled struct {
 	context.Context
 	t    *testing.T
@@ -150,6 +150,8 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 			request := &recycled{Context: ctx, t: t}
 			a := begun(t, request, b)
 			leave()
+			derived, cancel := context.WithCancel(a.Context()) // package context looks for parents in the values
+			defer cancel()
 			time.Sleep(lease / 2)
 			_ = a.Release()
 			request.over.Store(true)
@@ -170,6 +172,7 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 					t.Errorf("%v: observed %t, trace %v, want %v", kind, ok, got, want)
 				}
 			}
+			wantCause(t, derived, context.Canceled)
 			if later != want {
 				t.Errorf("the store sees the trace %v after the request, want %v", later, want)
 			}

@@ -12,9 +12,10 @@ const (
 	slowObservation = 100 * time.Millisecond
 )
 
-// observing calls the observer of an engine. An event of a request's own way is passed on at once, by
-// the goroutine of the request. One that no request waits for, such as a renewal, goes through a bounded
-// queue with a goroutine of its own, so that an observer that blocks delays nothing but other events.
+// observing calls the observer of an engine. An event of a request's own way is passed on
+// at once, by the goroutine of the request. One that no request waits for, such as a
+// renewal, goes through a bounded queue with a goroutine of its own, so that an observer
+// that blocks delays nothing but other events.
 type observing struct {
 	observer Observer
 	kinds    uint64 // those that the observer wants, as bits
@@ -53,7 +54,8 @@ func (o *observing) notify(ctx context.Context, e Event) {
 	}
 }
 
-// queue passes an event on from a goroutine of its own, or drops it when too many wait already.
+// queue passes an event on from a goroutine of its own, or drops it when too many wait
+// already.
 func (o *observing) queue(ctx context.Context, e Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,7 +17,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// One observer that blocked kept every other handler from being cancelled when its lease was lost.
+// One observer that blocked kept every other handler from being cancelled when its lease
+// was lost.
 func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		block := make(chan struct{})

@@ -11,8 +11,8 @@ import (
 // operatorLogPause is how long one message of an [operatorLog] is not repeated.
 const operatorLogPause = 10 * time.Second
 
-// operatorLog is the observer of an engine that has none: it logs what an operator must know to
-// [slog.Default], each message at most once in ten seconds.
+// operatorLog is the observer of an engine that has none: it logs what an operator must
+// know to [slog.Default], each message at most once in ten seconds.
 type operatorLog struct {
 	mu   sync.Mutex
 	next map[string]*logPause
@@ -63,7 +63,8 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	slog.Default().LogAttrs(ctx, level, message, attrs...)
 }
 
-// due reports whether a message is to be logged now, and how often it was not since the last time.
+// due reports whether a message is to be logged now, and how often it was not since the
+// last time.
 func (l *operatorLog) due(message string) (skipped int, due bool) {
 	at := now()
 	l.mu.Lock()

@@ -2,15 +2,17 @@ package reprise
 
 import "context"
 
-// Three things release a claim:
+// A claim is released in four places:
 //
-//	Attempt.Release   ends an attempt so that the next request runs
-//	Attempt.giveBack  ends one that was granted and that nobody will run
-//	call.forgetLater  forgets, in the background, a claim that may have been granted
+//	Attempt.Release         ends an attempt, so that the next request runs
+//	Attempt.releaseUnrun    ends an attempt that was granted and that nobody will run
+//	call.releaseLater       in the background: a claim of unknown outcome, which nobody runs
+//	Attempt.releaseLateTry  in the background: an earlier try of a claim that was released
 
-// Release ends the attempt and forgets its claim, so that the next request runs. Call it before the
-// response leaves. It is bounded and repeated as Complete is; an error other than [ErrInvalid] says that
-// the release goes on in the background, or, where repeating is of no use, that the claim lapses.
+// Release ends the attempt and unknown its claim, so that the next request runs. Call it
+// before the response leaves. It is bounded and repeated as Complete is; an error other
+// than [ErrInvalid] says that the release goes on in the background, or, where repeating
+// is of no use, that the claim lapses.
 func (a *Attempt) Release() error {
 	if err := a.end(stateReleasing); err != nil {
 		return err
@@ -25,7 +27,7 @@ func (a *Attempt) Release() error {
 	f, _ := classify(err)
 	switch {
 	case err == nil:
-		a.forgetLateTry()
+		a.releaseLateTry()
 		a.conclude(EventReleased, nil)
 	case a.atomic || !f.repeatEnd:
 		a.finish()
@@ -35,19 +37,19 @@ func (a *Attempt) Release() error {
 	return err
 }
 
-// forgetLateTry makes sure that an earlier try of the claim, which may still be on its way to the
-// store, holds nothing when it arrives.
-func (a *Attempt) forgetLateTry() {
+// releaseLateTry makes sure that an earlier try of the claim, which may still be on its
+// way to the store, holds nothing when it arrives.
+func (a *Attempt) releaseLateTry() {
 	if a.late {
-		a.engine.background.addForget(&task{kind: taskForget, attempt: a, due: a.engine.arrival(), silent: true})
+		a.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: a, due: a.engine.arrival(), silent: true})
 	}
 }
 
-// forgetLater forgets a claim that nobody runs: in the background, and once more when the last of its
-// tries has arrived. The call gets another owner, so that a claim that it makes later, as one that waits
-// does, is not forgotten with this one.
-func (c *call) forgetLater(err error) {
-	c.engine.background.addForget(&task{kind: taskForget, attempt: newAttempt(c), twice: true, err: err})
+// releaseLater releases a claim that nobody runs, and releases it once more when the last
+// of its tries has arrived. The call gets another owner, so that a claim that it makes
+// later, as a waiting call does, is not released with this one.
+func (c *call) releaseLater(err error) {
+	c.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: newAttempt(c), twice: true, err: err})
 	c.owner = NewOwner()
 }
 

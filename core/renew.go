@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// renewer keeps the leases of all attempts of an engine. It is a heap of due times served by one
-// goroutine, which starts with the first attempt and ends in Close; renewals go out as one batch per
-// tick, never two at once. While a batch is out the goroutine goes on watching deadlines, so a store
-// that hangs delays no handler's cancellation. Observers are notified from a queue, so neither do they.
+// renewer keeps the leases of all attempts of an engine. It is a heap of due times served
+// by one goroutine, which starts with the first attempt and ends in Close; renewals go
+// out as one batch per tick, never two at once. While a batch is out the goroutine goes
+// on watching deadlines, so a store that hangs delays no handler's cancellation.
+// Observers are notified from a queue, so neither do they.
 type renewer struct {
 	store *driver
 	lease time.Duration
@@ -33,7 +34,8 @@ func newRenewer(store *driver, lease time.Duration) *renewer {
 	}
 }
 
-// add starts to keep a lease that is relied on until deadline. It reports false after abandon.
+// add starts to keep a lease that is relied on until deadline. It reports false after
+// abandon.
 func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUntil instant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +92,8 @@ func (r *renewer) poke() {
 	}
 }
 
-// wait returns when the goroutine, whose own context has ended, has gone, or when ctx ends.
+// wait returns when the goroutine, whose own context has ended, has gone, or when ctx
+// ends.
 func (r *renewer) wait(ctx context.Context) {
 	r.mu.Lock()
 	started := r.started
@@ -134,8 +137,8 @@ func (r *renewer) serve(ctx context.Context) {
 	}
 }
 
-// abandon cancels every attempt that is left, since its lease is not kept any more, and takes no
-// others.
+// abandon cancels every attempt that is left, since its lease is not kept any more, and
+// takes no others.
 func (r *renewer) abandon() {
 	r.mu.Lock()
 	left := slices.Clone(r.due)
@@ -147,8 +150,8 @@ func (r *renewer) abandon() {
 	r.cancel(left, nil)
 }
 
-// tick cancels every attempt that is past its time, and returns those to renew now, unless a batch is
-// out, and how long to sleep.
+// tick cancels every attempt that is past its time, and returns those to renew now,
+// unless a batch is out, and how long to sleep.
 func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	var lost, tooLong []*Attempt
 	r.mu.Lock()
@@ -184,8 +187,8 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	return sleep, batch
 }
 
-// cancel stops the attempts whose lease is lost and the handlers that ran too long, and then reports
-// them.
+// cancel stops the attempts whose lease is lost and the handlers that ran too long, and
+// then reports them.
 func (r *renewer) cancel(lost, tooLong []*Attempt) {
 	kinds := make([]EventKind, 0, len(lost)+len(tooLong))
 	for _, a := range lost {
@@ -204,9 +207,9 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 	}
 }
 
-// align puts the heap in order again after the wall clock went ahead of the monotonic one: while the
-// machine slept, or because somebody set it. The heap is ordered by the monotonic clock, which did not
-// notice.
+// align puts the heap in order again after the wall clock went ahead of the monotonic
+// one: while the machine slept, or because somebody set it. The heap is ordered by the
+// monotonic clock, which did not notice.
 func (r *renewer) align(at instant) {
 	const drift = 10 * time.Millisecond // between two looks
 	ahead := at.skew() - r.skew
@@ -253,8 +256,8 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	}
 }
 
-// apply applies the answer to one renewal that was sent at the given instant, and reports whether the
-// lease is lost.
+// apply applies the answer to one renewal that was sent at the given instant, and reports
+// whether the lease is lost.
 func (r *renewer) apply(a *Attempt, status RenewStatus, sent instant) (lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -127,7 +127,8 @@ func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
 	})
 }
 
-// Handlers are told in time though the store sits on a batch, also by a store that does not even heed its context.
+// Handlers are told in time though the store sits on a batch, also by a store that does
+// not even heed its context.
 func TestBatchThatHangsKeepsNobodyFromBeingTold(t *testing.T) {
 	for name, heed := range map[string]bool{"heeds its context": true, "does not": false} {
 		inTimeNamed(t, name, func(t *testing.T) {

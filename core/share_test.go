@@ -11,7 +11,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// slowClaims lets claims take a while, so that duplicates arrive meanwhile, and counts them.
+// slowClaims lets claims take a while, so that duplicates arrive meanwhile, and counts
+// them.
 func slowClaims(b *bench) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
 	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
@@ -65,8 +66,8 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 	})
 }
 
-// The operation runs in another process. What a claim found out before a duplicate arrived is not the
-// answer to the duplicate; two claims serve the whole storm.
+// The operation runs in another process. What a claim found out before a duplicate
+// arrived is not the answer to the duplicate; two claims serve the whole storm.
 func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const n = 200
@@ -114,7 +115,8 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 	}
 }
 
-// The claim that is shared is of a request that the key does not belong to. The right one is not told so.
+// The claim that is shared is of a request that the key does not belong to. The right one
+// is not told so.
 func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -22,21 +22,23 @@ const (
 	margin    = lease / 10 // between the local deadline and the end of the lease
 )
 
-// inTime runs body as a parallel test in a bubble of its own, where time passes only when everybody waits. The bubble
-// fails when a goroutine is left at its end.
+// inTime runs body as a parallel test in a bubble of its own, where time passes only when
+// everybody waits. The bubble fails when a goroutine is left at its end.
 func inTime(t *testing.T, body func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, body)
 }
 
-// bench is one process: an engine over a store that a test can interfere with, and what its observer was told.
+// bench is one process: an engine over a store that a test can interfere with, and what
+// its observer was told.
 type bench struct {
 	*reprise.Engine
 	store  *hooked
 	events *events
 }
 
-// setup makes a process over a memory store of its own, without abilities. It is closed at the end of the test.
+// setup makes a process over a memory store of its own, without abilities. It is closed
+// at the end of the test.
 func setup(t *testing.T, cfg reprise.Config) *bench {
 	t.Helper()
 	return setupOver(t, memstore.New(), cfg)
@@ -50,7 +52,8 @@ func setupOver(t *testing.T, inner reprise.Store, cfg reprise.Config) *bench {
 	return b
 }
 
-// newEngine makes an engine that is closed at the end of the test, and fails it if something did not end by then.
+// newEngine makes an engine that is closed at the end of the test, and fails it if
+// something did not end by then.
 func newEngine(t *testing.T, store reprise.Store, observer reprise.Observer, cfg reprise.Config) *reprise.Engine {
 	t.Helper()
 	if cfg.Observer == nil {
@@ -140,7 +143,8 @@ func wantError(t *testing.T, what string, got, want error) {
 	}
 }
 
-// wantCause fails the test unless ctx is cancelled with the wanted cause, or not cancelled for nil.
+// wantCause fails the test unless ctx is cancelled with the wanted cause, or not
+// cancelled for nil.
 func wantCause(t *testing.T, ctx context.Context, want error) {
 	t.Helper()
 	synctest.Wait()
@@ -149,8 +153,9 @@ func wantCause(t *testing.T, ctx context.Context, want error) {
 	}
 }
 
-// hooked is a store whose operations a test replaces; those that it does not replace are forwarded. Hooks are set before
-// the engine uses them, and last until heal. It hides the abilities of the store inside.
+// hooked is a store whose operations a test replaces; those that it does not replace are
+// forwarded. Hooks are set before the engine uses them, and last until heal. It hides the
+// abilities of the store inside.
 type hooked struct {
 	reprise.Store
 	healed     atomic.Bool

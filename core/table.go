@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// table knows what this process does about an ID, so that a duplicate that arrives here needs no round
-// trip: the attempts that run, and the claims that are on their way to the store. An attempt enters
-// when its claim answered Claimed, and leaves when it has ended or its lease cannot be relied on any
-// more; from then on the store answers.
+// table knows what this process does about an ID, so that a duplicate that arrives here
+// needs no round trip: the attempts that run, and the claims that are on their way to the
+// store. An attempt enters when its claim answered Claimed, and leaves when it has ended
+// or its lease cannot be relied on any more; from then on the store answers.
 type table [1024]tableRow
 
 type tableRow struct {
@@ -23,8 +23,8 @@ func (t *table) row(id ID) *tableRow {
 	return &t[int(binary.LittleEndian.Uint16(id[:]))%len(t)]
 }
 
-// sharedClaim is a claim that is on its way to the store. The call that leads it asks; those that
-// join it wait for the answer.
+// sharedClaim is a claim that is on its way to the store. The call that leads it asks;
+// those that join it wait for the answer.
 type sharedClaim struct {
 	id          ID
 	fingerprint Fingerprint
@@ -38,8 +38,8 @@ type sharedClaim struct {
 	err     error
 }
 
-// join returns what the table knows about the operation of c. Otherwise it returns the claim that is
-// on its way, to wait for, or a new one that c leads.
+// join returns what the table knows about the operation of c. Otherwise it returns the
+// claim that is on its way, to wait for, or a new one that c leads.
 func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
@@ -63,8 +63,8 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	return 0, claim, true
 }
 
-// publish ends a claim with its answer, for those that joined it. An attempt enters the table in the
-// same step.
+// publish ends a claim with its answer, for those that joined it. An attempt enters the
+// table in the same step.
 func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 	row := t.row(claim.id)
 	row.mu.Lock()
@@ -113,7 +113,8 @@ func (t *table) remove(a *Attempt) {
 	}
 }
 
-// find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask the store.
+// find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask
+// the store.
 func (row *tableRow) find(c *call) Outcome {
 	a := row.attempts
 	for a != nil && a.id != c.id {
@@ -129,8 +130,9 @@ func (row *tableRow) find(c *call) Outcome {
 	}
 }
 
-// enter adds the attempt of an answer, if it has one. Without a claim that the store granted nothing
-// but this table excludes others, so an unprotected attempt that is not alone is turned away.
+// enter adds the attempt of an answer, if it has one. Without a claim that the store
+// granted nothing but this table excludes others, so an unprotected attempt that is not
+// alone is turned away.
 func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 	a := res.Attempt
 	if a == nil {
@@ -145,12 +147,12 @@ func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 	return res, nil
 }
 
-// answerTo returns what the answer to a shared claim means for a call that joined it. It is not ok
-// when the call has to ask again.
+// answerTo returns what the answer to a shared claim means for a call that joined it. It
+// is not ok when the call has to ask again.
 //
-// A record that is completed stays so, and an attempt of this process was just begun; any other
-// answer may be older than the call. That of a second claim is not: it was sent after the first one,
-// which the call joined, had its answer.
+// A record that is completed stays so, and an attempt of this process was just begun; any
+// other answer may be older than the call. That of a second claim is not: it was sent
+// after the first one, which the call joined, had its answer.
 func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	if s.err != nil {
 		return Result{}, false

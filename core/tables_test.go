@@ -93,8 +93,8 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 	})
 }
 
-// The strings of an operation may be views into buffers that are used again once Begin has returned. Who waits longest is still counted
-// under the scope then.
+// The strings of an operation may be views into buffers that are used again once Begin
+// has returned. Who waits longest is still counted under the scope then.
 func TestNoStringOfAnOperationIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

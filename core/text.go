@@ -17,7 +17,8 @@ var (
 	severityNames = [...]string{Warning: "warning", Unsafe: "unsafe"}
 )
 
-// name looks i up, and makes values outside the table readable instead of panicking in a log line.
+// name returns names[i], and a readable text for a value that is not in the table: a log
+// line must not panic.
 func name(names []string, i int) string {
 	if i < 1 || i >= len(names) {
 		return "invalid(" + strconv.Itoa(i) + ")"

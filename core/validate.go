@@ -5,57 +5,62 @@ import (
 	"time"
 )
 
-// The range of every duration that crosses [Store]: below it clocks cannot be told apart, above it dates overflow.
+// The range of every duration that crosses [Store]. Shorter ones are below the resolution
+// of clocks, longer ones overflow dates.
 const (
 	MinDuration = time.Millisecond
 	MaxDuration = 10 * 365 * 24 * time.Hour
 )
 
-// MaxPayload is the largest payload that a [Store] has to keep, in bytes.
+// MaxPayload is the size of the largest payload that a [Store] must accept, in bytes.
 const MaxPayload = 64 << 20
 
-// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store calls it first.
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
 func (r *ClaimRequest) Validate() error {
 	if r.Owner.IsZero() {
-		return fmt.Errorf("%w: claim without an owner", ErrInvalid)
+		return fmt.Errorf("%w: ClaimRequest.Owner is zero", ErrInvalid)
 	}
 	if r.MaxAttempts < 0 {
-		return fmt.Errorf("%w: MaxAttempts %d is negative", ErrInvalid, r.MaxAttempts)
+		return fmt.Errorf("%w: ClaimRequest.MaxAttempts is %d, want 0 or more", ErrInvalid, r.MaxAttempts)
 	}
-	if err := checkDuration("Lease", r.Lease); err != nil {
+	if err := checkDuration("ClaimRequest.Lease", r.Lease); err != nil {
 		return err
 	}
-	return checkDuration("Retention", r.Retention)
+	return checkDuration("ClaimRequest.Retention", r.Retention)
 }
 
-// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store calls it first.
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
 func (r *RenewRequest) Validate() error {
 	if r.Owner.IsZero() {
-		return fmt.Errorf("%w: renewal without an owner", ErrInvalid)
+		return fmt.Errorf("%w: RenewRequest.Owner is zero", ErrInvalid)
 	}
-	return checkDuration("Lease", r.Lease)
+	return checkDuration("RenewRequest.Lease", r.Lease)
 }
 
-// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store calls it first.
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
 func (r *CompleteRequest) Validate() error {
 	if r.Owner.IsZero() {
-		return fmt.Errorf("%w: completion without an owner", ErrInvalid)
+		return fmt.Errorf("%w: CompleteRequest.Owner is zero", ErrInvalid)
 	}
 	if len(r.Payload) > MaxPayload {
-		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(r.Payload), MaxPayload)
+		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
-	return checkDuration("Retention", r.Retention)
+	return checkDuration("CompleteRequest.Retention", r.Retention)
 }
 
-// Validate reports the first field that is out of its range, as [ErrInvalid]. Every inspector calls it first.
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every
+// inspector calls it first.
 func (r *Resolution) Validate() error {
 	if r.Forget {
 		return nil
 	}
 	if len(r.Payload) > MaxPayload {
-		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(r.Payload), MaxPayload)
+		return fmt.Errorf("%w: Resolution.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
-	return checkDuration("Retention", r.Retention)
+	return checkDuration("Resolution.Retention", r.Retention)
 }
 
 func checkDuration(field string, d time.Duration) error {

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// waiters are the callers of this process that wait for attempts of others. Those that wait for the
-// same operation form a queue, and only its head asks the store: an answer serves the whole queue, a
-// claim that is granted is the head's, and then the next one asks.
+// waiters are the callers of this process that wait for attempts of others. Those that
+// wait for the same operation form a queue, and only its head asks the store: an answer
+// serves the whole queue, a claim that is granted is the head's, and then the next one
+// asks.
 type waiters struct {
 	limits WaitLimits
 
@@ -21,7 +22,7 @@ type waiters struct {
 	total  atomic.Int64 // of waiters; written with mu
 }
 
-// queueKey is what two waiters have in common for whom every answer means the same.
+// queueKey is what waiters have in common if every answer means the same to them.
 type queueKey struct {
 	id          ID
 	fingerprint Fingerprint
@@ -48,11 +49,12 @@ const (
 	longestPoll = 500 * time.Millisecond
 )
 
-// wait waits for another attempt to end. It answers InProgress when the time is up, the limits are reached, or ctx ended.
+// wait waits for another attempt to end. It answers InProgress when the time is up, a
+// limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
 	list := &c.engine.waiters
 	key := queueKey{c.id, c.fingerprint, c.preset, c.maxAttempts}
-	scope = strings.Clone(scope) // others of the scope may still be counted under it after this one
+	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)
 	if !ok {
@@ -74,10 +76,12 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	}
 }
 
-// poll asks as the head of a queue until the answer is another than InProgress, or its client's patience ends.
+// poll asks as the head of a queue until the answer is another than InProgress, or its
+// client's patience ends.
 func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 	e := c.engine
-	// Watching comes before the first look, so that no change falls between the two.
+	// The watch starts before the first look, so that no change is missed between the
+	// two.
 	changed, stop := e.store.watch(patient, c.id)
 	defer stop()
 	for every := firstPoll; ; every = min(2*every, longestPoll) {
@@ -93,8 +97,8 @@ func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 		case res.Outcome != Claimed:
 			e.waiters.answer(q, res, err)
 			return res, err
-		case client.Err() != nil: // nobody is left to run it for
-			res.Attempt.giveBack() //nolint:contextcheck // bounded by the engine, not by its client
+		case client.Err() != nil: // the client has left
+			res.Attempt.releaseUnrun() //nolint:contextcheck // bounded by the engine, not by its client
 			return Result{Outcome: InProgress}, nil
 		default:
 			return res, nil
@@ -168,7 +172,7 @@ func (r *waiters) leave(scope string, q *queue, w *waiter) {
 	}
 }
 
-// answer gives everybody in the queue the head's answer; whoever comes later forms a new one.
+// answer gives the head's answer to the whole queue; later callers form a new one.
 func (r *waiters) answer(q *queue, res Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +181,7 @@ func (r *waiters) answer(q *queue, res Result, err error) {
 	close(q.done)
 }
 
-// drop forgets a queue.
+// drop unknown a queue.
 func (r *waiters) drop(q *queue) {
 	id := q.key.id
 	left := slices.DeleteFunc(r.queues[id], func(other *queue) bool { return other == q })
@@ -188,8 +192,9 @@ func (r *waiters) drop(q *queue) {
 	}
 }
 
-// wake makes the heads that wait for id look now. Most of the time nobody waits for anything; a head
-// that joins only now looks at the store later than the change it would be woken for.
+// wake makes the heads that wait for id look now. Most of the time nobody waits for
+// anything; a head that joins only now looks at the store later than the change it would
+// be woken for.
 func (r *waiters) wake(id ID) {
 	if r.total.Load() == 0 {
 		return

@@ -24,7 +24,8 @@ type answer struct {
 	after time.Duration
 }
 
-// begin lets n more callers begin op, and returns when they all wait or have their answer.
+// begin lets n more callers begin op, and returns when they all wait or have their
+// answer.
 func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Operation, n int) {
 	for range n {
 		s.Go(func() {
@@ -270,7 +271,8 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 	})
 }
 
-// The time of the wait is up while the claim is on its way, and the client is still there.
+// The time of the wait is up while the claim is on its way, and the client is still
+// there.
 func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -306,7 +308,8 @@ func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
 	})
 }
 
-// A head whose claims hang holds nobody's answer back for longer than they asked for, but its own by one claim.
+// A head whose claims hang holds nobody's answer back for longer than they asked for, but
+// its own by one claim.
 func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -6,7 +6,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any of it is renewed.
+// Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any
+// of it is renewed.
 func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
@@ -68,7 +69,8 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	}
 }
 
-// complete ends the attempt on a record and keeps payload, which belongs to the record from then on, until valid.
+// complete ends the attempt on a record and keeps payload, which belongs to the record
+// from then on, until valid.
 func (sh *shard) complete(rec *record, payload []byte, valid instant) {
 	rec.completed, rec.payload, rec.valid = true, payload, valid
 	sh.usage.addPayload(rec.scope, len(payload))

@@ -10,7 +10,8 @@ import (
 
 var answer = make([]byte, 256)
 
-// claimAndComplete runs one new key through the store. It hands each error to report, which keeps it free of allocations.
+// claimAndComplete runs one new key through the store. It hands each error to report,
+// which keeps it free of allocations.
 func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	claimed, err := s.Claim(context.Background(), op.claim())
 	if err != nil || claimed.Outcome != reprise.Claimed {
@@ -22,7 +23,8 @@ func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	}
 }
 
-// The record and the copy of its payload; what the map and the order of expiry allocate as they grow is a fraction of one.
+// The record and the copy of its payload; what the map and the order of expiry allocate
+// as they grow is a fraction of one.
 func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	s, op, n := memstore.New(), newOperation(), 0
 	if got := testing.AllocsPerRun(50_000, func() {

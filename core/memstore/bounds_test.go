@@ -27,7 +27,8 @@ func TestNegativeBoundsAreRefused(t *testing.T) {
 	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), reprise.Claimed)
 }
 
-// Whatever is live or valid stays, and goes on being answered; only a new key finds no room.
+// Whatever is live or valid stays, and goes on being answered; only a new key finds no
+// room.
 func TestFullStoreRefusesNewKeysAndKeepsWhatItHolds(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 3})
@@ -141,8 +142,8 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 	})
 }
 
-// A completion moves the end of a record either way; what was deleted at its first end would run again, and what stayed until
-// then would hold its room for nothing.
+// A completion moves the end of a record either way; what was deleted at its first end
+// would run again, and what stayed until then would hold its room for nothing.
 func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, later, earlier := memstore.New(), newOperation(), newOperation()
@@ -170,7 +171,8 @@ func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 	})
 }
 
-// fill claims new keys of a scope until the store refuses one, and returns how many it got.
+// fill claims new keys of a scope until the store refuses one, and returns how many it
+// got.
 func fill(t *testing.T, s *memstore.Store, scope uint64, payload string) int {
 	t.Helper()
 	for n := 0; ; n++ {

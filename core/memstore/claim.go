@@ -6,7 +6,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Claim implements [reprise.Store]. It fails with [reprise.ErrFull] when the key is new and a bound is reached.
+// Claim implements [reprise.Store]. It fails with [reprise.ErrFull] when the key is new
+// and a bound is reached.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
@@ -18,8 +19,8 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	if err == nil {
 		return answer, nil
 	}
-	// The store is full as far as the shard of this ID can tell. Others may hold dead records; no lock is
-	// held while they are swept.
+	// The store is full as far as the shard of this ID can tell. Others may hold dead
+	// records; no lock is held while they are swept.
 	for i := range s.shards {
 		s.sweep(&s.shards[i], sweepPerClaim)
 	}
@@ -34,8 +35,8 @@ func (s *Store) claim(r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	return sh.claim(r, s.now())
 }
 
-// claim decides in the order that [reprise.Store] gives. It fails when the record is new and the store
-// is full.
+// claim decides in the order that [reprise.Store] gives. It fails when the record is new
+// and the store is full.
 func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResult, error) {
 	rec := sh.find(r.ID, now)
 	switch {

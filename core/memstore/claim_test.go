@@ -12,7 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// The decision table of reprise.Store.Claim, row by row: what is stored, who asks, what is answered.
+// The decision table of reprise.Store.Claim, row by row: what is stored, who asks, what
+// is answered.
 func TestClaimDecides(t *testing.T) {
 	t.Parallel()
 	first, rival := newOperation(), newOperation()

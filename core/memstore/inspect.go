@@ -46,7 +46,8 @@ func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 	return list, nil
 }
 
-// appendViews appends the records of a shard that are seen, until the list has limit entries.
+// appendViews appends the records of a shard that are seen, until the list has limit
+// entries.
 func (s *Store) appendViews(list []reprise.Record, sh *shard, limit int) []reprise.Record {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -62,8 +63,8 @@ func (s *Store) appendViews(list []reprise.Record, sh *shard, limit int) []repri
 	return list
 }
 
-// Resolve implements [reprise.Inspector]. A resolved record has no owner: what its former owner asks for
-// is answered ErrLeaseLost.
+// Resolve implements [reprise.Inspector]. A resolved record has no owner: what its former
+// owner asks for is answered ErrLeaseLost.
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -89,8 +90,8 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	return nil
 }
 
-// Purge implements [reprise.Purger]. Claims delete what is past its retention on their own; Purge is for a store that
-// should give its memory back while no new keys arrive.
+// Purge implements [reprise.Purger]. Claims delete what is past its retention on their
+// own; Purge is for a store that should give its memory back while no new keys arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := checkLimit(ctx, limit, maxPurge); err != nil {
 		return 0, err

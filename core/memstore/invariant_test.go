@@ -10,7 +10,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// After any sequence of operations the map, the order of expiry and the counted room agree with each other.
+// After any sequence of operations the map, the order of expiry and the counted room
+// agree with each other.
 func TestBookkeepingAgreesAfterAnyOperations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

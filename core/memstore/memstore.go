@@ -2,14 +2,17 @@
 //
 //	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //
-// It is a complete [reprise.Store]: exclusion, fencing, lapse and takeover, retention, and replay of the same bytes hold as in
-// every other store. What it cannot do follows from where the records are: they cover one process, not its siblings
-// behind the same load balancer, and a restart forgets them, so that a key used before the restart is new after it.
+// It is a complete [reprise.Store]: exclusion, fencing, lapse and takeover, retention,
+// and replay of the same bytes hold as in every other store. What it cannot do follows
+// from where the records are: they cover one process, not its siblings behind the same
+// load balancer, and a restart forgets them, so that a key used before the restart is new
+// after it.
 //
-// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for what it holds). It evicts
-// nothing that is live or valid: when it is full, claims of new keys are refused with [reprise.ErrFull]
-// until records reach the end of their retention. It starts no goroutine and needs no Close; records past
-// their retention are unseen at once, and deleted by later claims or by Purge.
+// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for what it
+// holds). It evicts nothing that is live or valid: when it is full, claims of new keys
+// are refused with [reprise.ErrFull] until records reach the end of their retention. It
+// starts no goroutine and needs no Close; records past their retention are unseen at
+// once, and deleted by later claims or by Purge.
 //
 // Time is the monotonic clock, so that setting the wall clock moves no deadline.
 package memstore
@@ -22,38 +25,42 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1 KiB the bytes
-// hold about 200,000 records, with answers of 256 bytes about 460,000.
+// The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1
+// KiB the bytes hold about 200,000 records, with answers of 256 bytes about 460,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
 )
 
-// Bounds limits what a store holds. A claim that would exceed it is refused with [reprise.ErrFull], unless
-// it is for a key that the store already holds.
+// Bounds limits what a store holds. A claim that would exceed it is refused with
+// [reprise.ErrFull], unless it is for a key that the store already holds.
 //
-// No scope can fill a store: one scope may hold at most nine times what is free. A scope alone gets nine
-// tenths of each bound, and what it leaves is for the others.
+// No scope can fill a store: one scope may hold at most nine times what is free. A scope
+// alone gets nine tenths of each bound, and what it leaves is for the others.
 type Bounds struct {
-	// Records is how many records the store holds, in any state. Zero is [DefaultRecords].
+	// Records is how many records the store holds, in any state. Zero is
+	// [DefaultRecords].
 	Records int
 
-	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for each. Zero is
-	// [DefaultBytes]. It is checked when a key is claimed and never when an attempt completes, because
-	// refusing the answer of what already happened would make its retry run again. So the attempts
-	// that were running when the bound was reached may exceed it by their payloads.
+	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for
+	// each. Zero is [DefaultBytes]. It is checked when a key is claimed and never when an
+	// attempt completes, because refusing the answer of what already happened would make
+	// its retry run again. So the attempts that were running when the bound was reached
+	// may exceed it by their payloads.
 	//
-	// The process needs more than that: the collector lets the heap grow to about twice what is in use
-	// before it runs, and returns memory to the system late. Set GOMEMLIMIT where that matters.
+	// The process needs more than that: the collector lets the heap grow to about twice
+	// what is in use before it runs, and returns memory to the system late. Set
+	// GOMEMLIMIT where that matters.
 	Bytes int64
 }
 
-// RecordOverhead is what a record counts besides its payload, in bytes: the record itself, its entries in a
-// map and in the order of expiry, and its scope.
+// RecordOverhead is what a record counts besides its payload, in bytes: the record
+// itself, its entries in a map and in the order of expiry, and its scope.
 const RecordOverhead = 320
 
-// Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter], [reprise.Inspector] and [reprise.Purger].
-// It is safe for concurrent use. Make one with [New] or [NewBounded].
+// Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter],
+// [reprise.Inspector] and [reprise.Purger]. It is safe for concurrent use. Make one with
+// [New] or [NewBounded].
 type Store struct {
 	epoch  time.Time // the zero of the store's clock
 	usage  usage
@@ -72,8 +79,8 @@ func New() *Store {
 	return build(Bounds{Records: DefaultRecords, Bytes: DefaultBytes})
 }
 
-// NewBounded returns an empty store with the given bounds. It fails with [reprise.ErrInvalid] when one is
-// negative.
+// NewBounded returns an empty store with the given bounds. It fails with
+// [reprise.ErrInvalid] when one is negative.
 func NewBounded(b Bounds) (*Store, error) {
 	if b.Records < 0 {
 		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", reprise.ErrInvalid, b.Records)
@@ -98,15 +105,16 @@ func build(b Bounds) *Store {
 	return s
 }
 
-// now reads the store's clock. An operation reads it under the lock of its shard, so that the readings of one ID
-// are in the order of its operations.
+// now reads the store's clock. An operation reads it under the lock of its shard, so that
+// the readings of one ID are in the order of its operations.
 func (s *Store) now() instant { return time.Since(s.epoch) }
 
-// shard returns the part of the store that keeps id. An ID is a digest, so its first byte spreads well.
+// shard returns the part of the store that keeps id. An ID is a digest, so its first byte
+// spreads well.
 func (s *Store) shard(id reprise.ID) *shard { return &s.shards[id[0]%shardCount] }
 
-// checkContext refuses a call whose context has already ended. Nothing here waits, so the context is not
-// looked at later.
+// checkContext refuses a call whose context has already ended. Nothing here waits, so the
+// context is not looked at later.
 func checkContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)

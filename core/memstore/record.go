@@ -6,7 +6,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// instant is a reading of the store's clock, or a deadline on it: the time since the store was made.
+// instant is a reading of the store's clock, or a deadline on it: the time since the
+// store was made.
 type instant = time.Duration
 
 // record is what the store keeps for an ID. The lock of its shard guards it.
@@ -24,10 +25,12 @@ type record struct {
 	index       int         // in its shard's order of expiry
 }
 
-// live reports whether an attempt holds the record. A deadline that equals now has passed.
+// live reports whether an attempt holds the record. A deadline that equals now has
+// passed.
 func (r *record) live(now instant) bool { return !r.completed && now < r.lease }
 
-// end returns the instant from which on the record is not seen: the end of its validity, or of a lease that outlives it.
+// end returns the instant from which on the record is not seen: the end of its validity,
+// or of a lease that outlives it.
 func (r *record) end() instant {
 	if r.completed {
 		return r.valid

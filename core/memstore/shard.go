@@ -11,8 +11,8 @@ import (
 // shardCount is how many parts a store is divided into, each with a lock of its own.
 const shardCount = 64
 
-// sweepPerClaim is how many dead records the claim of a new key deletes at most. More than one, so that a store with a
-// backlog shrinks while it is used.
+// sweepPerClaim is how many dead records the claim of a new key deletes at most. More
+// than one, so that a store with a backlog shrinks while it is used.
 const sweepPerClaim = 2
 
 // shard keeps the records of some IDs.
@@ -26,9 +26,9 @@ type shard struct {
 	watches map[reprise.ID][]chan struct{}
 }
 
-// init prepares an empty shard. Fences start at the wall clock in microseconds, so that they go on
-// growing over a restart: a resource that remembers the highest fence it saw does not refuse the new
-// process.
+// init prepares an empty shard. Fences start at the wall clock in microseconds, so that
+// they go on growing over a restart: a resource that remembers the highest fence it saw
+// does not refuse the new process.
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
 	sh.records = make(map[reprise.ID]*record)
@@ -36,7 +36,8 @@ func (sh *shard) init(u *usage, now time.Time) {
 	sh.fence = uint64(now.UnixMicro())
 }
 
-// find returns the record of id, or nil when none is seen. A dead record is deleted on the way.
+// find returns the record of id, or nil when none is seen. A dead record is deleted on
+// the way.
 func (sh *shard) find(id reprise.ID, now instant) *record {
 	rec := sh.records[id]
 	if rec != nil && now >= rec.end() {
@@ -59,8 +60,9 @@ func (sh *shard) remove(rec *record) {
 	sh.usage.remove(rec.scope, rec.size())
 }
 
-// reschedule moves a record that ends earlier than before forward in the order of expiry. One that ends
-// later, as most that complete do, moves when it comes first, which costs less than moving it each time.
+// reschedule moves a record that ends earlier than before forward in the order of expiry.
+// One that ends later, as most that complete do, moves when it comes first, which costs
+// less than moving it each time.
 func (sh *shard) reschedule(rec *record) {
 	if entry := &sh.order[rec.index]; rec.end() < entry.at {
 		entry.at = rec.end()
@@ -68,8 +70,9 @@ func (sh *shard) reschedule(rec *record) {
 	}
 }
 
-// sweep deletes up to limit dead records and returns how many it deleted. Few of the records that come
-// first in the order are not dead: they were running when they would have ended.
+// sweep deletes up to limit dead records and returns how many it deleted. Few of the
+// records that come first in the order are not dead: they were running when they would
+// have ended.
 func (sh *shard) sweep(now instant, limit int) (deleted int) {
 	for deleted < limit && len(sh.order) > 0 && now >= sh.order[0].at {
 		first := &sh.order[0]
@@ -89,8 +92,9 @@ type expiryEntry struct {
 	rec *record
 }
 
-// expiry is a heap, the earliest entry on top: dead records are found without looking at the others. The
-// entries hold the instants, so keeping the order touches no record but those that move.
+// expiry is a heap, the earliest entry on top: dead records are found without looking at
+// the others. The entries hold the instants, so keeping the order touches no record but
+// those that move.
 type expiry []expiryEntry
 
 func (e expiry) Len() int           { return len(e) }

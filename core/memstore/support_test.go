@@ -16,7 +16,8 @@ const (
 	retention = time.Hour
 )
 
-// inTime runs body as a parallel test in a bubble of its own, where time passes only when the body sleeps.
+// inTime runs body as a parallel test in a bubble of its own, where time passes only when
+// the body sleeps.
 func inTime(t *testing.T, body func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, body)
@@ -51,7 +52,8 @@ func (o operation) renew() []reprise.RenewRequest {
 	return []reprise.RenewRequest{{ID: o.id, Owner: o.owner, Lease: lease}}
 }
 
-// numbered returns 32 bytes that differ in every n and, for consecutive n, in their shard.
+// numbered returns 32 bytes that differ in every n and, for consecutive n, in their
+// shard.
 func numbered(n int) (b [32]byte) {
 	b[0] = byte(n)
 	binary.BigEndian.PutUint64(b[8:], uint64(n))

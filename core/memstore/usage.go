@@ -11,8 +11,8 @@ import (
 // scopeReserve is how much more than what is free one scope may hold. See [Bounds].
 const scopeReserve = 9
 
-// usage counts what the shards hold together against the bounds of the store, and what each scope has
-// of it.
+// usage counts what the shards hold together against the bounds of the store, and what
+// each scope has of it.
 type usage struct {
 	bounds  Bounds
 	records atomic.Int64
@@ -30,8 +30,8 @@ type scopeUsage struct {
 	bytes   atomic.Int64 // of payloads, too
 }
 
-// add counts one record of a scope without a payload, or says why it has to be refused. Scope 0 is
-// unknown, and has no share of its own.
+// add counts one record of a scope without a payload, or says why it has to be refused.
+// Scope 0 is unknown, and has no share of its own.
 func (u *usage) add(scope uint64) (*scopeUsage, error) {
 	if scope == 0 {
 		return nil, u.addRecord()
@@ -108,8 +108,8 @@ type Stats struct {
 	Bounds  Bounds
 }
 
-// Stats returns what the store holds. Records past their retention count until a claim or Purge deletes
-// them.
+// Stats returns what the store holds. Records past their retention count until a claim or
+// Purge deletes them.
 func (s *Store) Stats() Stats {
 	stats := Stats{Records: int(s.usage.records.Load()), Bytes: s.usage.bytes.Load(), Bounds: s.usage.bounds}
 	for i := range s.usage.scopes {

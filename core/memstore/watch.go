@@ -7,9 +7,10 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Watch implements [reprise.Waiter]. The channel receives a value each time the ID is completed, released or resolved, and holds
-// one while nobody receives; it is never closed. A lapse is not announced: nothing happens in the store at that instant. The watch
-// lasts until stop is called, whatever becomes of ctx.
+// Watch implements [reprise.Waiter]. The channel receives a value each time the ID is
+// completed, released or resolved, and holds one while nobody receives; it is never
+// closed. A lapse is not announced: nothing happens in the store at that instant. The
+// watch lasts until stop is called, whatever becomes of ctx.
 func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, nil, err
@@ -37,7 +38,8 @@ func (sh *shard) unwatch(id reprise.ID, ch chan struct{}) {
 	}
 }
 
-// changed wakes whoever watches id. Each channel has room for one value, and one says as much as two.
+// changed wakes whoever watches id. Each channel has room for one value, and one says as
+// much as two.
 func (sh *shard) changed(id reprise.ID) {
 	for _, ch := range sh.watches[id] {
 		select {

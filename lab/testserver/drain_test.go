@@ -46,7 +46,7 @@ func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	server.running(t, "slow")
 	began := time.Now()
 	server.terminate(t)
-	if code := server.exit(t); code != 1 || !strings.Contains(server.stderr.String(), "1 operations unfinished") {
+	if code := server.exit(t); code != 1 || !strings.Contains(server.stderr.String(), "unfinished operations (1)") {
 		t.Errorf("exit code %d, want 1 and the reason\n%s", code, server.stderr)
 	}
 	if took := time.Since(began); took < 3*time.Second || took > 10*time.Second {
