@@ -34,7 +34,7 @@ func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
 		clients = 8
 		kills   = 30
 	)
-	db := servers.StartPostgres(t)
+	db := servers.StartPostgres(t, "fsync=on")
 	service := build(t, db.URL())
 	service.start(t)
 
@@ -94,7 +94,7 @@ func checkLedger(t *testing.T, url string, want int) {
 
 func TestKept4xxUndoesWhatLedToIt(t *testing.T) {
 	t.Parallel()
-	db := servers.StartPostgres(t)
+	db := servers.StartPostgres(t, "fsync=on")
 	service := build(t, db.URL())
 	service.start(t)
 	for range 2 {
