@@ -43,6 +43,32 @@ func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, options 
 	return l
 }
 
+// newPgSQLLedger is newPgLedger over a *sql.DB for each process.
+func newPgSQLLedger(t *testing.T, f *pgFixture, url string, processes int, options ...labtest.PoolOption) *pgLedger {
+	t.Helper()
+	l := &pgLedger{pgFixture: f}
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL, owner bytea NOT NULL)")
+	for range processes {
+		l.stores = append(l.stores, f.transactionalSQL(t, labtest.NewDB(t, url, options...)))
+	}
+	return l
+}
+
+// pgExecTx executes a statement in the transaction of the attempt that ctx belongs to, of
+// whichever kind it is.
+func pgExecTx(ctx context.Context, statement string, args ...any) error {
+	if tx, ok := reprisepg.SQLTx(ctx); ok {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	}
+	tx, ok := reprisepg.Tx(ctx)
+	if !ok {
+		return errors.New("the claim has no transaction")
+	}
+	_, err := tx.Exec(ctx, statement, args...)
+	return err
+}
+
 // work runs operations in clients goroutines until stop is closed, and returns when each has its answer.
 func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 	t.Helper()
@@ -94,12 +120,7 @@ func (l *pgLedger) attempt(t *testing.T, store *reprisepg.TransactionalStore, r 
 	case got.Outcome != reprise.Claimed:
 		return false
 	}
-	tx, ok := reprisepg.Tx(store.Bind(ctx, r.ID, r.Owner))
-	if !ok {
-		t.Error("the claim has no transaction")
-		return false
-	}
-	if _, err = tx.Exec(ctx, "INSERT INTO "+l.name("effects")+" VALUES ($1, $2)", r.ID[:], r.Owner[:]); err != nil {
+	if err = pgExecTx(store.Bind(ctx, r.ID, r.Owner), "INSERT INTO "+l.name("effects")+" VALUES ($1, $2)", r.ID[:], r.Owner[:]); err != nil {
 		_ = store.Release(ctx, r.ID, r.Owner)
 		return false
 	}
@@ -143,6 +164,16 @@ func TestPostgresTransactionalKills(t *testing.T) {
 	name := "kills_" + f.Config.Schema
 	l := newPgLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
 	l.kill(t, 200, "application_name = '"+name+"'")
+}
+
+// TestPostgresSQLTransactionalKills (G4): the same over database/sql.
+func TestPostgresSQLTransactionalKills(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	name := "sql_kills_" + f.Config.Schema
+	l := newPgSQLLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
+	l.kill(t, 100, "application_name = '"+name+"'")
 }
 
 // TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands between, and speaks for the server when it

@@ -2,6 +2,7 @@ package reprisepg
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -94,6 +95,19 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 		return fail("migrate", err)
 	}
 	return err
+}
+
+// MigrateSQL is [Migrate] for a *sql.DB over pgx's driver.
+func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
+	if db == nil {
+		return invalid("the *sql.DB is nil")
+	}
+	session, err := database{sql: db}.acquire(ctx, "migrate")
+	if err != nil {
+		return err
+	}
+	defer session.release()
+	return session.do(func(conn *pgx.Conn) error { return Migrate(ctx, conn, c) })
 }
 
 func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {

@@ -39,6 +39,18 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	return newStore(database{sql: db}, c)
 }
 
+// OpenSQL is [Open] for a *sql.DB: see [NewSQL].
+func OpenSQL(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
+	s, err := NewSQL(db, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnsafe(ctx, s, s.config.Logger); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 func newStore(db database, c Config) (*Store, error) {
 	r, err := newRecords(db, c)
 	if err != nil {

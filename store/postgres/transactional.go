@@ -87,6 +87,18 @@ func OpenTransactional(ctx context.Context, pool *pgxpool.Pool, c Config) (*Tran
 	return s, nil
 }
 
+// OpenTransactionalSQL is [OpenTransactional] for a *sql.DB: see [NewTransactionalSQL].
+func OpenTransactionalSQL(ctx context.Context, db *sql.DB, c Config) (*TransactionalStore, error) {
+	s, err := NewTransactionalSQL(db, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseUnsafe(ctx, s, s.config.Logger); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 func newTransactional(db database, c Config) (*TransactionalStore, error) {
 	r, err := newRecords(db, c)
 	if err != nil {

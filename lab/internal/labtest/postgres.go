@@ -3,12 +3,14 @@ package labtest
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/hex"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -55,6 +57,29 @@ func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 	}
 	tb.Cleanup(func() { ClosePool(tb, pool) })
 	return pool
+}
+
+// NewDB returns a *sql.DB over pgx's driver that closes with the test.
+func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
+	tb.Helper()
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.MaxConns = 8
+	for _, option := range options {
+		option(c)
+	}
+	db := stdlib.OpenDB(*c.ConnConfig)
+	db.SetMaxOpenConns(int(c.MaxConns))
+	db.SetMaxIdleConns(int(c.MaxConns))
+	tb.Cleanup(func() {
+		if n := db.Stats().InUse; n > 0 {
+			tb.Errorf("%d connections of a *sql.DB are still out", n)
+		}
+		_ = db.Close()
+	})
+	return db
 }
 
 // ClosePool closes a pool, and does not wait for ever for a connection that a failed test left out.

@@ -1,0 +1,281 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// transactionalSQL returns the transactional store of the fixture over a *sql.DB.
+func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *reprisepg.TransactionalStore {
+	tb.Helper()
+	store, err := reprisepg.NewTransactionalSQL(db, f.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+func TestPostgresSQLConformance(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
+		fixture := pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))
+		f := pgSetup(tb, server, labtest.MaxConns(2))
+		fixture.Corrupt = f.corrupt
+		fixture.Open = func(tb testing.TB) reprise.Store {
+			store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4)), f.Config)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return store
+		}
+		return fixture
+	})
+}
+
+func TestPostgresSQLTransactionalConformance(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
+		f := pgSetup(tb, server, labtest.MaxConns(2))
+		fixture := pgTxSuite(f)
+		fixture.Open = func(tb testing.TB) reprise.Store {
+			return f.transactionalSQL(tb, labtest.NewDB(tb, server.URL(), labtest.MaxConns(16)))
+		}
+		return fixture
+	})
+}
+
+// pgSQLSetup is a transactional store over a *sql.DB, with a table for effects.
+func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *reprisepg.TransactionalStore, *sql.DB) {
+	t.Helper()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
+	db := labtest.NewDB(t, server.URL(), options...)
+	return f, f.transactionalSQL(t, db), db
+}
+
+// sqlTx returns the transaction of a claim as its handler finds it.
+func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) *sql.Tx {
+	t.Helper()
+	ctx := store.Bind(t.Context(), r.ID, r.Owner)
+	tx, ok := reprisepg.SQLTx(ctx)
+	if !ok {
+		t.Fatal("the claim has no *sql.Tx")
+	}
+	if _, ok := reprisepg.Tx(ctx); ok {
+		t.Error("a claim over a *sql.DB has a pgx.Tx as well")
+	}
+	return tx
+}
+
+// TestPostgresSQLTx: what a handler writes through its *sql.Tx is there exactly when its response is,
+// and after the attempt database/sql refuses the transaction.
+func TestPostgresSQLTx(t *testing.T) {
+	t.Parallel()
+	f, store, db := pgSQLSetup(t)
+	insert := func(tx *sql.Tx, n int) {
+		t.Helper()
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, undone, failed, released := pgClaim(), pgClaim(), pgClaim(), pgClaim()
+	for i, r := range []reprise.ClaimRequest{kept, undone, failed, released} {
+		pgMustClaim(t, store, r, reprise.Claimed)
+		insert(sqlTx(t, store, r), i)
+	}
+	if n := f.effects(t); n != 0 {
+		t.Errorf("%d effects are visible before their attempts ended", n)
+	}
+	tx := sqlTx(t, store, kept)
+	pgWant(t, "complete", pgComplete(t, store, kept, "answer"), nil)
+	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sql.ErrTxDone) {
+		t.Errorf("the transaction of an attempt that ended: %v", err)
+	}
+	discard := pgCompletion(undone, "refused")
+	discard.DiscardEffects = true
+	pgWant(t, "complete without effects", store.Complete(t.Context(), discard), nil)
+	if _, err := sqlTx(t, store, failed).ExecContext(t.Context(), "SELECT 1/0"); err == nil {
+		t.Fatal("one divided by zero is something")
+	}
+	discard = pgCompletion(failed, "refused")
+	discard.DiscardEffects = true
+	pgWant(t, "complete without effects after a failed statement", store.Complete(t.Context(), discard), nil)
+	pgWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	if n := f.effects(t); n != 1 {
+		t.Errorf("%d effects, want that of the kept attempt", n)
+	}
+	for _, r := range []reprise.ClaimRequest{kept, undone, failed} {
+		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	}
+	if n := db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+}
+
+// TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt is found out,
+// whichever way it did it.
+func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
+	t.Parallel()
+	_, store, db := pgSQLSetup(t)
+	for name, end := range map[string]func(*sql.Tx) error{
+		"Commit":       (*sql.Tx).Commit,
+		"Rollback":     (*sql.Tx).Rollback,
+		"COMMIT":       func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), "COMMIT"); return err },
+		"COMMIT BEGIN": func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), "COMMIT; BEGIN"); return err },
+	} {
+		for _, discard := range []bool{false, true} {
+			r := pgClaim()
+			pgMustClaim(t, store, r, reprise.Claimed)
+			pgWant(t, name, end(sqlTx(t, store, r)), nil)
+			completion := pgCompletion(r, "answer")
+			completion.DiscardEffects = discard
+			pgWant(t, "complete after "+name, store.Complete(t.Context(), completion), reprise.ErrMisconfigured)
+			again := pgRival(r)
+			pgMustClaim(t, store, again, reprise.Claimed)
+			pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+		}
+	}
+	if n := db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+}
+
+// TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from committing,
+// and no connection stays out for it.
+func TestPostgresSQLRowsLeftOpen(t *testing.T) {
+	t.Parallel()
+	_, store, db := pgSQLSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	rows, err := sqlTx(t, store, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
+	if err != nil || !rows.Next() {
+		t.Fatal("no rows", err)
+	}
+	pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+	pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
+	again := pgRival(r)
+	pgMustClaim(t, store, again, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, store, again, "answer"), nil)
+}
+
+// TestPostgresSQLCommitReplyLost: the answer to COMMIT is lost over database/sql as over pgx, and the
+// store tells what became of it.
+func TestPostgresSQLCommitReplyLost(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	c := newPgCut(t, server)
+	c.cut = c.transactionalSQL(t, labtest.NewDB(t, c.proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec)))
+	for _, test := range []struct {
+		name   string
+		action servers.Action
+		want   []error
+	}{
+		{"request lost", servers.LoseRequest, []error{reprise.ErrNotApplied}},
+		{"reply lost", servers.LoseReply, []error{nil}},
+		{"cut after the request", servers.CutAfter, []error{nil, reprise.ErrNotApplied}},
+	} {
+		for range 10 {
+			r := pgClaim()
+			pgMustClaim(t, c.cut, r, reprise.Claimed)
+			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), "INSERT INTO "+c.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+				t.Fatal(err)
+			}
+			c.proxy.On("commit", test.action)
+			err := pgComplete(t, c.cut, r, "answer")
+			c.judge(t, r, err)
+			if !pgIsOneOf(err, test.want) {
+				t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
+			}
+		}
+	}
+}
+
+// TestPostgresSQLDrivers: a *sql.DB without a limit is refused, one over another driver says so, and
+// one over a driver that wraps pgx's works.
+func TestPostgresSQLDrivers(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	config, err := pgx.ParseConfig(server.URL())
+	pgWant(t, "config", err, nil)
+
+	unlimited := stdlib.OpenDB(*config)
+	defer func() { _ = unlimited.Close() }()
+	_, err = reprisepg.NewTransactionalSQL(unlimited, f.Config)
+	pgWant(t, "a *sql.DB without a limit", err, reprise.ErrInvalid)
+
+	wrapped := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config), unwrap: true})
+	wrapped.SetMaxOpenConns(4)
+	defer func() { _ = wrapped.Close() }()
+	pgTxOnce(t, f.transactionalSQL(t, wrapped))
+
+	other := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config)})
+	other.SetMaxOpenConns(4)
+	defer func() { _ = other.Close() }()
+	_, err = f.transactionalSQL(t, other).Claim(t.Context(), pgClaim())
+	pgWant(t, "claim over another driver", err, reprise.ErrMisconfigured)
+
+	shared := stdlib.OpenDBFromPool(f.Pool)
+	shared.SetMaxOpenConns(4)
+	defer func() { _ = shared.Close() }()
+	pgTxOnce(t, f.transactionalSQL(t, shared))
+}
+
+// pgTxOnce claims and completes one operation over a *sql.DB.
+func pgTxOnce(t *testing.T, store *reprisepg.TransactionalStore) {
+	t.Helper()
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	if _, err := sqlTx(t, store, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+}
+
+// wrappingConnector makes connections in a wrapper, as tracing drivers do.
+type wrappingConnector struct {
+	driver.Connector
+
+	unwrap bool // they tell what they wrap
+}
+
+// Connect implements driver.Connector.
+func (c wrappingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.unwrap {
+		return rawConn{opaqueConn{conn}}, nil
+	}
+	return opaqueConn{conn}, nil
+}
+
+type opaqueConn struct{ driver.Conn }
+
+// BeginTx implements driver.ConnBeginTx.
+func (c opaqueConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o) //nolint:forcetypeassert // pgx has it
+}
+
+// rawConn tells what it wraps.
+type rawConn struct{ opaqueConn }
+
+// Raw returns the wrapped connection.
+func (c rawConn) Raw() driver.Conn { return c.Conn }
