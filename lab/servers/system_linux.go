@@ -9,7 +9,18 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
+
+// sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond where nothing else runs.
+func sleepPrecisely(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	left := syscall.NsecToTimespec(d.Nanoseconds())
+	for syscall.Nanosleep(&left, &left) == syscall.EINTR { //nolint:errorlint // an errno, not wrapped
+	}
+}
 
 // killWithParent has the kernel kill the program of cmd when the thread that starts it ends.
 func killWithParent(cmd *exec.Cmd) {

@@ -10,7 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
+
+// sleepPrecisely sleeps for d.
+func sleepPrecisely(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // it stands for a network
 
 // killWithParent does nothing: there is no such thing here, and a test process that is killed leaves its servers running.
 func killWithParent(*exec.Cmd) {}

@@ -99,6 +99,27 @@ func TestWhatComesMeanwhileGoesTogether(t *testing.T) {
 	})
 }
 
+// A lane is occupied for a round trip, so on a slow network fewer lanes than callers would make
+// callers wait for each other: sixteen never do.
+func TestSixteenCallersDoNotQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad()
+		r.lanes = newCombiner(nil).lanes
+		for range 16 {
+			r.drive(t.Context(), "k")
+		}
+		if len(r.sent) != 16 || len(r.queue) != 0 {
+			t.Errorf("%d commands are on their way and %d queue, want 16 and none", len(r.sent), len(r.queue))
+		}
+		r.drive(t.Context(), "k")
+		if len(r.sent) != 16 || len(r.queue) != 1 {
+			t.Errorf("%d commands are on their way and %d queue, want 16 and one", len(r.sent), len(r.queue))
+		}
+		close(r.free)
+	})
+}
+
 func TestNoPipelineIsLongerThanItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,63 @@
+package servers_test
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// What a connection carries arrives late, and not one after the other: twenty pieces on their way at once take as long as one.
+func TestADelayLineDelaysWithoutLimiting(t *testing.T) {
+	t.Parallel()
+	const pieces, roundTrip = 20, 200 * time.Millisecond
+	echo, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = echo.Close() }()
+	go func() {
+		conn, err := echo.Accept()
+		if err == nil {
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
+		}
+	}()
+	line := servers.StartDelayLine(t, echo.Addr().String(), roundTrip)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", line.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+
+	start := time.Now()
+	got := make([]byte, pieces)
+	for i := range got {
+		if _, err := conn.Write([]byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 { // the first is on its way before the others are written
+			time.Sleep(roundTrip / 4) //nolint:forbidigo // spaces the pieces
+		}
+	}
+	if _, err := io.ReadFull(conn, got); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	if took < roundTrip || took > pieces*roundTrip/2 {
+		t.Errorf("%d pieces took %v, want hardly more than the round trip of %v", pieces, took, roundTrip)
+	}
+	for i, b := range got {
+		if int(b) != i {
+			t.Fatalf("the pieces arrive as %v", got)
+		}
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	if _, err := conn.Read(got); err != io.EOF {
+		t.Errorf("after the end of the stream: %v, want EOF", err)
+	}
+}
