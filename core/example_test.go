@@ -46,13 +46,13 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	}
 
 	answer := "charged " + request                                                     // the work, with begun.Attempt.Context()
-	ending, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte(answer)}) //nolint:contextcheck // bounded by the engine, not by its client
+	result, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte(answer)}) //nolint:contextcheck // bounded by the engine, not by its client
 	if err != nil {
 		return "", err
 	}
-	switch ending.Status {
+	switch result.Status {
 	case reprise.Superseded:
-		return string(ending.Payload), nil
+		return string(result.Payload), nil
 	case reprise.Contested:
 		return "", errors.New("another attempt is running")
 	default:
@@ -116,8 +116,8 @@ func ExampleAttemptFrom() {
 		return
 	}
 	handler(begun.Attempt.Context())
-	ending, err := begun.Attempt.Complete(reprise.Completion{})
-	fmt.Println(ending.Status, err)
+	result, err := begun.Attempt.Complete(reprise.Completion{})
+	fmt.Println(result.Status, err)
 	// Output:
 	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
 	// recorded <nil>

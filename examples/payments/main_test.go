@@ -46,12 +46,12 @@ func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
 		wg.Go(func() {
 			for n := 0; killed.Load() < kills; n++ {
 				note := fmt.Sprintf("transfer %d of client %d", n, c)
-				first, err := service.insist(work, note, 1+(n+c)%7)
+				first, err := service.sendUntilAnswered(work, note, 1+(n+c)%7)
 				if err != nil {
 					t.Errorf("%s: %v", note, err)
 					return
 				}
-				again, err := service.insist(work, note, 1+(n+c)%7)
+				again, err := service.sendUntilAnswered(work, note, 1+(n+c)%7)
 				if err != nil || again != first {
 					t.Errorf("%s: the retry got %q (%v), the first answer was %q", note, again, err, first)
 				}
@@ -154,8 +154,8 @@ func (s *service) kill(t *testing.T) {
 	s.process = nil
 }
 
-// insist sends one transfer until it has an answer, as a client does that has to know.
-func (s *service) insist(ctx context.Context, note string, amount int) (string, error) {
+// sendUntilAnswered repeats a transfer until it gets a response, as a client must that needs to know.
+func (s *service) sendUntilAnswered(ctx context.Context, note string, amount int) (string, error) {
 	body, err := json.Marshal(order{From: "alice", To: "bob", Amount: int64(amount), Note: note})
 	if err != nil {
 		return "", err

@@ -104,7 +104,7 @@ var matrixAdapters = []matrixAdapter{
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	results := newSheet()
-	t.Cleanup(func() { results.settle(t, *updateDocs) })
+	t.Cleanup(func() { results.finish(t, *updateDocs) })
 	for _, store := range matrixStores {
 		t.Run("store="+store.name, func(t *testing.T) {
 			t.Parallel()

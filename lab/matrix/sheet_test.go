@@ -45,9 +45,9 @@ func (s *sheet) report(adapter, store string) func(adaptertest.Result) {
 	}
 }
 
-// settle compares the page with what came out, or writes it. Combinations that did not run, because a server is missing or only a
+// finish compares the page with what came out, or writes it. Combinations that did not run, because a server is missing or only a
 // part was asked for, stay as the page has them. A failure is no result to write down.
-func (s *sheet) settle(t *testing.T, update bool) {
+func (s *sheet) finish(t *testing.T, update bool) {
 	t.Helper()
 	if t.Failed() {
 		return

@@ -114,9 +114,9 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 	kept := begin(reprise.Claimed).Attempt
 	tx, _ = reprisepg.Tx(kept.Context())
 	f.insert(t, tx, 2)
-	ending, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
-	if err != nil || ending.Status != reprise.Recorded {
-		t.Errorf("complete: %v, %v", ending, err)
+	result, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
+	if err != nil || result.Status != reprise.Recorded {
+		t.Errorf("complete: %v, %v", result, err)
 	}
 	if got := begin(reprise.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q", got.Payload)
