@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that stand outside the workspace, so that their requirements reach nobody.
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go.mod))
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
@@ -23,7 +23,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available "$(if $(filter lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -38,18 +38,22 @@ endif
 # The folders of the modules, from go.work. One target, some modules: make race MODULES="core adapters/gin"
 ROOT := github.com/reprise-go/reprise/
 MODULES ?= $(patsubst $(ROOT)%,%,$(or $(filter $(ROOT)%,$(shell go list -m)),$(error go list -m found no modules)))
-PACKAGES = $(if $(AVAILABLE_PACKAGES),$(or $(available),$(error nothing is left to build in $(MODULES))),$(MODULES:%=./%/...))
-available = $(sort $(foreach m,$(MODULES),$(filter ./$(m) ./$(m)/%,$(AVAILABLE_PACKAGES:%=./%))))
+PACKAGES = $(call left,$(MODULES))
 
-# The modules that load without the workspace, and the others as far as there is something left of them.
+# $(call left,FOLDERS) is the packages in the folders as far as they can be built.
+left = $(if $(AVAILABLE_PACKAGES),$(or $(call available,$(1)),$(error nothing is left to build in $(1))),$(1:%=./%/...))
+available = $(sort $(foreach m,$(1),$(filter ./$(m) ./$(m)/%,$(AVAILABLE_PACKAGES:%=./%))))
+
+# The modules that load without the workspace, and those of which there is something left.
 ALONE = $(filter-out $(NOT_ALONE),$(MODULES))
-TOGETHER = $(foreach m,$(filter $(NOT_ALONE),$(MODULES)),$(if $(filter $(m) $(m)/%,$(AVAILABLE_PACKAGES)),$(m)))
+REST = $(foreach m,$(MODULES),$(if $(filter $(m) $(m)/%,$(AVAILABLE_PACKAGES)),$(m)))
 
 BIN := $(CURDIR)/.bin
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
+VULNDB ?= https://vuln.go.dev
 
 # $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
 # (A loop that ends in a negated command never would.)
@@ -59,6 +63,14 @@ for folder in $(1); do
 	(cd "$$folder" && $(2)) || failed="$$failed $$folder"
 done
 [[ -z $$failed ]] || { echo "$@ failed in:$$failed" >&2; exit 1; }
+endef
+
+# In a folder that each runs in: what is left of its packages.
+define packages
+packages() {
+	if [[ -z "$(AVAILABLE_PACKAGES)" ]]; then echo ./...; fi
+	printf '%s\n' $(AVAILABLE_PACKAGES) | sed -n "s#^$$folder\(/.*\)\{0,1\}\$$#.\1#p"
+}
 endef
 
 .PHONY: help
@@ -81,6 +93,22 @@ race: ## Like test, with the servers that are there; what needs another is skipp
 
 # Tests that count allocations are named TestCost… or TestP… after the target that they gate. The race detector allocates
 # itself, so they skip under it and run here.
+.PHONY: newest
+newest: ## Run the suites on the newest frameworks and clients
+	@unset GOWORK
+	export GOFLAGS=-buildvcs=false
+	.ci/available lab/newest.work "" $(MAKE) --no-print-directory newest/suites
+
+.PHONY: newest/suites
+newest/suites:
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	failed=
+	go test -skip '^Test(Cost|P[0-9])' $(call left,$(filter adapters/%,$(MODULES)) lab/frameworks) || failed=yes
+	go test -run '^TestMatrix$$/^store=memory$$' $(call left,lab/matrix) || failed=yes
+	go test -run '^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' $(call left,lab/redis lab/postgres) || failed=yes
+	[[ -z $$failed ]]
+
 .PHONY: figures
 figures: ## Run the gates on exact figures, without the race detector
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
@@ -100,8 +128,8 @@ build: ## Build every package
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Lint every module
 	@$(call each,$(ALONE) $(filter-out $(NOT_ALONE),$(OUTSIDE)),GOWORK=off $(BIN)/golangci-lint run ./...)
-	packages() { printf '%s\n' $(AVAILABLE_PACKAGES) | sed -n "s#^$$folder\(/.*\)\{0,1\}\$$#.\1#p"; }
-	$(call each,$(TOGETHER),$(BIN)/golangci-lint run $$(packages))
+	$(packages)
+	$(call each,$(filter $(NOT_ALONE),$(REST)),$(BIN)/golangci-lint run $$(packages))
 
 .PHONY: boundaries
 boundaries: ## Prove who imports what, and what a go.mod may require
@@ -120,8 +148,7 @@ isolated: ## Build, vet and compile the tests of each module without the workspa
 
 .PHONY: tidy
 tidy: ## Fail if go mod tidy would change a go.mod or go.sum
-	@export GOWORK=off
-	$(call each,$(ALONE) $(filter-out $(NOT_ALONE),$(OUTSIDE)),go mod tidy -diff)
+	@$(call each,$(ALONE) $(filter-out $(NOT_ALONE),$(OUTSIDE)),$(CURDIR)/.ci/tidy)
 
 .PHONY: tidy/fix
 tidy/fix: ## Run go mod tidy in every module
@@ -170,12 +197,24 @@ soak: ## Run the tests of the matrix with their faults for SOAK each
 	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(SOAK)
 	go test -race -count=1 -timeout 0 ./lab/...
 
+.PHONY: vuln
+vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
+	@unset GOWORK
+	export GOFLAGS=-buildvcs=false
+	.ci/available lab/newest.work "" .ci/vuln $(VULNDB) $(MAKE) --no-print-directory vuln/modules
+
+.PHONY: vuln/modules
+vuln/modules:
+	@$(packages)
+	$(call each,$(if $(AVAILABLE_PACKAGES),$(REST),$(MODULES)),$(BIN)/govulncheck -db $(VULNDB) $$(packages))
+
 # The tools are built from source, in the versions of tools/go.mod, and checked against its go.sum.
 $(BIN)/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/gofumpt: PACKAGE := mvdan.cc/gofumpt
 $(BIN)/goimports: PACKAGE := golang.org/x/tools/cmd/goimports
 $(BIN)/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
-$(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/goimports $(BIN)/benchstat: tools/go.mod tools/go.sum
+$(BIN)/govulncheck: PACKAGE := golang.org/x/vuln/cmd/govulncheck
+$(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/goimports $(BIN)/benchstat $(BIN)/govulncheck: tools/go.mod tools/go.sum
 	@cd tools
 	GOWORK=off GOBIN=$(BIN) go install $(PACKAGE)
 	touch $@

@@ -19,10 +19,11 @@ import (
 
 func main() {
 	dir := flag.String("root", ".", "the folder of go.work")
+	work := flag.String("work", "go.work", "the workspace, below root")
 	out := flag.String("out", ".cache/available", "the folder for what is found")
 	outside := flag.String("outside", "", "more folders of modules, which are not in go.work, separated by spaces")
 	flag.Parse()
-	env, err := look(context.Background(), *dir, *out, strings.Fields(*outside))
+	env, err := look(context.Background(), *dir, *work, *out, strings.Fields(*outside))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "available:", err)
 		os.Exit(1)
@@ -31,24 +32,24 @@ func main() {
 }
 
 // look returns the environment for what is served, as lines of shell.
-func look(ctx context.Context, dir, out string, outside []string) (string, error) {
+func look(ctx context.Context, dir, work, out string, outside []string) (string, error) {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return "", err
 	}
-	r, err := available.Look(ctx, dir, out, outside...)
+	r, err := available.Look(ctx, dir, work, out, outside...)
 	if err != nil {
 		return "", err
 	}
 	if r.Served() {
-		return "export REPRISE_AVAILABLE=all\n", nil
+		return fmt.Sprintf("export REPRISE_AVAILABLE=all GOWORK=%s\n", quote(r.Workspace)), nil
 	}
 	if err := r.Require(os.Getenv("REPRISE_TEST_REQUIRE")); err != nil {
 		return "", err
 	}
 	flags := goFlags(os.Getenv("GOFLAGS"), r.Tags())
 	report(r, flags)
-	for name, text := range map[string]string{"settings.mk": settings(r), "left-out": "LEFT OUT: " + r.Summary() + "\n"} {
+	for name, text := range map[string]string{"settings.mk": settings(r), "left-out": r.Summary() + "\n"} {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {
 			return "", err
 		}

@@ -46,7 +46,7 @@ func TestARefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 			}
 
 			column := "TestMatrix/store=memory/adapter=" + framework
-			found := filepath.Join(dir, ".cache", "available")
+			found := filepath.Join(dir, ".cache", "available", "go")
 			matrix := slices.Concat(env, []string{
 				"GOWORK=" + filepath.Join(found, "go.work"), "GOFLAGS=-trimpath -buildvcs=false -tags=without_" + framework,
 			})

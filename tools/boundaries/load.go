@@ -39,6 +39,10 @@ type pkg struct {
 
 // load reads the workspace at dir, as far as the module proxy serves what it needs.
 func load(ctx context.Context, dir string) (*available.Result, []module, []pkg, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	folders, err := workspaceFolders(ctx, dir)
 	if err != nil {
 		return nil, nil, nil, err
@@ -48,7 +52,7 @@ func load(ctx context.Context, dir string) (*available.Result, []module, []pkg, 
 		return nil, nil, nil, err
 	}
 	defer os.RemoveAll(out)
-	served, err := available.Look(ctx, dir, out)
+	served, err := available.Look(ctx, dir, "go.work", out)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -64,20 +68,48 @@ func load(ctx context.Context, dir string) (*available.Result, []module, []pkg, 
 	return served, modules, pkgs, err
 }
 
-// workspaceFolders returns the folders that go.work uses, after looking whether a module stands outside it.
-func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
-	var work struct{ Use []struct{ DiskPath string } }
-	if err := goJSON(ctx, dir, &work, "work", "edit", "-json"); err != nil {
+// newest is the workspace with the newest frameworks and clients. What the lab has in it and not
+// in go.work raises nothing there.
+const newest = "lab/newest.work"
+
+// uses returns the folders below dir that a workspace uses.
+func uses(ctx context.Context, dir, work string) ([]string, error) {
+	var w struct{ Use []struct{ DiskPath string } }
+	if err := goJSON(ctx, dir, &w, "work", "edit", "-json", filepath.Join(dir, filepath.FromSlash(work))); err != nil {
 		return nil, err
 	}
 	var folders []string
+	for _, u := range w.Use {
+		folders = append(folders, path.Join(path.Dir(work), filepath.ToSlash(u.DiskPath)))
+	}
+	return folders, nil
+}
+
+// workspaceFolders returns the folders that go.work uses, after looking whether a module stands outside it.
+func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
+	folders, err := uses(ctx, dir, "go.work")
+	if err != nil {
+		return nil, err
+	}
 	used := map[string]bool{}
-	for _, u := range work.Use {
-		folder := filepath.ToSlash(filepath.Clean(u.DiskPath))
-		folders = append(folders, folder)
+	for _, folder := range folders {
 		used[folder] = true
 	}
-	err := walk(dir, func(file string) error {
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(newest))); err == nil {
+		more, err := uses(ctx, dir, newest)
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range more {
+			used[folder] = used[folder] || within(folder, "lab")
+		}
+		for _, folder := range folders {
+			if !slices.Contains(more, folder) {
+				return nil, fmt.Errorf("module %s is in go.work and not in %s", folder, newest)
+			}
+		}
+	}
+	err = walk(dir, func(file string) error {
 		folder, name := path.Split(file)
 		if folder = path.Clean(folder); name == "go.mod" && !used[folder] && !within(folder, outside) {
 			return fmt.Errorf("module %s is not in go.work", folder)

@@ -56,7 +56,8 @@ type Result struct {
 	// targets with GOWORK=off leave out. Modules outside the workspace are among them.
 	NotAlone []string
 
-	// Workspace is the go.work file in which the graph loads.
+	// Workspace is the go.work file in which the graph loads: the project's own if the proxy
+	// serves everything.
 	Workspace string
 }
 
@@ -72,10 +73,10 @@ func (r *Result) Tags() []string {
 	return tags
 }
 
-// Look asks the proxy for every requirement of the modules in the workspace at dir, and of those
-// in the folders outside, which are not part of it. What stands for refused modules goes to the
-// folder out.
-func Look(ctx context.Context, dir, out string, outside ...string) (*Result, error) {
+// Look asks the proxy for every requirement of the modules in a workspace of the project at dir,
+// such as "go.work", and of those in the folders outside, which are not part of it. What stands
+// for refused modules goes to the folder out.
+func Look(ctx context.Context, dir, work, out string, outside ...string) (*Result, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -83,26 +84,24 @@ func Look(ctx context.Context, dir, out string, outside ...string) (*Result, err
 	if out, err = filepath.Abs(out); err != nil {
 		return nil, err
 	}
-	modules, err := workspace(ctx, dir)
+	l := &looking{dir: dir, file: filepath.Join(dir, filepath.FromSlash(work)), out: out}
+	if l.workspace, err = readWorkspace(ctx, dir, l.file); err != nil {
+		return nil, err
+	}
+	required, err := requirements(ctx, dir, slices.Concat(l.workspace.modules, outside), l.workspace.replaced)
 	if err != nil {
 		return nil, err
 	}
-	required, err := requirements(ctx, dir, slices.Concat(modules, outside))
-	if err != nil {
+	if l.refused, err = download(ctx, required); err != nil {
 		return nil, err
 	}
-	refused, err := download(ctx, required)
-	if err != nil {
-		return nil, err
-	}
-	r := &Result{Modules: modules}
-	if len(refused) == 0 {
-		return r, nil
-	}
-	l := &looking{dir: dir, out: out, modules: modules, refused: refused}
+	r := &Result{Modules: l.workspace.modules, Workspace: l.file}
 	packages, err := l.load(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(l.refused) == 0 {
+		return r, nil
 	}
 	r.Frameworks = frameworks(packages)
 	if packages, err = l.load(ctx, r.Tags()...); err != nil {

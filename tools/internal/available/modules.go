@@ -15,21 +15,45 @@ import (
 	"unicode"
 )
 
-// workspace returns the folders of the modules that the go.work at dir uses.
-func workspace(ctx context.Context, dir string) ([]string, error) {
-	var work struct{ Use []struct{ DiskPath string } }
-	if err := decode(ctx, dir, &work, "work", "edit", "-json", filepath.Join(dir, "go.work")); err != nil {
-		return nil, err
-	}
-	var folders []string
-	for _, u := range work.Use {
-		folders = append(folders, filepath.ToSlash(filepath.Clean(u.DiskPath)))
-	}
-	return folders, nil
+// A workspace is what a go.work says.
+type workspace struct {
+	goVersion string
+	modules   []string          // the folders below the root
+	replaced  map[string]string // by path: the path and version that stand for every version of it
 }
 
-// requirements returns what the go.mod of every folder requires of others, as path@version.
-func requirements(ctx context.Context, dir string, folders []string) (map[string][]string, error) {
+// readWorkspace reads the go.work at file; dir is the root of the project.
+func readWorkspace(ctx context.Context, dir, file string) (workspace, error) {
+	var work struct {
+		Go      string
+		Use     []struct{ DiskPath string }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
+	}
+	if err := decode(ctx, dir, &work, "work", "edit", "-json", file); err != nil {
+		return workspace{}, err
+	}
+	w := workspace{goVersion: work.Go, replaced: make(map[string]string)}
+	for _, u := range work.Use {
+		folder, err := filepath.Rel(dir, filepath.Join(filepath.Dir(file), filepath.FromSlash(u.DiskPath)))
+		if err != nil {
+			return workspace{}, err
+		}
+		w.modules = append(w.modules, filepath.ToSlash(folder))
+	}
+	for _, r := range work.Replace {
+		if r.Old.Version != "" || r.New.Version == "" {
+			return workspace{}, fmt.Errorf("%s replaces %s by more than a version", file, r.Old.Path)
+		}
+		w.replaced[r.Old.Path] = r.New.Path + "@" + r.New.Version
+	}
+	return w, nil
+}
+
+// requirements returns what the go.mod of every folder requires of others, as path@version,
+// after what the workspace replaces.
+func requirements(ctx context.Context, dir string, folders []string, replaced map[string]string) (map[string][]string, error) {
 	required := make(map[string][]string)
 	for _, folder := range folders {
 		var mod struct {
@@ -41,9 +65,14 @@ func requirements(ctx context.Context, dir string, folders []string) (map[string
 		}
 		required[folder] = []string{}
 		for _, r := range mod.Require {
-			if !strings.HasPrefix(r.Path, Root) {
-				required[folder] = append(required[folder], r.Path+"@"+r.Version)
+			if strings.HasPrefix(r.Path, Root) {
+				continue
 			}
+			id := r.Path + "@" + r.Version
+			if by, found := replaced[r.Path]; found {
+				id = by
+			}
+			required[folder] = append(required[folder], id)
 		}
 	}
 	return required, nil

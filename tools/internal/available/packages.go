@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +17,9 @@ import (
 
 // looking is a search for the packages that can be built without what is refused.
 type looking struct {
-	dir, out string
-	modules  []string
-	refused  map[string]Refusal // by path@version
+	dir, file, out string // the project, its go.work, and where to write another one
+	workspace      workspace
+	refused        map[string]Refusal // by path@version
 }
 
 // state is what became of a package.
@@ -31,7 +32,7 @@ type state struct {
 // refused are added to refused on the way.
 func (l *looking) load(ctx context.Context, tags ...string) (map[string]state, error) {
 	args := []string{"list", "-e", "-test", "-tags=" + strings.Join(tags, ","), "-json=ImportPath,ForTest,GoFiles,CgoFiles,Error,DepsErrors"}
-	for _, folder := range l.modules {
+	for _, folder := range l.workspace.modules {
 		args = append(args, Root+folder+"/...")
 	}
 	for {
@@ -45,7 +46,7 @@ func (l *looking) load(ctx context.Context, tags ...string) (map[string]state, e
 			}
 			return nil, failed
 		}
-		packages, problems, err := parse(out)
+		packages, problems, err := l.parse(out)
 		if err != nil || !l.note(strings.Join(problems, "\n")) {
 			return packages, err
 		}
@@ -72,7 +73,7 @@ func (p *listed) tested() string {
 }
 
 // parse reads the output of go list: the packages, and everything that is wrong with them.
-func parse(out []byte) (packages map[string]state, problems []string, err error) {
+func (l *looking) parse(out []byte) (packages map[string]state, problems []string, err error) {
 	packages = make(map[string]state)
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
@@ -88,16 +89,28 @@ func parse(out []byte) (packages map[string]state, problems []string, err error)
 		if p.Error != nil {
 			p.DepsErrors = append(p.DepsErrors, *p.Error)
 		}
+		known, seen := packages[folder]
+		known.whole = known.whole || !seen
 		for _, e := range p.DepsErrors {
 			problems = append(problems, e.Err)
+			known.whole = known.whole && !l.blames(e.Err)
 		}
-		known, seen := packages[folder]
-		known.whole = (known.whole || !seen) && len(p.DepsErrors) == 0
 		if p.ImportPath == Root+folder {
 			known.code = len(p.GoFiles)+len(p.CgoFiles) > 0
 		}
 		packages[folder] = known
 	}
+}
+
+// blames reports whether an error is about a refused module. Any other is a mistake in the
+// project, which the build has to show.
+func (l *looking) blames(text string) bool {
+	for _, r := range l.refused {
+		if strings.Contains(text, r.Module) {
+			return true
+		}
+	}
+	return false
 }
 
 // unread is how the go command says that the proxy did not serve a file of a module.
@@ -135,21 +148,12 @@ func answer(text string) string {
 // writeWorkspace writes a go.work like that of the project, in which an empty module stands for
 // every refused one.
 func (l *looking) writeWorkspace() error {
-	original, err := os.ReadFile(filepath.Join(l.dir, "go.work"))
-	if err != nil {
-		return err
-	}
-	version := "go 1.26.0"
-	for line := range strings.Lines(string(original)) {
-		if strings.HasPrefix(line, "go ") {
-			version = strings.TrimSpace(line)
-		}
-	}
 	var b strings.Builder
-	fmt.Fprintln(&b, version)
-	for _, folder := range l.modules {
+	fmt.Fprintf(&b, "go %s\n", l.workspace.goVersion)
+	for _, folder := range l.workspace.modules {
 		fmt.Fprintf(&b, "use %q\n", filepath.Join(l.dir, filepath.FromSlash(folder)))
 	}
+	stubs := make(map[string]string)
 	var ids []string
 	for id := range l.refused {
 		ids = append(ids, id)
@@ -159,14 +163,23 @@ func (l *looking) writeWorkspace() error {
 		r := l.refused[id]
 		stub := filepath.Join(l.out, "refused", filepath.FromSlash(escape(id)))
 		fmt.Fprintf(&b, "replace %s %s => %q\n", r.Module, r.Version, stub)
+		stubs[id] = stub
 		if err := write(filepath.Join(stub, "go.mod"), "module "+r.Module+"\n\ngo 1.17\n"); err != nil {
 			return err
+		}
+	}
+	for _, module := range slices.Sorted(maps.Keys(l.workspace.replaced)) {
+		by := l.workspace.replaced[module]
+		if stub, refused := stubs[by]; refused {
+			fmt.Fprintf(&b, "replace %s => %q\n", module, stub)
+		} else {
+			fmt.Fprintf(&b, "replace %s => %s\n", module, strings.Replace(by, "@", " ", 1))
 		}
 	}
 	if err := write(filepath.Join(l.out, "go.work"), b.String()); err != nil {
 		return err
 	}
-	sums, err := os.ReadFile(filepath.Join(l.dir, "go.work.sum"))
+	sums, err := os.ReadFile(l.file + ".sum")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
