@@ -27,6 +27,7 @@ type attempt struct {
 	session    *session
 	sqlTx      *sql.Tx            // over a *sql.DB: what the handler uses
 	cancelTx   context.CancelFunc // of the context of sqlTx
+	stuck      bool               // database/sql was left by a panic: see inSQL
 	savepoints atomic.Int64       // how many the handler opened
 	ended      atomic.Bool        // the store refuses whatever the handler still does with it
 
@@ -117,7 +118,9 @@ func (a *attempt) beginSQLTx(ctx context.Context, isolation pgx.TxIsoLevel) (sto
 	txCtx, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline.Add(time.Minute))
 	a.cancelTx = cancel
 	stop = context.AfterFunc(ctx, cancel)
-	a.sqlTx, err = a.session.sql.BeginTx(txCtx, &sql.TxOptions{Isolation: sqlIsolation(isolation)})
+	a.inSQL(func() {
+		a.sqlTx, err = a.session.sql.BeginTx(txCtx, &sql.TxOptions{Isolation: sqlIsolation(isolation)})
+	})
 	if err != nil {
 		stop()
 		return nil, err
@@ -184,7 +187,7 @@ func (a *attempt) rollback(ctx context.Context) error {
 	var err error
 	if a.sqlTx != nil {
 		stop := context.AfterFunc(ctx, a.session.kill)
-		err = a.sqlTx.Rollback()
+		a.inSQL(func() { err = a.sqlTx.Rollback() })
 		stop()
 		if errors.Is(err, sql.ErrTxDone) {
 			err = nil
@@ -208,7 +211,7 @@ func (a *attempt) rollback(ctx context.Context) error {
 // close gives the connection back to the pool, which closes it unless it is idle.
 func (a *attempt) close() {
 	a.ended.Store(true)
-	if a.sqlTx != nil {
+	if a.sqlTx != nil && !a.stuck {
 		_ = a.sqlTx.Rollback() // database/sql waits for it; after a commit it does nothing
 	}
 	if a.cancelTx != nil {
@@ -220,7 +223,20 @@ func (a *attempt) close() {
 		a.watchdog.Stop()
 	}
 	a.closed = true
+	if a.stuck {
+		a.session.kill()
+		return
+	}
 	a.session.release()
+}
+
+// inSQL calls a function of database/sql that begins or ends a transaction. Where a tracer of
+// the application panics in it, database/sql keeps a lock, and its connection cannot be
+// given back: that would wait for ever.
+func (a *attempt) inSQL(f func()) {
+	a.stuck = true
+	f()
+	a.stuck = false
 }
 
 // send executes a batch on the connection of the attempt.

@@ -70,7 +70,8 @@ func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, keep [
 		return notApplied(err.Error()) // COMMIT was not sent
 	}
 	stop := context.AfterFunc(ctx, a.session.kill)
-	err := a.sqlTx.Commit()
+	var err error
+	a.inSQL(func() { err = a.sqlTx.Commit() })
 	stop()
 	confirmed := true
 	_ = a.session.do(func(conn *pgx.Conn) error { confirmed = !unconfirmed(conn); return nil })

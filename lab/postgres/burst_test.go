@@ -1,0 +1,338 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresBurst: more orders at once than the pool has connections all succeed, one after the
+// other.
+func TestPostgresBurst(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, burst := range []struct{ orders, conns int }{{10, 4}, {64, 10}} {
+		f := pgSetup(t, server, labtest.MaxConns(int32(burst.conns)))
+		f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
+		store := f.Transactional(t)
+		f.exec(t, "SELECT 1") // a first connection
+		answers := pgOrders(t, f, store, burst.orders)
+		var waits []time.Duration
+		for _, a := range answers {
+			if a.status != http.StatusCreated {
+				t.Errorf("%d orders over %d connections: an order was answered %d", burst.orders, burst.conns, a.status)
+			}
+			waits = append(waits, a.took)
+		}
+		slices.Sort(waits)
+		t.Logf("%d orders at once over %d connections, handlers of 50ms: p50 %v, p99 %v, longest wait for a slot %v",
+			burst.orders, burst.conns, waits[len(waits)/2], waits[len(waits)*99/100], store.Stats().LongestWait)
+		if n := f.effects(t); n != burst.orders {
+			t.Errorf("%d effects of %d orders", n, burst.orders)
+		}
+		if stats := store.Stats(); stats.InUse != 0 || stats.Waiting != 0 {
+			t.Errorf("statistics afterwards: %+v", stats)
+		}
+	}
+}
+
+// pgAnswer is what a client of pgOrders got, and after how long.
+type pgAnswer struct {
+	status int
+	took   time.Duration
+}
+
+// pgOrders posts so many different orders at once to a service whose handler takes 50 ms.
+func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgAnswer {
+	t.Helper()
+	engine, err := reprise.New(store, reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	defer func() { pgWant(t, "close", engine.Close(context.WithoutCancel(t.Context())), nil) }()
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	pgWant(t, "guard", err, nil)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tx, ok := reprisepg.Tx(r.Context())
+		if !ok {
+			t.Error("the handler has no transaction")
+			return
+		}
+		if _, err := tx.Exec(r.Context(), "INSERT INTO "+f.name("effects")+" SELECT coalesce($1::integer, 0) FROM pg_sleep(0.05)", r.Header.Get("X-Order")); err != nil {
+			t.Errorf("the handler: %v", err)
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	service := httptest.NewServer(reprisehttp.Middleware(guard, func(*http.Request) (string, error) { return "tenant", nil })(handler))
+	defer service.Close()
+	client := service.Client()
+	client.Transport.(*http.Transport).MaxIdleConnsPerHost = orders //nolint:forcetypeassert // httptest makes it
+
+	answers := make([]pgAnswer, orders)
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range orders {
+		wg.Go(func() {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, service.URL, http.NoBody)
+			req.Header.Set("Idempotency-Key", fmt.Sprintf(`"order-%d"`, i))
+			req.Header.Set("X-Order", fmt.Sprint(i))
+			<-start
+			begun := time.Now()
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Errorf("order %d: %v", i, err)
+				return
+			}
+			_ = resp.Body.Close()
+			answers[i] = pgAnswer{resp.StatusCode, time.Since(begun)}
+		})
+	}
+	close(start)
+	wg.Wait()
+	return answers
+}
+
+// TestPostgresDuplicatesTakeNoSlot: a storm of duplicates takes no slot beside that of the first
+// request, and one in another process whose slots are all taken is answered at once.
+func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t, labtest.MaxConns(4))
+	other := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), labtest.MaxConns(4)), f.Config).Transactional(t)
+	first := pgClaim()
+	var (
+		wg      sync.WaitGroup
+		mu      sync.Mutex
+		granted []reprise.ClaimRequest
+	)
+	most := 0
+	for range 64 {
+		wg.Go(func() {
+			r := pgRival(first)
+			got := pgMustNotFail(t, store, r)
+			mu.Lock()
+			defer mu.Unlock()
+			most = max(most, store.Stats().InUse)
+			switch got.Outcome {
+			case reprise.Claimed:
+				granted = append(granted, r)
+			case reprise.InProgress:
+			default:
+				t.Errorf("a duplicate was answered %v", got.Outcome)
+			}
+		})
+	}
+	wg.Wait()
+	if len(granted) != 1 || most != 1 {
+		t.Fatalf("%d of 64 duplicates were granted, and took %d slots at once, want 1 and 1", len(granted), most)
+	}
+	mismatch := pgRival(first)
+	mismatch.Fingerprint[0]++
+	pgMustClaim(t, store, mismatch, reprise.Mismatch)
+
+	var busy []reprise.ClaimRequest
+	for range other.Stats().Slots {
+		r := pgClaim()
+		pgMustClaim(t, other, r, reprise.Claimed)
+		busy = append(busy, r)
+	}
+	begun := time.Now()
+	pgMustClaim(t, other, pgRival(first), reprise.InProgress)
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("a duplicate waited %v in a process whose slots are taken", took)
+	}
+	pgWant(t, "complete", pgComplete(t, store, granted[0], "answer"), nil)
+	pgMustClaim(t, other, pgRival(first), reprise.Completed)
+	for _, r := range busy {
+		pgWant(t, "release", other.Release(t.Context(), r.ID, r.Owner), nil)
+	}
+}
+
+// TestPostgresStricterLimitsStand: the limits of an attempt are TxTimeout where the session has none
+// or weaker ones, and the session's own where they are stricter.
+func TestPostgresStricterLimitsStand(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.Config.TxTimeout = 20 * time.Second
+	for own, want := range map[string]string{"0": "20s", "150ms": "150ms", "3s": "3s", "20s": "20s", "1min": "20s", "2d": "20s"} {
+		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("statement_timeout", own),
+			labtest.SessionParam("idle_in_transaction_session_timeout", own), labtest.SessionParam("lock_timeout", own)), f.Config)
+		store := g.Transactional(t)
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		for name, want := range map[string]string{
+			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own, "client_connection_check_interval": "500ms",
+		} {
+			var got string
+			if err := pgTx(t, store, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got != want {
+				t.Errorf("a session with %s has %s = %s in an attempt, want %s", own, name, got, want)
+			}
+		}
+		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	}
+}
+
+// TestPostgresOneTransactionID: the effects of a request and its record have one transaction ID.
+func TestPostgresOneTransactionID(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	f.insert(t, pgTx(t, store, r), 1)
+	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	effect := pgValue[string](t, f.Pool, "SELECT xmin::text FROM "+f.name("effects"))
+	if record := pgValue[string](t, f.Pool, "SELECT xmin::text FROM "+f.records()); record != effect {
+		t.Errorf("the record has the transaction ID %s and the effect %s", record, effect)
+	}
+}
+
+// TestPostgresSerializableHandlers: of two attempts that PostgreSQL cannot serialize one is not
+// applied, and its retry is.
+func TestPostgresSerializableHandlers(t *testing.T) {
+	t.Parallel()
+	f, _ := pgTxSetup(t)
+	f.Config.Isolation = pgx.Serializable
+	store := f.Transactional(t)
+	count := func(r reprise.ClaimRequest) {
+		t.Helper()
+		var n int
+		if err := pgTx(t, store, r).QueryRow(t.Context(), "SELECT count(*) FROM "+f.name("effects")).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := pgClaim(), pgClaim()
+	pgMustClaim(t, store, one, reprise.Claimed)
+	pgMustClaim(t, store, two, reprise.Claimed)
+	count(one)
+	count(two)
+	f.insert(t, pgTx(t, store, one), 1)
+	f.insert(t, pgTx(t, store, two), 2)
+	pgWant(t, "complete the first", pgComplete(t, store, one, "answer"), nil)
+	pgWant(t, "complete the second", pgComplete(t, store, two, "answer"), reprise.ErrNotApplied)
+	two = pgRival(two)
+	pgMustClaim(t, store, two, reprise.Claimed)
+	count(two)
+	f.insert(t, pgTx(t, store, two), 2)
+	pgWant(t, "complete the retry", pgComplete(t, store, two, "answer"), nil)
+	if n := f.effects(t); n != 2 {
+		t.Errorf("%d effects, want 2", n)
+	}
+}
+
+// pgPanicTracer panics with the n-th statement after it was armed.
+type pgPanicTracer struct {
+	mu   sync.Mutex
+	left int // 0: not armed
+}
+
+func (p *pgPanicTracer) arm(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = n
+}
+
+func (p *pgPanicTracer) count() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left > 0 {
+		if p.left--; p.left == 0 {
+			panic("the tracer is broken")
+		}
+	}
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (p *pgPanicTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	p.count()
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (p *pgPanicTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { p.count() }
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (p *pgPanicTracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	p.count()
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (p *pgPanicTracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
+	p.count()
+}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (p *pgPanicTracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { p.count() }
+
+// TestPostgresTracerPanics: a tracer of the application that panics, wherever it does, loses neither
+// a slot nor a connection.
+func TestPostgresTracerPanics(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	for _, sqlDB := range []bool{false, true} {
+		tracer := &pgPanicTracer{}
+		pool := labtest.NewPool(t, server.URL(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+		store := pgOn(pool, f.Config).Transactional(t)
+		if sqlDB {
+			db := stdlib.OpenDB(*pool.Config().ConnConfig)
+			defer func() { _ = db.Close() }()
+			db.SetMaxOpenConns(40)
+			store = f.transactionalSQL(t, db)
+		}
+		for n := range 10 {
+			r := pgClaim()
+			panicked := pgPanics(func() {
+				tracer.arm(n + 1)
+				_, _ = store.Claim(t.Context(), r)
+			})
+			tracer.arm(0)
+			_ = store.Release(t.Context(), r.ID, r.Owner)
+			if n < 4 && !panicked {
+				t.Errorf("the tracer did not panic at the event %d of a claim", n+1)
+			}
+
+			r = pgClaim()
+			pgMustClaim(t, store, r, reprise.Claimed)
+			pgPanics(func() {
+				tracer.arm(n + 1)
+				_ = store.Complete(t.Context(), pgCompletion(r, "answer"))
+			})
+			tracer.arm(0)
+			if stats := store.Stats(); stats.InUse != 0 {
+				t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d", sqlDB, stats.InUse, n+1)
+			}
+		}
+		if sqlDB {
+			continue // database/sql loses the connection of a BeginTx or Commit in which a tracer panics, whoever calls it
+		}
+		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 })
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	}
+}
+
+// pgPanics reports whether f panicked.
+func pgPanics(f func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	f()
+	return false
+}
