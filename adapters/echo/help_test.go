@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -200,3 +201,6 @@ const createdBody = `{"id":7}` + "\n"
 func pattern(n int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef\x00\xff\r\n"), n/20+1)[:n]
 }
+
+// quiet takes what net/http logs about handlers that panic.
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -69,7 +69,7 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
 	defer func() { // also where the handler panics: a recovery outside finds its own response
 		w.Close()
-		if !x.Runs(c.Request().Context()) { //nolint:contextcheck // asks whose context it is
+		if !x.Runs(c.Request().Context()) {
 			return
 		}
 		if form := c.Request().MultipartForm; form != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -184,16 +185,6 @@ func kept(a answer) http.Header {
 	return h
 }
 
-// gzipped is a middleware as Gin's users have them: it takes the place of c.Writer.
-func gzipped(c *gin.Context) {
-	w := &gzipWriter{ResponseWriter: c.Writer}
-	c.Writer = w
-	c.Header("Content-Encoding", "gzip")
-	c.Next()
-	w.close()
-	c.Writer = w.ResponseWriter
-}
-
 // eventually polls until done reports true.
 func eventually(t *testing.T, done func() bool) {
 	t.Helper()
@@ -215,3 +206,6 @@ const createdBody = `{"id":7}`
 func pattern(n int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef\x00\xff\r\n"), n/20+1)[:n]
 }
+
+// quiet takes what net/http logs about handlers that panic.
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -68,7 +68,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	outside, _ := c.Get(reprise.ContextKey)
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
-		if x.Runs(c.Request.Context()) { //nolint:contextcheck // asks whose context it is
+		if x.Runs(c.Request.Context()) {
 			if form := c.Request.MultipartForm; form != nil {
 				request.MultipartForm = form // the server removes its files
 			}

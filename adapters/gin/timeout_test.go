@@ -2,6 +2,7 @@ package reprisegin
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -58,16 +59,16 @@ func (w *lateWriter) WriteHeader(status int) {
 	w.status = status
 }
 
-func (w *lateWriter) Write(p []byte) (int, error) {
+func (w *lateWriter) Write(p []byte) (int, error) { return w.WriteString(string(p)) }
+
+func (w *lateWriter) WriteString(s string) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.expired {
 		return 0, http.ErrHandlerTimeout
 	}
-	return w.body.Write(p)
+	return w.body.WriteString(s)
 }
-
-func (w *lateWriter) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
 func (w *lateWriter) expire() {
 	w.mu.Lock()
@@ -76,9 +77,7 @@ func (w *lateWriter) expire() {
 }
 
 func (w *lateWriter) send() {
-	for name, values := range w.header {
-		w.ResponseWriter.Header()[name] = values
-	}
+	maps.Copy(w.ResponseWriter.Header(), w.header)
 	w.ResponseWriter.WriteHeader(w.status)
 	_, _ = w.ResponseWriter.Write(w.body.Bytes())
 }

@@ -159,7 +159,8 @@ func namesField(lines []string, name string) bool {
 
 // WriteResponse sends r through a header map and a wire, as net/http and the frameworks on it
 // have them. Fields that outer layers set stay, unless r has them too or removes them. The
-// length of the body is declared, unless trailers follow it.
+// length of the body is declared, unless trailers follow it. That of an empty one is left to the
+// server, since an outer layer may make a body for responses that have none.
 func WriteResponse(header map[string][]string, wire Wire, r Response) {
 	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {
@@ -180,7 +181,7 @@ func WriteResponse(header map[string][]string, wire Wire, r Response) {
 	switch {
 	case bodied && r.Trailer.Len() > 0:
 		header["Trailer"] = trailerNames(r.Trailer)
-	case bodied:
+	case bodied && len(r.Body) > 0:
 		values = append(values, strconv.Itoa(len(r.Body)))
 		header["Content-Length"] = values[len(values)-1:]
 	}

@@ -206,7 +206,7 @@ func (r *Recorder) Abandon() {
 		return
 	}
 	r.finished = true
-	started := r.status != 0 || r.taken
+	started := r.status != 0 || r.taken || r.cut
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)

@@ -1,0 +1,49 @@
+package stack
+
+import (
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Serve serves a handler of net/http until the test ends, and returns its address. What
+// the server has to say fails the test, but for the handlers that panic.
+func Serve(t *testing.T, handler http.Handler) (addr string) {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: time.Minute,
+		ErrorLog: log.New(complaints{t}, "", 0), //nolint:forbidigo // what the server has to say
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// PanicValue is what handlers panic with.
+const PanicValue = "panic of the handler"
+
+// complaints fails the test for what a server logs.
+type complaints struct{ t *testing.T }
+
+// Write implements [io.Writer].
+func (c complaints) Write(p []byte) (int, error) {
+	if !strings.Contains(string(p), PanicValue) {
+		c.t.Errorf("the server says: %s", p)
+	}
+	return len(p), nil
+}
