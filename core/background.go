@@ -220,6 +220,8 @@ func (b *background) sleep(ctx context.Context, d time.Duration) {
 }
 
 // run makes one try.
+//
+//nolint:contextcheck // a callContext inherits
 func (b *background) run(ctx context.Context, t *task) error {
 	if err := ctx.Err(); err != nil {
 		return ErrClosed
@@ -227,9 +229,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 	a, store := t.attempt, &b.engine.store
 	ctx, cancel := context.WithTimeout(ctx, b.engine.cfg.CompleteTimeout)
 	defer cancel()
-	if a.after != context.Background() {
-		ctx = &callContext{Context: ctx, values: a.after}
-	}
+	ctx = &callContext{Context: ctx, values: a.after}
 	var err error
 	if t.kind == taskComplete {
 		err = store.complete(ctx, t.request)

@@ -96,6 +96,8 @@ func (c *call) begun(res Result) Result {
 // claim asks the store, from sent on, until it has a definite answer, the budget is used
 // up, or asking again is of no use. A claim that may be written without anybody running
 // it is released in the background.
+//
+//nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	e := c.engine
 	if c.failOpen && e.outage.lasts(sent) {

@@ -56,18 +56,18 @@ func (c *call) claimRequest(takeover bool) ClaimRequest {
 func (c *call) hasValues() bool { return c.values != context.Background() }
 
 // detached returns the context of what goes on after the request: the values that
-// Config.Detach copies, and no others. It is called while the request lives.
+// Config.Detach copies. It is called while the request lives.
 func (c *call) detached() (ctx context.Context) {
-	background := context.Background()
-	if c.engine.cfg.Detach == nil {
-		return background
+	ctx = context.Background()
+	detach := c.engine.cfg.Detach
+	if detach == nil {
+		return ctx
 	}
-	defer func() {
-		if recover() != nil || ctx == nil {
-			ctx = background
-		}
-	}()
-	return context.WithoutCancel(c.engine.cfg.Detach(c.values))
+	defer func() { _ = recover() }() // then there are no values
+	if copied := detach(c.values); copied != nil {
+		ctx = context.WithoutCancel(copied)
+	}
+	return ctx
 }
 
 // observe notifies the observer, with the values of the request, of what happened to the

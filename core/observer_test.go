@@ -128,7 +128,7 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 	for name, detach := range map[string]func(context.Context) context.Context{
 		"nothing detached": nil,
 		"a trace": func(ctx context.Context) context.Context {
-			return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{}))
+			return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{})) //nolint:usetesting // nothing of the request or the test
 		},
 		"a panic": func(context.Context) context.Context { panic("a bug in Detach") },
 		"nil":     func(context.Context) context.Context { return nil },

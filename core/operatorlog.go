@@ -30,10 +30,12 @@ func (*operatorLog) kinds() uint64 {
 
 // Observe implements [Observer].
 func (l *operatorLog) Observe(ctx context.Context, e Event) {
-	level, message := slog.LevelError, ""
+	level := slog.LevelError
+	var message string
 	switch {
 	case e.Kind == EventLapsed:
-		level, message = slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
+		level = slog.LevelWarn
+		message = "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
 	case e.Kind == EventUnrecorded:
 		message = "reprise: a response left that is not recorded"
 	case e.Kind == EventDropped:
