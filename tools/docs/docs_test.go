@@ -36,6 +36,7 @@ const variable = "REPRISE_TEST_THING"
 		"`make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
 		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `SELECT`, `R12`,\n" +
 		"`TestThing`, `TestTh…`, `REPRISE_TEST_THING=1`, `github.com/reprise-go/reprise/core`, `core/v0.3.0`, `adapters/<framework>`.\n\n" +
+		"| `reprise.Config` | |\n|---|---|\n| `Lease` | how long |\n\n" +
 		"```go\nc := reprise.Config{Lease: 1}\nif !ok { … }\nreprise.New(c)\n```\n\n" +
 		"```\nmake            what there is\nmake help       help, with nothing else\n```\n"
 )
@@ -87,6 +88,8 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		{"docs/bad.md", "```go\nreprise.Do()\n```", "docs/bad.md:2: there is no reprise.Do"},
 		{"docs/bad.md", "```go\nreprise.New(reprise.Config{Gone: 1})\n```", "docs/bad.md:2: reprise.Config has no field Gone"},
 		{"docs/bad.md", "```go\nnot Go\n```", "docs/bad.md:2: the code block is not Go"},
+		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| `Lease`, `New` | |", "docs/bad.md:3: reprise.Config has no field New"},
+		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| x | `Lease` |", "docs/bad.md:1: the table of reprise.Config lacks Lease"},
 		{"core/bad.go", "// Bad is a [Gone].\npackage reprise", "core/bad.go:1: the doc link [Gone] leads nowhere"},
 		{"core/bad.go", "package reprise\n\n// Bad is a [Config.Gone].\ntype Bad int", "core/bad.go:3: the doc link [Config.Gone] leads nowhere"},
 		{"core/bad.go", "// Bad is:\n//\n//\treprise.Do()\npackage reprise", "core/bad.go:3: there is no reprise.Do"},

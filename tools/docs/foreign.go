@@ -19,6 +19,7 @@ var foreignPackages = map[string]bool{
 // that only look like one.
 var foreignNames = map[string]bool{
 	"BeginTx": true, "QueryExecModeExec": true, // pgx
+	"Raw":               true, // database/sql
 	"SyncRepWaitForLSN": true, // PostgreSQL
 	"Locker":            true, // Fiber's middleware
 	"Makefile":          true, // a file

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,6 +34,9 @@ func (r *report) page(p *page) {
 	for _, s := range p.code {
 		r.span(p, s)
 	}
+	for _, t := range p.tables {
+		r.table(p, t)
+	}
 	for _, b := range p.blocks {
 		switch b.language {
 		case "go":
@@ -44,6 +48,33 @@ func (r *report) page(p *page) {
 			}
 		}
 	}
+}
+
+// table holds a table of a struct's fields against the struct: it names every field, and nothing else.
+func (r *report) table(p *page, t table) {
+	pkg, typ, _ := strings.Cut(t.typ.text, ".")
+	fields := r.fields(pkg, typ)
+	if fields == nil {
+		return // not a struct; goName reports what does not exist
+	}
+	listed := map[string]bool{}
+	for _, f := range t.fields {
+		listed[f.text] = true
+		r.want(fields[f.text], p.file, f.line, "%s has no field %s", t.typ.text, f.text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		r.want(listed[name], p.file, t.typ.line, "the table of %s lacks %s", t.typ.text, name)
+	}
+}
+
+// fields returns the exported fields of a struct, or nil.
+func (r *report) fields(pkg, typ string) map[string]bool {
+	for _, g := range r.packages {
+		if g.name == pkg && g.fields[typ] != nil {
+			return g.fields[typ]
+		}
+	}
+	return nil
 }
 
 // link resolves the target of a link.

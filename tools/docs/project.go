@@ -31,6 +31,7 @@ type goPackage struct {
 	name    string
 	names   map[string]bool            // exported names of the package
 	members map[string]map[string]bool // fields and methods by their type
+	fields  map[string]map[string]bool // exported fields by their struct
 	embeds  map[string][]string        // types of the package by the type that embeds them
 	docs    []comment
 }
@@ -139,7 +140,7 @@ func (p *project) readGo(file string, set *token.FileSet, parsed *ast.File) {
 	folder := path.Dir(file)
 	pkg := p.packages[folder]
 	if pkg == nil {
-		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, embeds: map[string][]string{}}
+		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, fields: map[string]map[string]bool{}, embeds: map[string][]string{}}
 		p.packages[folder] = pkg
 	}
 	doc := func(group *ast.CommentGroup) {
@@ -185,10 +186,17 @@ func (p *project) readSpec(pkg *goPackage, s ast.Spec, doc func(*ast.CommentGrou
 		default:
 			return
 		}
+		_, isStruct := s.Type.(*ast.StructType)
+		if isStruct {
+			pkg.fields[s.Name.Name] = map[string]bool{}
+		}
 		for _, f := range fields.List {
 			doc(f.Doc)
 			for _, n := range f.Names {
 				p.exportMember(pkg, s.Name.Name, n.Name)
+				if isStruct && n.IsExported() {
+					pkg.fields[s.Name.Name][n.Name] = true
+				}
 			}
 			if inner := typeName(f.Type); f.Names == nil && inner != "" {
 				pkg.embeds[s.Name.Name] = append(pkg.embeds[s.Name.Name], inner)
