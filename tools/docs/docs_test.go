@@ -87,6 +87,7 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		{"docs/bad.md", "Call `http.Gone2`.", "docs/bad.md:1: there is no http.Gone2"},
 		{"docs/bad.md", "```go\nreprise.Do()\n```", "docs/bad.md:2: there is no reprise.Do"},
 		{"docs/bad.md", "```go\nreprise.New(reprise.Config{Gone: 1})\n```", "docs/bad.md:2: reprise.Config has no field Gone"},
+		{"docs/README.md", "# Index", "docs/README.md:1: the index lacks page.md"},
 		{"docs/bad.md", "```go\nnot Go\n```", "docs/bad.md:2: the code block is not Go"},
 		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| `Lease`, `New` | |", "docs/bad.md:3: reprise.Config has no field New"},
 		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| x | `Lease` |", "docs/bad.md:1: the table of reprise.Config lacks Lease"},

@@ -49,6 +49,9 @@ func check(dir string) (unresolved []string, names int, err error) {
 	r := &report{project: p}
 	for _, page := range p.pages {
 		r.page(page)
+		if page.file == "docs/README.md" {
+			r.index(page)
+		}
 	}
 	for _, pkg := range p.packages {
 		for _, c := range pkg.docs {

@@ -50,6 +50,17 @@ func (r *report) page(p *page) {
 	}
 }
 
+// index holds an index against its folder: it links every page there.
+func (r *report) index(p *page) {
+	for _, other := range r.pages {
+		if other == p || path.Dir(other.file) != path.Dir(p.file) {
+			continue
+		}
+		name := path.Base(other.file)
+		r.want(slices.ContainsFunc(p.links, func(l span) bool { return l.text == name }), p.file, 1, "the index lacks %s", name)
+	}
+}
+
 // table holds a table of a struct's fields against the struct: it names every field, and nothing else.
 func (r *report) table(p *page, t table) {
 	pkg, typ, _ := strings.Cut(t.typ.text, ".")
