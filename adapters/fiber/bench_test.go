@@ -10,7 +10,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// load is one keep-alive connection that sends the same request again and again, without allocating.
+// load is one keep-alive connection that sends the same request again and again, without
+// allocating.
 type load struct {
 	conn    *conn
 	request []byte
@@ -19,8 +20,9 @@ type load struct {
 	answer  []byte
 }
 
-// newLoad makes what sends requests of 64 bytes to a handler that answers 256 bytes: without the middleware, with a new key each time, or
-// with the key that it had before.
+// newLoad returns a load of requests of 64 bytes to a handler that answers 256 bytes:
+// without the middleware, without a key, with a new key each time, or always with the
+// same.
 func newLoad(tb testing.TB, kind string) *load {
 	tb.Helper()
 	body := []byte(strings.Repeat("x", 256))
@@ -82,8 +84,8 @@ func (l *load) once(tb testing.TB) {
 	}
 }
 
-// TestP5Allocations counts what a request costs with its handler; the client allocates nothing. Target P5 is 15 for a new key and 8
-// for a replay; there are 5 and 2.
+// TestP5Allocations counts what a request costs with its handler; the client allocates
+// nothing. Target P5 is 15 for a new key and 8 for a replay; there are 5 and 2.
 func TestP5Allocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools are not what they are under the race detector")

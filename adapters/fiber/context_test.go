@@ -38,7 +38,8 @@ func TestHandlersGetTheContextOfTheAttempt(t *testing.T) {
 	s.do(t, request("", key("k")))
 }
 
-// Handlers may pass the context of fasthttp, or one made of it, where they should pass that of the run.
+// Handlers may pass the context of fasthttp, or one made of it, where they should pass
+// that of the run.
 func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(*fiber.Ctx) context.Context{
@@ -66,7 +67,8 @@ func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
 	}
 }
 
-// A handler that gives its request a context without the run's is a handler like any other.
+// A handler that gives its request a context without the run's is a handler like any
+// other.
 func TestHandlersMaySetAnotherContext(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
@@ -109,7 +111,8 @@ func (s *flakyStore) Complete(ctx context.Context, r reprise.CompleteRequest) er
 	return s.Store.Complete(ctx, r)
 }
 
-// fasthttp gives its request contexts to other requests. What the engine does after the response has no value of theirs.
+// fasthttp gives its request contexts to other requests. What the engine does after the
+// response has no value of theirs.
 func TestNothingOfAReusedContextIsRead(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -162,7 +165,8 @@ func TestNothingOfAReusedContextIsRead(t *testing.T) {
 	}
 }
 
-// A chain that outlives a timeout finds the request of somebody else in its context, and is not an answer to anything.
+// A chain that outlives a timeout finds the request of somebody else in its context, and
+// is not an answer to anything.
 func TestChainsThatOutliveATimeoutAreCut(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
@@ -180,7 +184,8 @@ func TestChainsThatOutliveATimeoutAreCut(t *testing.T) {
 				if c.Get("X-Late") == "" {
 					return c.SendString("in time")
 				}
-				// What a timeout layer does when its handler runs on: the request is answered, and its context used again.
+				// What a timeout layer does when its handler runs on: the request is
+				// answered, and its context used again.
 				c.Context().ResetUserValues()
 				close(late)
 				defer close(ended)

@@ -2,7 +2,6 @@ package reprisefiber_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -78,7 +77,8 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	return s
 }
 
-// handle serves POST /x by h, which is counted, behind the middleware and what else stands before it.
+// handle serves POST /x by h, which is counted, behind the middleware and what else
+// stands before it.
 func handle(h fiber.Handler, outside ...fiber.Handler) func(*service) {
 	return func(s *service) {
 		s.app.Post("/x", append(outside, s.protect, s.counted(h))...)
@@ -168,7 +168,8 @@ func (s *service) do(tb testing.TB, raw string) answer {
 	return c.receive(tb)
 }
 
-// wantReplay sends a request twice and checks that the second answer is the first, marked.
+// wantReplay sends a request twice and checks that the second answer is the first,
+// marked.
 func (s *service) wantReplay(tb testing.TB, raw string) (first answer) {
 	tb.Helper()
 	first, second := s.do(tb, raw), s.do(tb, raw)
@@ -200,13 +201,4 @@ func (a *answer) want(tb testing.TB, status int, code string) {
 	if a.status != status || a.code() != code {
 		tb.Errorf("got %d %.300s, want %d %q", a.status, a.body, status, code)
 	}
-}
-
-// allBytes has every byte value.
-func allBytes() []byte {
-	b := make([]byte, 256)
-	for i := range b {
-		b[i] = byte(i)
-	}
-	return bytes.Repeat(b, 3)
 }

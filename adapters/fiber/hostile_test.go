@@ -9,10 +9,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// hidden is a second request that stands in the body of another, where some read it as one of its own.
+// hidden is a second request that stands in the body of another, where some read it as
+// one of its own.
 const hidden = "POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: hidden\r\nContent-Length: 0\r\n\r\n"
 
-// framed is a keyed request with these lines and bytes behind its header, up to which it is the same for all.
+// framed is a keyed request with these lines and bytes behind its header, up to which it
+// is the same for all.
 func framed(lines []string, behind string) string {
 	return rawRequest(append([]string{key("k")}, lines...)...) + behind
 }
@@ -86,7 +88,9 @@ func TestR7ScopeSeesNoTrailers(t *testing.T) {
 		} {
 			s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}, scope: tc.scope}, handle(echo))
 			a := s.do(t, chunked([]string{"body"}, tc.trailers, append(tc.lines, key("k"))...))
-			a.want(t, 403, "scope-missing")
+			if !a.closes { // newer releases of fasthttp refuse some trailers
+				a.want(t, 403, "scope-missing")
+			}
 			if runs := s.runs.Load(); runs > 0 {
 				t.Errorf("%s (stream %t): ran for the victim", name, stream)
 			}

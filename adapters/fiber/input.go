@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// input is what the protocol looks at of a request: its header as a [protocol.HeaderValues], and a body that is still to be read
-// as an [io.Reader]. Its strings are views into the buffers of fasthttp.
+// input is what the protocol reads of a request: its header as a [protocol.HeaderValues],
+// and a body that was not read yet as an [io.Reader]. Its strings are views of fasthttp's
+// buffers.
 type input struct {
 	c     *fiber.Ctx
 	lines []string // of all calls of Values
@@ -46,7 +47,7 @@ func read(c *fiber.Ctx) *input {
 	return in
 }
 
-// release ends the use of in, and of the strings that it handed out.
+// release ends the use of in, and of the strings that it returned.
 func (in *input) release() {
 	clear(in.lines)
 	*in = input{lines: in.lines[:0]}
@@ -107,8 +108,9 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discard reads the rest of a body stream, or makes the connection close: fasthttp would take it for the next request. An answer that
-// closes the connection waits for no body.
+// discard reads the rest of a body stream, or closes the connection after the answer:
+// fasthttp would take the rest for the next request. An answer that closes the connection
+// anyway waits for no body.
 func (in *input) discard(answer protocol.Response) {
 	if option, _ := answer.Header.Get(fiber.HeaderConnection); option == "close" {
 		return
@@ -118,8 +120,9 @@ func (in *input) discard(answer protocol.Response) {
 	}
 }
 
-// isParsed reports whether fasthttp parsed the body as a multipart form while it read it, under the conditions of its own.
-// Its bytes are gone then, and what Body makes of the form has another order each time.
+// isParsed reports whether fasthttp parsed the body as a multipart form while it read it.
+// The bytes are gone then, and Body writes the form in another order each time. The
+// conditions are those of fasthttp.
 func isParsed(c *fiber.Ctx) bool {
 	h := &c.Request().Header
 	return len(h.MultipartFormBoundary()) > 0 && h.ContentLength() > 0 && len(h.ContentEncoding()) == 0 &&

@@ -38,7 +38,7 @@ func TestR7KeysInTrailersAreIgnored(t *testing.T) {
 		"behind a body": chunked([]string{"body"}, []string{key("k")}, "Trailer: Idempotency-Key"),
 		"unannounced":   chunked([]string{"body"}, []string{key("k")}),
 		"behind none":   chunked(nil, []string{key("k")}),
-		"in lower case": chunked(nil, []string{"idempotency-key: k"}, "transfer-Encoding:chunked"),
+		"in lower case": rawRequest("transfer-Encoding:chunked") + "0\r\nidempotency-key: k\r\n\r\n",
 	} {
 		for _, stream := range []bool{false, true} {
 			s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}}, handle(echo))
@@ -88,6 +88,10 @@ func TestR4BytesThatFiberPassesAreRefused(t *testing.T) {
 	s := serve(t, options{}, handle(echo))
 	for _, bad := range []string{"a\x00b", "a\x01b", "a\x7fb", "a\rb", "a\tb", "ä", "", "a, b", `"a`, "a\r\n" + key("a")} {
 		a := s.do(t, request("", key(bad)))
+		if a.closes { // newer releases of fasthttp refuse some of them
+			a.want(t, 400, "")
+			continue
+		}
 		a.want(t, 400, "key-invalid")
 	}
 	s.wantRuns(t, 0)
@@ -172,8 +176,8 @@ func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
 	}
 }
 
-// For fasthttp a body is whole that lacks no more than the empty line after its last chunk, and a stream also one that breaks off
-// between two chunks.
+// For fasthttp a body is whole that lacks no more than the empty line after its last
+// chunk, and a stream also one that breaks off between two chunks.
 func TestR27BrokenBodiesRunNothing(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []bool{false, true} {

@@ -1,18 +1,25 @@
 // Package reprisefiber serves the Idempotency-Key header in Fiber.
 //
-//	store, err := repriseredis.New(client, repriseredis.Config{})
-//	engine, err := reprise.New(store, reprise.Config{})
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
 //
-// Recovery, authentication, rate limiting and timeouts belong before it in the chain; what comes after it runs once for each key.
-// The context of a run is c.UserContext(), which is also what [protocol.Keep] and its like take. See the package protocol for what
-// clients observe.
+// Handlers after the middleware run once for each key. CORS, recovery, authentication,
+// rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
+// order and the reasons. What clients observe is described in package
+// [github.com/reprise-go/reprise/core/protocol].
 //
-// Some answers are given by fasthttp before any handler runs: 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot
-// read, 100 Continue. Of a multipart form that Fiber parses in advance the parts count, in any order of their names, because the bytes
-// are gone; fiber.Config.DisablePreParseMultipartForm keeps them. With fiber.Config.StreamRequestBody a chunked body that breaks off
-// between two chunks cannot be told from a whole one.
+// The context of a run is c.UserContext(). [protocol.Keep], [protocol.Release],
+// [protocol.OmitBody] and reprise.AttemptFrom also find the run in c.Context().
+//
+// A keyed request that two servers may read in different ways is refused, and the scope
+// function sees no trailers. Some answers come from fasthttp before any handler runs: 413
+// for a body over Fiber's BodyLimit, 400 for a request that it cannot read, 100 Continue.
+// docs/fiber.md says what the adapter sees and what it cannot.
+//
+// The tests here show what is particular to Fiber. The rules of the protocol are tested
+// natively in lab/matrix, over every store, malformed requests in lab/wire, and real
+// middleware stacks in lab/frameworks.
 package reprisefiber
 
 import (
@@ -21,17 +28,19 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
-// the request with 403. The name may be a part of the request: it is not kept.
+// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
+// account, a user. An error or an empty name refuses the request with 403. The name may
+// be a view of the request's bytes: it is not kept.
 type Scope func(*fiber.Ctx) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
 // learns another client's key can then replay its response.
 func Unscoped(*fiber.Ctx) (string, error) { return "", protocol.ErrUnscoped }
 
-// Middleware runs the handlers behind it once for each key. One guard may serve many routes, groups and apps. An error that a
-// handler returns becomes its response here, by the error handler of the app, because that response is what is
-// kept; layers outside see the response and not the error. It panics if guard or scope is nil.
+// Middleware runs the handlers after it once for each key. One guard may serve many
+// routes, groups and apps. An error that a handler returns becomes its response here, by
+// the error handler of the app, because that response is what is kept; layers outside see
+// the response and not the error. Middleware panics if guard or scope is nil.
 func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisefiber: Middleware needs a guard and a scope")

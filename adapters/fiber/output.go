@@ -12,7 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// defaultType is the media type that fasthttp gives to a body without one. It is told from the same text of a handler by its address.
+// defaultType is the media type that fasthttp gives to a body without one. Its address
+// tells it from the same text set by a handler.
 var defaultType = new(fasthttp.ResponseHeader).ContentType()
 
 // fields goes over the header as views, without the trailer fields. The default media type is

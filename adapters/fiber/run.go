@@ -56,8 +56,9 @@ func respond(c *fiber.Ctx, err error) {
 	}
 }
 
-// owns reports whether the request context is still that of this run. A chain that outlived a timeout, as the deprecated timeout.New lets
-// it, finds another request there, and must not touch it.
+// owns reports whether the request context is still that of this run. A chain that
+// outlived a timeout, as the deprecated timeout.New lets it, finds another request there,
+// and must not touch it.
 func (r *recording) owns() bool { return r.ctx.UserValue(reprise.ContextKey) == r.x.Context() }
 
 // finish finishes the exchange of a handler that returned, or leaves it to its stream.
@@ -91,8 +92,9 @@ func (r *recording) finish() {
 	}
 }
 
-// abandon finishes the exchange of a handler that did not return, or not in time: it panicked, ended its goroutine, or outlived a
-// timeout. A panic goes on, and the response is as it was before the handler.
+// abandon finishes the exchange of a handler that did not return, or not in time: it
+// panicked, ended its goroutine, or outlived a timeout. A panic goes on, and the response
+// is as it was before the handler.
 func (r *recording) abandon() {
 	if r.finished || r.live {
 		return

@@ -19,8 +19,8 @@ var (
 	errClientLeft  = errors.New("reprisefiber: the client left a response that cannot be kept")
 )
 
-// readStream reads a stream before any of it is sent. One that breaks off is sent as far as it
-// came, and breaks off there.
+// readStream reads a stream before any of it is sent. One that breaks off is sent as far
+// as it came, and breaks off there.
 func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
 	size, err := r.resp.Header.ContentLength(), readAll(capture, r.resp.BodyStream())
 	_ = r.resp.CloseBodyStream() // its end, or its failure, is known
@@ -37,7 +37,8 @@ func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
 	return captured
 }
 
-// readAll reads a stream into its capture. A stream that panics fails, as it does in fasthttp.
+// readAll reads a stream into its capture. A stream that panics fails, as it does in
+// fasthttp.
 func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,8 +74,8 @@ func move[T any](dst, src *T) {
 	*dst, *src = *src, empty
 }
 
-// stream is the body of a response that is recorded while it is sent. The goroutine that sends
-// the response reads and closes it, and thereby finishes the exchange.
+// stream is the body of a response that is recorded while it is sent. The goroutine that
+// sends the response reads and closes it, and thereby finishes the exchange.
 type stream struct {
 	x        *protocol.Exchange
 	capture  *protocol.Capture
@@ -131,8 +132,9 @@ func (s *stream) finish(err error) {
 	s.x.Finish(captured)
 }
 
-// Close implements [io.Closer]. If the client has left, the stream is read on for its record
-// (R23), unless it is too long to be kept: it ends then as it would without a record.
+// Close implements [io.Closer]. If the client has left, the stream is read on for its
+// record (R23), unless it is too long to be kept: it ends then as it would without a
+// record.
 func (s *stream) Close() error {
 	if s.closed {
 		return nil

@@ -200,7 +200,8 @@ func TestR23StreamsAreRecordedWithoutTheirClient(t *testing.T) {
 	s.wantRuns(t, 1)
 }
 
-// atomicStore is a store whose claims commit with their effects, as far as an adapter can tell.
+// atomicStore is a store whose claims commit with their effects, as far as an adapter can
+// tell.
 type atomicStore struct{ reprise.Store }
 
 func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {

@@ -10,23 +10,23 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// fasthttp reads the trailer section of a chunked body into the header of its request, behind
-// the fields that came before the body. Nothing tells the two apart but the bytes of the
-// header section, which fasthttp keeps.
+// fasthttp reads the trailer section of a chunked body into the header of its request,
+// behind the fields that came before the body. Nothing tells the two apart but the bytes
+// of the header section, which fasthttp keeps.
 
 // section returns the header section as it came in, as a view.
 func (in *input) section() protocol.HeaderSection {
 	return protocol.HeaderSection(utils.UnsafeString(in.c.Request().Header.RawHeaders()))
 }
 
-// hasTrailers reports whether there may be trailers in the header: only a body with a transfer
-// coding has any.
+// hasTrailers reports whether there may be trailers in the header: only a body with a
+// transfer coding has any.
 func (in *input) hasTrailers() bool {
 	return in.c.Request().Header.ContentLength() <= 0 && in.section().Count(fiber.HeaderTransferEncoding) > 0
 }
 
-// principal asks scope, which finds in the header what came before the body (R7). Afterwards
-// the header has its trailers again, and its strings are where they were.
+// principal asks scope, which finds in the header what came before the body (R7).
+// Afterwards the header has its trailers again, and its strings are where they were.
 func (in *input) principal(scope Scope) (string, error) {
 	if !in.hasTrailers() {
 		return scope(in.c)
@@ -40,8 +40,9 @@ func (in *input) principal(scope Scope) (string, error) {
 	return scope(in.c) // the name may be a part of the copy, which nobody uses again
 }
 
-// dropTrailers removes every field line from h, and every cookie, that is not in the section.
-// A line that a layer outside added to a chunked request looks like a trailer, and goes too.
+// dropTrailers removes every field line from h, and every cookie, that is not in the
+// section. A line that a layer outside added to a chunked request looks like a trailer,
+// and goes too.
 func dropTrailers(h *fasthttp.RequestHeader, section protocol.HeaderSection) {
 	type line struct{ name, value string }
 	lines := make(map[string][]line) // by name in lower case
@@ -65,11 +66,12 @@ func dropTrailers(h *fasthttp.RequestHeader, section protocol.HeaderSection) {
 	}
 }
 
-// framing has the fields that fasthttp accepts in no trailer section, and lists under other conditions.
+// framing has the fields that fasthttp accepts in no trailer section, and lists under
+// other conditions.
 var framing = map[string]bool{"host": true, "content-length": true, "transfer-encoding": true, "connection": true}
 
-// dropCookies removes the cookies whose names are not in the section as often. The values stay,
-// because a layer outside may have decrypted them.
+// dropCookies removes the cookies whose names are not in the section as often. The values
+// stay, because a layer outside may have decrypted them.
 func dropCookies(h *fasthttp.RequestHeader, section protocol.HeaderSection) {
 	var before fasthttp.RequestHeader
 	for value := range section.Values(fiber.HeaderCookie) {

@@ -102,11 +102,8 @@ func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, 
 // readAtMost appends what it reads to buf until r ends, or buf has the length most.
 func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 	for len(buf) < most {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := r.Read(buf[len(buf):min(cap(buf), most)])
-		buf = buf[:len(buf)+n]
+		var err error
+		buf, err = appendRead(buf, r, most)
 		if errors.Is(err, io.EOF) {
 			return buf, nil
 		}
@@ -115,6 +112,15 @@ func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 		}
 	}
 	return buf, nil
+}
+
+// appendRead appends what one call of r.Read returns, until buf has the length most.
+func appendRead(buf []byte, r io.Reader, most int) ([]byte, error) {
+	if len(buf) == cap(buf) {
+		buf = append(buf, 0)[:len(buf)]
+	}
+	n, err := r.Read(buf[len(buf):min(cap(buf), most)])
+	return buf[:len(buf)+n], err
 }
 
 // mostDrained is how much of an unwanted body is read so that its connection can be used

@@ -48,10 +48,19 @@ func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 		most = min(most, c.declared+1)
 	}
 	s := c.x.scratch
-	body, err := readAtMost(s.response[:0], src, int(most))
-	s.response, c.size = body, int64(len(body))
+	for c.size < most { // what was read stays, also where src panics
+		var err error
+		s.response, err = appendRead(s.response, src, int(most))
+		c.size = int64(len(s.response))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return c.size, err
+		}
+	}
 	c.stopped = c.Oversize()
-	return c.size, err
+	return c.size, nil
 }
 
 // Bytes returns what was read, which is valid until the exchange is closed. It is empty for a

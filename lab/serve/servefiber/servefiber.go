@@ -18,7 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// New makes the server of the adapter for Fiber. Its first layer is the recovery, without which a panic ends the process.
+// New makes the server of the adapter for Fiber. Its first layer is the recovery, without
+// which a panic ends the process.
 func New(a *testapp.App) testapp.Server {
 	router := fiber.New(fiber.Config{
 		DisableStartupMessage: true, BodyLimit: a.Limit, // 0: Fiber's own
@@ -141,7 +142,8 @@ func (c *fiberCall) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 
 func (c *fiberCall) Fail(status int) error { return fiber.NewError(status) }
 
-// Abort sends what was written as a body that breaks off: there is no other way to end a connection of fasthttp.
+// Abort sends what was written as a body that breaks off: there is no other way to end a
+// connection of fasthttp.
 func (c *fiberCall) Abort() {
 	written := bytes.Clone(c.c.Response().Body())
 	broken, w := io.Pipe()
@@ -161,7 +163,8 @@ var (
 	errAborts = errors.New("the stream breaks off")
 )
 
-// fiberBody is the body of a stream. fasthttp recovers a reader that panics, and closes the connection.
+// fiberBody is the body of a stream. fasthttp recovers a reader that panics, and closes
+// the connection.
 type fiberBody struct{ *io.PipeReader }
 
 func (b fiberBody) Read(p []byte) (int, error) {
@@ -172,7 +175,8 @@ func (b fiberBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fiberStream is the output of a stream. The header is sent by then, and trailers belong to it.
+// fiberStream is the output of a stream. The header is sent by then, and trailers belong
+// to it.
 type fiberStream struct{ w *bufio.Writer }
 
 func (fiberStream) AddHeader(string, string)  {}

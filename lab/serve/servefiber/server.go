@@ -8,8 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// fiberServer is a Fiber app as a [testapp.Server]. It keeps its connections, because fasthttp waits for those that never sent a
-// byte, and never closes one.
+// fiberServer is a Fiber app as a [testapp.Server]. It keeps its connections, because
+// fasthttp waits for those that never sent a byte, and never closes one.
 type fiberServer struct {
 	app *fiber.App
 
@@ -39,7 +39,8 @@ func (s *fiberServer) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// stop closes the listener, also one that fasthttp does not know yet, and the connections on which nothing came.
+// stop closes the listener, also one that fasthttp does not know yet, and the connections
+// on which nothing came.
 func (s *fiberServer) stop() {
 	s.mu.Lock()
 	s.stopped = true
@@ -81,7 +82,8 @@ func (l fiberListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close implements [net.Listener]. It has been closed where the server is shut down, which is no failure.
+// Close implements [net.Listener]. It has been closed where the server is shut down,
+// which is no failure.
 func (l fiberListener) Close() error {
 	_ = l.Listener.Close()
 	return nil
