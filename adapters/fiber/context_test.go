@@ -72,7 +72,7 @@ func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
 func TestHandlersMaySetAnotherContext(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
-		c.SetUserContext(context.Background())
+		c.SetUserContext(t.Context())
 		return c.SendString("body")
 	}))
 	s.wantReplay(t, request("", key("k")))

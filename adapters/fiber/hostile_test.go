@@ -81,7 +81,8 @@ func TestR7ScopeSeesNoTrailers(t *testing.T) {
 			"a second line":    {[]string{"X-Tenant: "}, []string{"X-Tenant: victim"}, lastTenant},
 			"a cookie":         {nil, []string{"Cookie: tenant=victim"}, func(c *fiber.Ctx) (string, error) { return c.Cookies("tenant"), nil }},
 			"another cookie": {
-				[]string{"Cookie: a=b"}, []string{"Cookie: tenant=victim"},
+				[]string{"Cookie: a=b"},
+				[]string{"Cookie: tenant=victim"},
 				func(c *fiber.Ctx) (string, error) { return c.Cookies("tenant"), nil },
 			},
 			"a content type": {nil, []string{"Content-Type: victim"}, func(c *fiber.Ctx) (string, error) { return c.Get("Content-Type"), nil }},

@@ -1,7 +1,7 @@
 package adaptertest
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -31,7 +31,7 @@ var framingCases = []testCase{
 		conformance.Case{ID: "R27f", Rule: "A request with two lengths, or with a length that is not a number, is refused and the connection is closed.", Source: "RFC 9112 6.3"},
 		func(e *env) {
 			hidden := e.hiddenRequest()
-			size := fmt.Sprint(len(hidden))
+			size := strconv.Itoa(len(hidden))
 			e.refusesFraming(
 				framedCall{[]line{{"Content-Length", "0"}, {"Content-Length", size}}, hidden},
 				framedCall{[]line{{"Content-Length", size}, {"Content-Length", "0"}}, hidden},
@@ -62,7 +62,7 @@ var framingCases = []testCase{
 		conformance.Case{ID: "R27h", Rule: "A request with a length and a transfer coding is refused and the connection is closed.", Source: "RFC 9112 6.1"},
 		func(e *env) {
 			hidden := "0\r\n\r\n" + e.hiddenRequest()
-			size := fmt.Sprint(len(hidden))
+			size := strconv.Itoa(len(hidden))
 			e.refusesFraming(
 				framedCall{[]line{{"Content-Length", size}, {"Transfer-Encoding", "chunked"}}, hidden},
 				framedCall{[]line{{"Transfer-Encoding", "chunked"}, {"Content-Length", size}}, hidden},
@@ -74,7 +74,7 @@ var framingCases = []testCase{
 		conformance.Case{ID: "R27i", Rule: "A request with a folded line is refused and the connection is closed.", Source: "RFC 9112 5.2"},
 		func(e *env) {
 			hidden := e.hiddenRequest()
-			size := fmt.Sprint(len(hidden))
+			size := strconv.Itoa(len(hidden))
 			e.refusesFraming(
 				framedCall{[]line{{"X-Folded", "1\r\n " + strings.Repeat("x", 50)}, {"Content-Length", size}}, hidden},
 				framedCall{[]line{{"X-Folded", "1\r\n\tContent-Length: 0"}, {"Content-Length", size}}, hidden},
@@ -86,7 +86,7 @@ var framingCases = []testCase{
 		conformance.Case{ID: "R27j", Rule: "A request with a byte in a field name that no name may have, or a line end in a value, is refused, also where it hides the only key.", Source: "RFC 9110 5.1, 5.5"},
 		func(e *env) {
 			hidden := e.hiddenRequest()
-			size := fmt.Sprint(len(hidden))
+			size := strconv.Itoa(len(hidden))
 			e.refusesFraming(
 				framedCall{[]line{{"Content-Length\x00", "0"}, {"Content-Length", size}}, hidden},
 				framedCall{[]line{{"X-One", "1\rTransfer-Encoding: chunked"}, {"Content-Length", size}}, hidden},

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +106,7 @@ func TestR27bAmbiguousRequestsAreRefused(t *testing.T) {
 		if tc.key != "" {
 			header["Idempotency-Key"] = tc.key
 		}
-		got := guard.Admit(context.Background(), Request{
+		got := guard.Admit(t.Context(), Request{
 			Method: tc.method, Path: "/" + strings.ReplaceAll(name, " ", "-"), Header: header, Section: HeaderSection(tc.section),
 		}, func() (string, error) { return strings.ReplaceAll(name, " ", "-"), nil })
 		closing, _ := got.Response.Header.Get("Connection")

@@ -93,7 +93,7 @@ var matrixAdapters = []matrixAdapter{
 		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
 		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
 		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
-		{Case: "R27e", Reason: "fasthttp takes a chunked body as whole once its last chunk came; the handler gets all of it"},
+		{Case: "R27e", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
 		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
 	}},
 }
