@@ -134,7 +134,7 @@ func TestWhatAModuleMayRequire(t *testing.T) {
 			t.Parallel()
 			m := ok()
 			row.spoil(&m)
-			got := checkModule(m, pkgs)
+			got := checkModule(m, pkgs, nil)
 			if row.want == "" {
 				if len(got) > 0 {
 					t.Errorf("violations %q, want none", got)
@@ -145,6 +145,28 @@ func TestWhatAModuleMayRequire(t *testing.T) {
 				t.Errorf("violations %q, want one that ends in %q", got, row.want)
 			}
 		})
+	}
+}
+
+func TestTheTestsRunOnTheOldest(t *testing.T) {
+	t.Parallel()
+	const framework = "github.com/gin-gonic/gin"
+	adapter := module{path: "adapters/gin", goVersion: "1.25.0", direct: []string{framework}, versions: map[string]string{framework: "v1.10.0"}}
+	for version, want := range map[string]int{"v1.10.0": 0, "v1.12.0": 1} {
+		lab := module{path: "lab", goVersion: "1.26.0", versions: map[string]string{framework: version}}
+		got := check([]module{adapter, lab}, []pkg{{path: "adapters/gin", module: "adapters/gin", imports: []string{framework}}})
+		if len(got) != want || want == 1 && !strings.Contains(got[0], "lab/go.mod: requires "+framework+" v1.12.0, want v1.10.0") {
+			t.Errorf("%s: violations %q, want %d that names both versions", version, got, want)
+		}
+	}
+}
+
+func TestAModuleThatTheNewestLeaveOutIsFound(t *testing.T) {
+	t.Parallel()
+	dir := tree.Copy(t)
+	tree.Write(t, dir, newest, "go 1.26.0\n\nuse .\n")
+	if _, _, _, err := load(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is in go.work and not in "+newest) {
+		t.Errorf("load: %v, want a module that is not in %s", err, newest)
 	}
 }
 

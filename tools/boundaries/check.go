@@ -13,11 +13,28 @@ func check(modules []module, pkgs []pkg) []string {
 	for _, p := range pkgs {
 		bad = append(bad, checkPackage(p)...)
 	}
+	oldest := oldestVersions(modules)
 	for _, m := range modules {
-		bad = append(bad, checkModule(m, pkgs)...)
+		bad = append(bad, checkModule(m, pkgs, oldest)...)
 	}
 	slices.Sort(bad)
 	return slices.Compact(bad)
+}
+
+// oldestVersions returns the frameworks and clients that published modules require, with the
+// version that each asks for.
+func oldestVersions(modules []module) map[string]string {
+	oldest := map[string]string{}
+	for _, m := range modules {
+		if r, ok := roomOf(m.path); ok && !r.free {
+			for _, framework := range m.direct {
+				if slices.Contains(exclusive, framework) {
+					oldest[framework] = m.versions[framework]
+				}
+			}
+		}
+	}
+	return oldest
 }
 
 func checkPackage(p pkg) []string {
@@ -54,7 +71,7 @@ func checkPackage(p pkg) []string {
 	return bad
 }
 
-func checkModule(m module, pkgs []pkg) []string {
+func checkModule(m module, pkgs []pkg, oldest map[string]string) []string {
 	var bad []string
 	report := func(format string, args ...any) {
 		bad = append(bad, m.path+"/go.mod: "+fmt.Sprintf(format, args...))
@@ -77,6 +94,11 @@ func checkModule(m module, pkgs []pkg) []string {
 		}
 	}
 	if r.free {
+		for _, framework := range exclusive {
+			if got, want := m.versions[framework], oldest[framework]; got != "" && want != "" && got != want {
+				report("requires %s %s, want %s as the published modules: the tests run on the oldest", framework, got, want)
+			}
+		}
 		return bad
 	}
 	used := usedModules(m, pkgs)

@@ -23,6 +23,7 @@ type module struct {
 	goVersion string
 	toolchain string
 	direct    []string          // the requirements without an "// indirect" comment
+	versions  map[string]string // of what it requires
 	replaced  map[string]string // by module path
 	graph     []string          // every module of its graph, alone; nil if the proxy refuses one of them
 }
@@ -125,8 +126,8 @@ func loadModule(ctx context.Context, dir, folder string, alone bool) (module, er
 		Go        string
 		Toolchain string
 		Require   []struct {
-			Path     string
-			Indirect bool
+			Path, Version string
+			Indirect      bool
 		}
 		Replace []struct{ Old, New struct{ Path string } }
 	}
@@ -137,8 +138,9 @@ func loadModule(ctx context.Context, dir, folder string, alone bool) (module, er
 	if mod.Module.Path != root+folder {
 		return module{}, fmt.Errorf("%s/go.mod: module path %s, want %s", folder, mod.Module.Path, root+folder)
 	}
-	m := module{path: folder, goVersion: mod.Go, toolchain: mod.Toolchain, replaced: map[string]string{}}
+	m := module{path: folder, goVersion: mod.Go, toolchain: mod.Toolchain, versions: map[string]string{}, replaced: map[string]string{}}
 	for _, r := range mod.Require {
+		m.versions[r.Path] = r.Version
 		if !r.Indirect {
 			m.direct = append(m.direct, r.Path)
 		}
