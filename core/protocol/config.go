@@ -98,7 +98,9 @@ type Config struct {
 	KeepHeaders []string
 
 	// Decide decides by the status of a complete response whether it is kept. It is called
-	// for every keyed run. ByPreset leaves the decision to the status and the preset.
+	// for every keyed run. ByPreset leaves the decision to the status and the preset. For a
+	// response of gRPC, status is the HTTP status that its Grpc-Status stands for, such as 503
+	// for UNAVAILABLE.
 	Decide func(status int) Decision
 
 	// FailOpen runs the handler unprotected when the store is unavailable, instead of

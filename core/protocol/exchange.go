@@ -156,7 +156,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 				x.resolve(c, e, decision, policy, omit)
 			}
 		}()
-		policy = x.guard.cfg.Decide(c.Status)
+		policy = x.guard.cfg.Decide(x.meaning(c.Status))
 		e = returned
 	}
 	return x.resolve(c, e, decision, policy, omit)
@@ -165,19 +165,20 @@ func (x *Exchange) Finish(c Captured) Reply {
 // resolve keeps or releases, and returns what to send.
 func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bool) Reply {
 	s := stored{status: c.Status}
-	switch resolve(e, c.Status, x.guard.cfg.Preset, handler, policy) {
+	meaning := x.meaning(c.Status)
+	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		return Reply{}
 	case keepEmpty:
-		s.status = 500
+		s.status, meaning = 500, 500
 	case keepCut:
-		s.status, s.flags = 500, storedCut
+		s.status, s.flags, meaning = 500, storedCut, 500
 	default:
 		x.fill(&s, &c, omit)
 	}
 	x.scratch.payload = appendStored(x.scratch.payload[:0], &s)
-	end, err := x.attempt.Complete(reprise.Completion{Payload: x.scratch.payload, DiscardEffects: s.status >= 400})
+	end, err := x.attempt.Complete(reprise.Completion{Payload: x.scratch.payload, DiscardEffects: meaning >= 400})
 	if err != nil {
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}

@@ -543,3 +543,22 @@ func TestR16MediaTypeBehindACompressor(t *testing.T) {
 		}
 	}
 }
+
+// Every response of gRPC has the status 200: what counts is its Grpc-Status.
+func TestR31StatusOfGRPC(t *testing.T) {
+	t.Parallel()
+	for code, kept := range map[string]bool{"0": true, "3": true, "5": true, "14": false, "16": false, "8": false, "99": false, "x": false} {
+		b := setup(t, protocol.Config{})
+		runs := 0
+		for range 2 {
+			b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+				runs++
+				_, _ = w.WriteString("body")
+				h.Set("Trailer:Grpc-Status", code)
+			})
+		}
+		if (runs == 1) != kept {
+			t.Errorf("Grpc-Status %s: the handler ran %d times", code, runs)
+		}
+	}
+}
