@@ -41,7 +41,7 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	case e.Kind == EventDropped:
 		message = "reprise: a completion or release was given up; its claim lapses"
 	case e.Kind == EventRefused && e.Reason != "internal-error":
-		return // the client's doing, or reported as an EventStoreError before
+		return // caused by the client, or reported as an EventStoreError before
 	case e.Kind == EventRefused:
 		message = "reprise: a function of the policy panicked"
 	case errors.Is(e.Err, ErrMisconfigured):
@@ -55,7 +55,13 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	if !due {
 		return
 	}
-	attrs := []slog.Attr{slog.String("id", e.ID.Short())}
+	attrs := make([]slog.Attr, 0, 4)
+	if e.Label != "" {
+		attrs = append(attrs, slog.String("label", e.Label))
+	}
+	if e.ID != (ID{}) {
+		attrs = append(attrs, slog.String("id", e.ID.Short()))
+	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", e.Err.Error()))
 	}
