@@ -72,7 +72,7 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R26e", Rule: "A body over the limit of an outer layer is too large, too: nothing runs and nothing is stored.", Source: "RFC 9110 15.5.14"},
+		conformance.Case{ID: "R26e", Rule: "A body over the limit of an outer layer is refused too: nothing runs and nothing is stored.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
 			srv := e.serve(Options{OuterLimit: 1000})
 			c := e.post(echoes).withBody(strings.Repeat("x", 1001))

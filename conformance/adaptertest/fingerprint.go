@@ -125,7 +125,7 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24g", Rule: "Fields that the policy adds to the fingerprint count: a host does not get the answer of another.", Source: "profile"},
+		conformance.Case{ID: "R24g", Rule: "Fields in FingerprintHeaders are compared: a request to one host does not get another host's response.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{FingerprintHeaders: []string{"Host", "X-Version"}}})
 			c := e.post(created).withHost("live.test").with("X-Version", "1")

@@ -12,7 +12,7 @@ import (
 // connection is taken for another one.
 var framingCases = []testCase{
 	{
-		conformance.Case{ID: "R7c", Rule: "What a trailer says of the principal is ignored: the request is of whom its header names.", Source: "RFC 9110 6.5.1"},
+		conformance.Case{ID: "R7c", Rule: "A trailer does not change the principal: the request belongs to the one that its header names.", Source: "RFC 9110 6.5.1"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			victim := e.post(created)
@@ -83,7 +83,7 @@ var framingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R27j", Rule: "A request with a byte in a field name that no name may have, or a line end in a value, is refused, also where it hides the only key.", Source: "RFC 9110 5.1, 5.5"},
+		conformance.Case{ID: "R27j", Rule: "A request with an invalid byte in a field name, or a line end in a value, is refused, even if it hides the only key.", Source: "RFC 9110 5.1, 5.5"},
 		func(e *env) {
 			hidden := e.hiddenRequest()
 			size := strconv.Itoa(len(hidden))

@@ -122,7 +122,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13g", Rule: "A field of an outer layer that the handler removed stays removed in a replay.", Source: "profile"},
+		conformance.Case{ID: "R13g", Rule: "A field of an outer layer that the handler removed is absent from its replay too.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Outer: true})
 			p := created
@@ -140,7 +140,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R13h", Rule: "A value with CR, LF or NUL in it ends no line, and is replayed as it was sent.", Source: "RFC 9110 5.5"},
+		conformance.Case{ID: "R13h", Rule: "A field value with CR, LF or NUL does not end its line, and is replayed as it was sent.", Source: "RFC 9110 5.5"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			p := created
@@ -243,7 +243,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14e", Rule: "A list of fields to keep keeps what it takes to read the stored body, too.", Source: "RFC 9110 8.3, 8.4"},
+		conformance.Case{ID: "R14e", Rule: "With KeepHeaders the fields that are needed to read the stored body are kept too.", Source: "RFC 9110 8.3, 8.4"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"Location"}}})
 			p := Program{
@@ -260,7 +260,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14f", Rule: "A replay declares the length of its body, however the first response was framed.", Source: "RFC 9110 8.6"},
+		conformance.Case{ID: "R14f", Rule: "A replay declares the length of its body, whatever the framing of the first response.", Source: "RFC 9110 8.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			large := Program{Status: 200, BodySize: 100_000}
@@ -339,7 +339,7 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R17d", Rule: "The trailers of a response that is kept are replayed as trailers.", Source: "RFC 9110 6.5"},
+		conformance.Case{ID: "R17d", Rule: "Trailers of a kept response are replayed as trailers.", Source: "RFC 9110 6.5"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, p := range []Program{created, streamed} {

@@ -221,7 +221,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33c", Rule: "A policy that panics over an answer leaves no key held: the attempt ends as for a panic.", Source: "profile"},
+		conformance.Case{ID: "R33c", Rule: "A policy function that panics after the handler blocks no key: the attempt ends as after a handler's panic.", Source: "profile"},
 		func(e *env) {
 			var calls atomic.Int32
 			panics := func(int) protocol.Decision {
@@ -238,7 +238,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33d", Rule: "A policy that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
+		conformance.Case{ID: "R33d", Rule: "A policy function that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			panics := func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) { panic("the policy panics") }
 			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: panics}})

@@ -147,7 +147,7 @@ var problemCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R45d", Rule: "What writes the problems of a policy sees the request.", Source: "profile"},
+		conformance.Case{ID: "R45d", Rule: "WriteProblem sees the request.", Source: "profile"},
 		func(e *env) {
 			envelope := func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 				language := strings.Join(r.Header.Values("Accept-Language"), ", ")

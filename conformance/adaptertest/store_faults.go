@@ -84,7 +84,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected one runs, and the others get 409 in-progress.", Source: "profile"},
+		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected, one runs, and the others get 409 in-progress.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))

@@ -59,7 +59,7 @@ var claimCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "claim-scope",
-			Rule:   "ClaimRequest.Scope is no identity: its value differs from process to process, and changes no answer.",
+			Rule:   "ClaimRequest.Scope is not an identity: it differs from process to process and changes no answer.",
 			Source: "ClaimRequest.Scope",
 		},
 		func(e *env) {
