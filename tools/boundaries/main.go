@@ -24,7 +24,12 @@ func run(ctx context.Context, dir string) int {
 		fmt.Fprintln(os.Stderr, "boundaries:", err)
 		return 2
 	}
-	bad := check(modules, pkgs)
+	rooms, err := loadPicture(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "boundaries:", err)
+		return 2
+	}
+	bad := append(check(modules, pkgs), checkPicture(rooms, pkgs)...)
 	for _, line := range bad {
 		fmt.Fprintln(os.Stderr, line)
 	}
