@@ -79,10 +79,12 @@ func tidy(h *fasthttp.ResponseHeader) {
 func write(resp *fasthttp.Response, r protocol.Response) {
 	h := &resp.Header
 	h.SetNoDefaultContentType(true) // the first answer had none, or r has it (R16)
-	for f := range r.Header.All() {
+	for f := range r.Header.All() { // first, because newer releases of fasthttp fill the gap with the last field
 		if !f.Add {
 			h.Del(f.Name)
 		}
+	}
+	for f := range r.Header.All() {
 		if !f.Remove {
 			h.Add(f.Name, f.Value)
 		}
