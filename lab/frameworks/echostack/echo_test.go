@@ -180,3 +180,42 @@ var differences = []stack.Difference{
 		Reason: "Flush panics under this layer: without our middleware the client gets an empty 200, with it the recovery's 500",
 	},
 }
+
+// A handler that outlives the timeout outside is recorded, and its retry gets the answer: with
+// http.TimeoutHandler always, with Echo's own layer as long as no other request got its context.
+func TestTimeoutOutside(t *testing.T) {
+	t.Parallel()
+	serve := func(t *testing.T, guard *protocol.Guard, late *stack.Late, layers ...echo.MiddlewareFunc) http.Handler {
+		t.Helper()
+		e := echo.New()
+		e.Logger.SetOutput(io.Discard)
+		e.POST("/", func(c echo.Context) error {
+			late.Wait()
+			return c.String(http.StatusCreated, "done")
+		}, append(layers, func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				defer late.Ended()
+				return next(c)
+			}
+		}, repriseecho.Middleware(guard, repriseecho.Unscoped))...)
+		return e
+	}
+	t.Run("http.TimeoutHandler", func(t *testing.T) {
+		t.Parallel()
+		stack.RunLate(t, http.StatusServiceUnavailable, false, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
+			t.Helper()
+			return stack.Serve(t, http.TimeoutHandler(serve(t, guard, late), timeoutOutside, "late"))
+		})
+	})
+	t.Run("middleware.Timeout", func(t *testing.T) {
+		t.Parallel()
+		stack.RunLate(t, http.StatusServiceUnavailable, true, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
+			t.Helper()
+			layer := middleware.TimeoutWithConfig(middleware.TimeoutConfig{Timeout: timeoutOutside})
+			return stack.Serve(t, serve(t, guard, late, layer))
+		})
+	})
+}
+
+// timeoutOutside is how long a client waits for a handler that is late.
+const timeoutOutside = 100 * time.Millisecond

@@ -175,3 +175,43 @@ var differences = []stack.Difference{
 		Reason: "AbortWithError without our middleware sends the header before this layer takes its Content-Encoding back",
 	},
 }
+
+// A handler that outlives the timeout outside is recorded, and its retry gets the answer.
+func TestTimeoutOutside(t *testing.T) {
+	t.Parallel()
+	serve := func(t *testing.T, guard *protocol.Guard, late *stack.Late, layers ...gin.HandlerFunc) http.Handler {
+		t.Helper()
+		engine := gin.New()
+		engine.POST("/", append(layers, func(c *gin.Context) {
+			defer late.Ended()
+			c.Next()
+		}, reprisegin.Middleware(guard, reprisegin.Unscoped), func(c *gin.Context) {
+			late.Wait()
+			c.String(http.StatusCreated, "done")
+		})...)
+		return engine.Handler()
+	}
+	t.Run("http.TimeoutHandler", func(t *testing.T) {
+		t.Parallel()
+		stack.RunLate(t, http.StatusServiceUnavailable, false, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
+			t.Helper()
+			return stack.Serve(t, http.TimeoutHandler(serve(t, guard, late), timeoutOutside, "late"))
+		})
+	})
+	t.Run("gin-contrib", func(t *testing.T) {
+		t.Parallel()
+		if labtest.RaceEnabled {
+			t.Skip("this layer uses gin.Context in two goroutines at once, with and without our middleware")
+		}
+		stack.RunLate(t, http.StatusRequestTimeout, true, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
+			t.Helper()
+			layer := timeout.New(timeout.WithTimeout(timeoutOutside), timeout.WithResponse(func(c *gin.Context) {
+				c.String(http.StatusRequestTimeout, "late")
+			}))
+			return stack.Serve(t, serve(t, guard, late, layer))
+		})
+	})
+}
+
+// timeoutOutside is how long a client waits for a handler that is late.
+const timeoutOutside = 100 * time.Millisecond

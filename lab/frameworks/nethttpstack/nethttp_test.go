@@ -169,3 +169,23 @@ var differences = []stack.Difference{
 		Reason: "chi compresses only what has a media type, and our middleware names the type that net/http would guess later (R16)",
 	},
 }
+
+// A handler that outlives the timeout outside is recorded, and its retry gets the answer.
+func TestTimeoutOutside(t *testing.T) {
+	t.Parallel()
+	stack.RunLate(t, http.StatusServiceUnavailable, false, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
+		t.Helper()
+		guarded := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			late.Wait()
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, "done")
+		}))
+		return stack.Serve(t, http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer late.Ended()
+			guarded.ServeHTTP(w, r)
+		}), timeoutOutside, "late"))
+	})
+}
+
+// timeoutOutside is how long a client waits for a handler that is late.
+const timeoutOutside = 100 * time.Millisecond
