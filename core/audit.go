@@ -17,6 +17,7 @@ var auditLevels = map[EventKind]slog.Level{
 	EventStoreError:  slog.LevelError,
 	EventUnprotected: slog.LevelWarn,
 	EventDropped:     slog.LevelError,
+	EventPanic:       slog.LevelError,
 }
 
 // NewAuditLog returns an [Observer] that logs every transition as one structured record:

@@ -77,6 +77,7 @@ const (
 	EventUnprotected                      // an attempt started without a claim: see Operation.FailOpen
 	EventDropped                          // a completion or release was given up; the claim lapses
 	EventRefused                          // refused before Begin, for Event.Reason: see Engine.Report
+	EventPanic                            // a function of the policy panicked beside the outcome of its request
 )
 
 var eventNames = [...]string{
@@ -84,7 +85,7 @@ var eventNames = [...]string{
 	EventMismatch: "mismatch", EventLapsed: "lapsed", EventRenewed: "renewed", EventLeaseLost: "lease-lost",
 	EventRunTooLong: "run-too-long", EventCompleted: "completed", EventReleased: "released",
 	EventUnrecorded: "unrecorded", EventStoreError: "store-error", EventUnprotected: "unprotected",
-	EventDropped: "dropped", EventRefused: "refused",
+	EventDropped: "dropped", EventRefused: "refused", EventPanic: "panic",
 }
 
 // String returns the kind as it appears in logs.

@@ -25,7 +25,7 @@ type logPause struct {
 }
 
 func (*operatorLog) kinds() uint64 {
-	return 1<<EventLapsed | 1<<EventUnrecorded | 1<<EventDropped | 1<<EventStoreError | 1<<EventRefused
+	return 1<<EventLapsed | 1<<EventUnrecorded | 1<<EventDropped | 1<<EventStoreError | 1<<EventRefused | 1<<EventPanic
 }
 
 // Observe implements [Observer].
@@ -42,7 +42,7 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 		message = "reprise: a completion or release was given up; its claim lapses"
 	case e.Kind == EventRefused && e.Reason != "internal-error":
 		return // caused by the client, or reported as an EventStoreError before
-	case e.Kind == EventRefused:
+	case e.Kind == EventRefused, e.Kind == EventPanic:
 		message = "reprise: a function of the policy panicked"
 	case errors.Is(e.Err, ErrMisconfigured):
 		message = "reprise: the store is misconfigured"

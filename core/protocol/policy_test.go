@@ -36,6 +36,8 @@ func (l *eventLog) outcomes() (list []string, err error) {
 		case reprise.EventRefused:
 			list = append(list, e.Label+" refused "+e.Reason)
 			err = e.Err
+		case reprise.EventPanic:
+			err = e.Err
 		case reprise.EventClaimed, reprise.EventReplayed, reprise.EventMismatch, reprise.EventInProgress:
 			list = append(list, e.Label+" "+e.Kind.String())
 		default:
@@ -150,8 +152,9 @@ func TestWriterThatPanicsLeavesTheStandardForm(t *testing.T) {
 	if typ, _ := a.Response.Header.Get("Content-Type"); a.Response.Status != 400 || typ != "application/problem+json" {
 		t.Errorf("answered %d in %s", a.Response.Status, typ)
 	}
-	if _, err := log.outcomes(); !strings.Contains(err.Error(), "Config.WriteProblem") {
-		t.Errorf("the observer got %v", err)
+	outcomes, err := log.outcomes()
+	if !slices.Equal(outcomes, []string{" refused key-missing"}) || err == nil || !strings.Contains(err.Error(), "Config.WriteProblem") {
+		t.Errorf("the observer got %q, %v", outcomes, err)
 	}
 }
 

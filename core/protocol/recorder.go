@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -59,8 +60,12 @@ func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sni
 }
 
 // WriteHeader takes the status, and the header as it is now. An informational status is sent
-// at once and decides nothing (R17). Only the first final status counts.
+// at once and decides nothing (R17). Only the first final status counts. A status that net/http
+// does not send panics, as it does there.
 func (r *Recorder) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

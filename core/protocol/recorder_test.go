@@ -562,3 +562,21 @@ func TestR31StatusOfGRPC(t *testing.T) {
 		}
 	}
 }
+
+func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for _, status := range []int{-1, 0, 99, 1000} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("WriteHeader(%d) does not panic", status)
+				}
+			}()
+			b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(status) })
+		}()
+	}
+	if w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(999) }); w.Code != 999 {
+		t.Errorf("the next run answered %d", w.Code)
+	}
+}
