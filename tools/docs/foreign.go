@@ -12,6 +12,7 @@ var foreignPackages = map[string]bool{
 	"fiber":       true,
 	"fasthttp":    true,
 	"idempotency": true, // Fiber's middleware
+	"timeout":     true, // Fiber's middleware
 	"tx":          true, // a transaction of pgx
 }
 
@@ -23,6 +24,9 @@ var foreignNames = map[string]bool{
 	"SyncRepWaitForLSN": true, // PostgreSQL
 	"Locker":            true, // Fiber's middleware
 	"Makefile":          true, // a file
+
+	// Fiber and fasthttp.
+	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 
 	// The options of go-redis.
 	"ContextTimeoutEnabled": true, "MaxRetries": true, "ReadOnly": true, "ReadTimeout": true, "RouteByLatency": true,
