@@ -42,7 +42,11 @@ func (c *call) look(at instant) (Result, error) {
 			return c.lead(budget, claim, at)
 		}
 		if err := c.await(budget, claim); err != nil {
-			return Result{}, err
+			if !c.failOpen {
+				return Result{}, err
+			}
+			res, err := c.startUnprotected(err)
+			return c.begun(e.table.add(res)), err
 		}
 		if res, ok := claim.answerTo(c, round); ok {
 			e.counts.sharedClaims.Add(1)

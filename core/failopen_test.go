@@ -87,6 +87,25 @@ func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 	})
 }
 
+// All have one deadline, so those that joined the claim may give up just before its answer.
+func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			<-ctx.Done()
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, open(order("k")), 50)
+		s.Wait()
+		s.want(t, reprise.InProgress, 49)
+		a := s.want(t, reprise.Claimed, 1)[0].Attempt
+		b.want(t, open(order("k")), reprise.InProgress)
+		release(t, a)
+		b.store.heal()
+	})
+}
+
 // A definite failure was repeated for the whole budget, by every request.
 func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 	for name, c := range map[string]struct {
