@@ -119,7 +119,7 @@ figures: ## Run the gates on exact figures, without the race detector
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures boundaries docs isolated tidy fmt/check lint check/test ## What check runs besides build and test
+checks: figures boundaries docs isolated tidy fmt/check prose lint check/test ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package
@@ -164,6 +164,16 @@ fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
 fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	@unformatted=$$({ $(BIN)/gofumpt -l . && $(BIN)/goimports -l .; } | sort -u)
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
+
+.PHONY: prose
+prose: ## Fail if a comment is wider than 90 columns, or a line of Markdown more than a sentence
+	@cd tools
+	GOWORK=off go run ./prose -root ..
+
+.PHONY: prose/list
+prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
+	@cd tools
+	GOWORK=off go run ./prose -root .. -list
 
 .PHONY: check/test
 check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should

@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 )
 
-// Releases of fasthttp from 1.70 on keep a promise that those before it do not: the waiver
-// goes when the matrix runs with the newest one.
+// Releases of fasthttp from 1.70 on keep a promise that those before it do not: the
+// waiver goes when the matrix runs with the newest one.
 func init() {
 	const broken = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
 	if new(fasthttp.Request).Read(bufio.NewReader(strings.NewReader(broken))) == nil {

@@ -25,8 +25,9 @@ type matrixStore struct {
 	atomic  bool
 	waivers []conformance.Waiver // of every adapter over it
 
-	// connect is called once for each combination, and returns what each case gets its handles from. Cases share a backing
-	// store; two handles of one case are two processes over it.
+	// connect is called once for each combination, and returns what each case gets its
+	// handles from. Cases share a backing store; two handles of one case are two processes
+	// over it.
 	connect func(testing.TB) func() func(testing.TB) reprise.Store
 }
 
@@ -78,8 +79,8 @@ var matrixStores = []matrixStore{
 // always returns the same for every case.
 func always[T any](v T) func() T { return func() T { return v } }
 
-// matrixAdapters has every adapter that package serve knows, whether this binary has it or not.
-// netHTTPWaivers are those of every adapter whose server is that of net/http.
+// matrixAdapters has every adapter that package serve knows, whether this binary has it
+// or not. netHTTPWaivers are those of every adapter whose server is that of net/http.
 var netHTTPWaivers = []conformance.Waiver{
 	{Case: "R27h", Reason: "net/http drops the length before any handler, as RFC 9112 permits, and keeps the connection: a proxy in front must refuse such requests"},
 	{Case: "R27i", Reason: "net/http joins folded lines before any handler, as RFC 9112 permits: no adapter can see that they were folded"},
@@ -100,7 +101,8 @@ var matrixAdapters = []matrixAdapter{
 
 //go:generate go test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
 
-// TestMatrix runs every case for adapters on every adapter over every store, and compares docs/conformance.md with what came out.
+// TestMatrix runs every case for adapters on every adapter over every store, and compares
+// docs/conformance.md with what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	results := newSheet()

@@ -45,8 +45,9 @@ func (s *sheet) report(adapter, store string) func(adaptertest.Result) {
 	}
 }
 
-// finish compares the page with what came out, or writes it. Combinations that did not run, because a server is missing or only a
-// part was asked for, stay as the page has them. A failure is no result to write down.
+// finish compares the page with what came out, or writes it. Combinations that did not
+// run, because a server is missing or only a part was asked for, stay as the page has
+// them. A failure is no result to write down.
 func (s *sheet) finish(t *testing.T, update bool) {
 	t.Helper()
 	if t.Failed() {
@@ -122,7 +123,8 @@ func (s *sheet) page() string {
 	return b.String()
 }
 
-// waiversOf yields the reasons for which an adapter is waived a case, each with the stores over which it is.
+// waiversOf yields the reasons for which an adapter is waived a case, each with the
+// stores over which it is.
 func (s *sheet) waiversOf(id, adapter string, stores []string) iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		var reasons []string

@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// adapters has every adapter of this binary by its name. A framework adds itself in the file
-// that is named after it, unless its build tag leaves it out.
+// adapters has every adapter of this binary by its name. A framework adds itself in the
+// file that is named after it, unless its build tag leaves it out.
 var adapters = map[string]func(*testapp.App) testapp.Server{
 	"nethttp": testapp.NetHTTP(func(guard *protocol.Guard, scope func(*http.Request) (string, error)) func(http.Handler) http.Handler {
 		return reprisehttp.Middleware(guard, scope)
@@ -33,7 +33,8 @@ func LeftOut() []string { return slices.Sorted(maps.Keys(leftOut)) }
 
 // Adapter returns what serves an adapter inside a test: the Serve of an
 // [adaptertest.Fixture]. The server has an engine of its own over the store, listens on a
-// free loopback port, and ends with the test that it is given. The name is one of [Adapters].
+// free loopback port, and ends with the test that it is given. The name is one of
+// [Adapters].
 func Adapter(name string) func(testing.TB, adaptertest.Options) (addr string) {
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()

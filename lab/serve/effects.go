@@ -52,7 +52,8 @@ type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// insert inserts the effect of one run. Outside of an attempt its number is 0 and its owner NULL.
+// insert inserts the effect of one run. Outside of an attempt its number is 0 and its
+// owner NULL.
 func (e *effects) insert(ctx context.Context, op string) error {
 	var db execer = e.pool
 	if tx, ok := reprisepg.Tx(ctx); ok {

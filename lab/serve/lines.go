@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// lines writes log lines to a writer without ever waiting for it: whoever starts the server may not read its standard error, and a
-// full pipe must not stop the requests. Lines that do not fit into the buffer are dropped.
+// lines writes log lines to a writer without ever waiting for it: whoever starts the
+// server may not read its standard error, and a full pipe must not stop the requests.
+// Lines that do not fit into the buffer are dropped.
 type lines struct {
 	queue chan []byte
 	done  chan struct{}

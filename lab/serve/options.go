@@ -28,8 +28,8 @@ type Options struct {
 	Purge       time.Duration // how often to purge; 0: never. Stores whose records expire by themselves ignore it
 }
 
-// ParseOptions reads flags, and refuses the first that it does not know or whose value cannot be. The flag -h answers
-// [flag.ErrHelp] after it wrote what there is to help.
+// ParseOptions reads flags, and refuses the first that it does not know or whose value
+// cannot be. The flag -h answers [flag.ErrHelp] after it wrote what there is to help.
 func ParseOptions(args []string, help io.Writer) (Options, error) {
 	o := Options{Adapter: "nethttp"}
 	var waiters int

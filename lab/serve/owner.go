@@ -6,16 +6,17 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// ownerStore is a store that also puts the owner of an attempt into the context of its handler. Only the store and its engine
-// know it otherwise; a test compares the owner of an effect with that of the record.
+// ownerStore is a store that also puts the owner of an attempt into the context of its
+// handler. Only the store and its engine know it otherwise; a test compares the owner of
+// an effect with that of the record.
 type ownerStore struct {
 	reprise.Store
 
 	binder reprise.ContextBinder // the store's own; nil: it has none
 }
 
-// withOwner returns s as an ownerStore with the abilities that an engine looks for. It adds one, so it is not a decorator with
-// Unwrap.
+// withOwner returns s as an ownerStore with the abilities that an engine looks for. It
+// adds one, so it is not a decorator with Unwrap.
 func withOwner(s reprise.Store) reprise.Store {
 	o := &ownerStore{Store: s}
 	o.binder, _ = reprise.As[reprise.ContextBinder](s)

@@ -21,9 +21,10 @@ const (
 	drainTimeout = 4500 * time.Millisecond // what is left of the five seconds is for the exit itself
 )
 
-// Run serves what o asks for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines to stderr. When ctx
-// ends it drains: it takes no new requests and waits up to five seconds for those that run. An error says that it could not
-// start, that the server failed, or what had not ended by then.
+// Run serves what o asks for, as a process does: it writes one line "listening on ADDR"
+// to stdout, and JSON lines to stderr. When ctx ends it drains: it takes no new requests
+// and waits up to five seconds for those that run. An error says that it could not start,
+// that the server failed, or what had not ended by then.
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	lines := newLines(stderr)
 	defer lines.close()
@@ -39,7 +40,8 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Of transitions only what went wrong: benchmarks run on this server, and two lines a request would be most of it.
+	// Of transitions only what went wrong: benchmarks run on this server, and two lines a
+	// request would be most of it.
 	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	a, err := testapp.New(adaptertest.Options{
 		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,

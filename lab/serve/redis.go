@@ -26,7 +26,8 @@ func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
 	return err
 }
 
-// redisClient makes the client that the form of the URL asks for: "master_name" is of Sentinels, "addr" of a Cluster.
+// redisClient makes the client that the form of the URL asks for: "master_name" is of
+// Sentinels, "addr" of a Cluster.
 func redisClient(o StoreOptions) (redis.UniversalClient, error) {
 	if o.RedisURL == "" {
 		return nil, errors.New("needs -redis-url")

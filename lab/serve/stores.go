@@ -13,7 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// StoreOptions says where a store keeps its records. What a store does not need it ignores.
+// StoreOptions says where a store keeps its records. What a store does not need it
+// ignores.
 type StoreOptions struct {
 	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
 	RedisPrefix string        // of every key; empty: the store's default
@@ -28,8 +29,8 @@ type StoreOptions struct {
 type Backend struct {
 	Store reprise.Store
 
-	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt where the store has one, else
-	// autocommitted. It is nil without a PostgresURL.
+	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt
+	// where the store has one, else autocommitted. It is nil without a PostgresURL.
 	Effect func(ctx context.Context, op string) error
 
 	purger   reprise.Purger // nil: the store has none
@@ -55,7 +56,8 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 // Stores returns the names of the stores, sorted.
 func Stores() []string { return slices.Sorted(maps.Keys(stores)) }
 
-// OpenStore opens a store and creates what it needs in an empty database. The name is one of [Stores].
+// OpenStore opens a store and creates what it needs in an empty database. The name is one
+// of [Stores].
 func OpenStore(ctx context.Context, name string, o StoreOptions) (*Backend, error) {
 	open, known := stores[name]
 	if !known {

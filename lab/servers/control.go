@@ -2,17 +2,19 @@ package servers
 
 import "testing"
 
-// control is what a test can do to a server that it started. Doing it to one that it did not start is a fault of the test, and
-// panics.
+// control is what a test can do to a server that it started. Doing it to one that it did
+// not start is a fault of the test, and panics.
 type control struct{ process *process }
 
-// Kill ends the server at once, as the end of its machine does: it gets no chance to say or to save anything.
+// Kill ends the server at once, as the end of its machine does: it gets no chance to say
+// or to save anything.
 func (c control) Kill(tb testing.TB) {
 	tb.Helper()
 	must(tb, c.own().kill())
 }
 
-// Pause freezes the server: connections stay open, new ones are accepted, and nothing answers. See Resume.
+// Pause freezes the server: connections stay open, new ones are accepted, and nothing
+// answers. See Resume.
 func (c control) Pause(tb testing.TB) {
 	tb.Helper()
 	must(tb, c.own().signalAll(sigPause))
@@ -24,7 +26,8 @@ func (c control) Resume(tb testing.TB) {
 	must(tb, c.own().signalAll(sigResume))
 }
 
-// Log returns what the server wrote to its log; nothing for a server that was not started here.
+// Log returns what the server wrote to its log; nothing for a server that was not started
+// here.
 func (c control) Log() string {
 	if c.process == nil {
 		return ""

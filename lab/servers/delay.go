@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// DelayLine is a TCP proxy that stands for a network of a certain round trip: every byte arrives half
-// a round trip after it was sent. Unlike the delay of a [Proxy], which keeps a stream back piece by
-// piece, it does not limit what a connection carries meanwhile.
+// DelayLine is a TCP proxy that stands for a network of a certain round trip: every byte
+// arrives half a round trip after it was sent. Unlike the delay of a [Proxy], which keeps
+// a stream back piece by piece, it does not limit what a connection carries meanwhile.
 type DelayLine struct {
 	addr   string
 	target string
@@ -22,8 +22,8 @@ type DelayLine struct {
 	conns  []net.Conn
 }
 
-// StartDelayLine starts a delay line in front of target (host:port) on a free loopback port. It closes
-// with the test. A round trip of zero passes everything on at once.
+// StartDelayLine starts a delay line in front of target (host:port) on a free loopback
+// port. It closes with the test. A round trip of zero passes everything on at once.
 func StartDelayLine(tb testing.TB, target string, roundTrip time.Duration) *DelayLine {
 	tb.Helper()
 	var config net.ListenConfig
@@ -69,7 +69,8 @@ func (d *DelayLine) serve(client net.Conn) {
 	_, _ = client.Close(), server.Close()
 }
 
-// own makes close end the connections. It ends them itself, and reports false, when the line is closed.
+// own makes close end the connections. It ends them itself, and reports false, when the
+// line is closed.
 func (d *DelayLine) own(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +87,8 @@ type carried struct {
 	due   time.Time
 }
 
-// carry passes one direction of a connection on, each piece when it is due, until it ends.
+// carry passes one direction of a connection on, each piece when it is due, until it
+// ends.
 func (d *DelayLine) carry(src, dst net.Conn) {
 	pieces := make(chan carried, 1024)
 	var writing sync.WaitGroup

@@ -23,8 +23,8 @@ func TestVictimInRole(t *testing.T) {
 	select {}
 }
 
-// startVictim runs a process that started what is wanted and has its files in the directory temp. It skips the test where that
-// is missing.
+// startVictim runs a process that started what is wanted and has its files in the
+// directory temp. It skips the test where that is missing.
 func startVictim(t *testing.T, want, temp string) *exec.Cmd {
 	t.Helper()
 	cmd := again(t, "victim", "TestVictimInRole", wantEnv+"="+want, "TMPDIR="+temp)
@@ -72,7 +72,8 @@ func openTemp(t *testing.T) string {
 	return temp
 }
 
-// processesIn returns how many processes work in a directory below temp: each server does.
+// processesIn returns how many processes work in a directory below temp: each server
+// does.
 func processesIn(t *testing.T, temp string) int {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")

@@ -20,8 +20,9 @@ type PgBouncer struct {
 	control
 }
 
-// StartPgBouncer starts PgBouncer in front of the server for the test, with settings such as "pool_mode=session". Unless they
-// say otherwise it pools transactions over at most 20 connections. All clients are the superuser, whatever they say.
+// StartPgBouncer starts PgBouncer in front of the server for the test, with settings such
+// as "pool_mode=session". Unless they say otherwise it pools transactions over at most 20
+// connections. All clients are the superuser, whatever they say.
 func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBouncer {
 	tb.Helper()
 	s.own()
@@ -30,7 +31,8 @@ func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBo
 	return b
 }
 
-// findPgBouncer looks on PATH and where system programs are, which is not on everybody's PATH.
+// findPgBouncer looks on PATH and where system programs are, which is not on everybody's
+// PATH.
 func findPgBouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -71,7 +73,8 @@ func startPgBouncer(c cleaner, s *PostgresServer, settings []string) (*PgBouncer
 	})
 }
 
-// pgBouncerConfig returns the configuration file. Later lines win, so the settings come last.
+// pgBouncerConfig returns the configuration file. Later lines win, so the settings come
+// last.
 func pgBouncerConfig(server string, port int, settings []string) string {
 	host, serverPort, _ := net.SplitHostPort(server)
 	lines := []string{
@@ -110,7 +113,8 @@ func (b *PgBouncer) Exec(ctx context.Context, sql string) ([][]string, error) {
 	return rows, nil
 }
 
-// Restart kills the pool if it runs, starts it on the same port, and waits until queries pass through it.
+// Restart kills the pool if it runs, starts it on the same port, and waits until queries
+// pass through it.
 func (b *PgBouncer) Restart(tb testing.TB) {
 	tb.Helper()
 	must(tb, b.own().kill())

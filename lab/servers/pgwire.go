@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// pgQuery runs SQL statements over a connection of its own to a PostgreSQL server that trusts the user, and returns the rows of
-// all of them, with NULL as an empty string.
+// pgQuery runs SQL statements over a connection of its own to a PostgreSQL server that
+// trusts the user, and returns the rows of all of them, with NULL as an empty string.
 func pgQuery(ctx context.Context, addr, database, sql string) ([][]string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
@@ -66,8 +66,9 @@ func pgSend(w io.Writer, kind byte, body []byte) error {
 	return err
 }
 
-// pgUntilReady reads messages until the server waits for a query, and returns the rows among them. The first error that the
-// server reports is returned at that moment, or at once if it closes the connection.
+// pgUntilReady reads messages until the server waits for a query, and returns the rows
+// among them. The first error that the server reports is returned at that moment, or at
+// once if it closes the connection.
 func pgUntilReady(r *bufio.Reader) (rows [][]string, fault error) {
 	for {
 		kind, body, err := pgReceive(r)

@@ -13,8 +13,8 @@ import (
 
 const postgresURLEnv = "REPRISE_TEST_POSTGRES_URL"
 
-// PostgresServer is one server of PostgreSQL 15 or newer, a primary or a standby. The ones that are started here trust
-// every user on the loopback interface.
+// PostgresServer is one server of PostgreSQL 15 or newer, a primary or a standby. The
+// ones that are started here trust every user on the loopback interface.
 type PostgresServer struct {
 	addr     string
 	url      string
@@ -25,8 +25,9 @@ type PostgresServer struct {
 
 var sharedPostgres shared[*PostgresServer]
 
-// SharedPostgres returns the server that all tests of this process share: the one that the environment names, or else one that
-// was started for the process. Tests keep to a schema of their own and change no settings.
+// SharedPostgres returns the server that all tests of this process share: the one that
+// the environment names, or else one that was started for the process. Tests keep to a
+// schema of their own and change no settings.
 func SharedPostgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	s, err := sharedPostgres.get(func(c cleaner) (*PostgresServer, error) {
@@ -39,8 +40,9 @@ func SharedPostgres(tb testing.TB) *PostgresServer {
 	return s
 }
 
-// StartPostgres starts a server for the test, with settings such as "max_connections=20". It does not sync its files to the disk
-// unless they say so: it survives its own crash, not the machine's.
+// StartPostgres starts a server for the test, with settings such as "max_connections=20".
+// It does not sync its files to the disk unless they say so: it survives its own crash,
+// not the machine's.
 func StartPostgres(tb testing.TB, settings ...string) *PostgresServer {
 	tb.Helper()
 	s, err := startPostgres(tb, settings)
@@ -66,8 +68,9 @@ func (s *PostgresServer) Addr() string { return s.addr }
 // URL returns the server's postgres:// URL: of a superuser, if it was started here.
 func (s *PostgresServer) URL() string { return s.url }
 
-// Exec runs SQL statements as one simple query over a new connection, and returns the rows of all of them as text, with NULL as an
-// empty string. It is for a test's set-up and its witness, on a server that was started here.
+// Exec runs SQL statements as one simple query over a new connection, and returns the
+// rows of all of them as text, with NULL as an empty string. It is for a test's set-up
+// and its witness, on a server that was started here.
 func (s *PostgresServer) Exec(ctx context.Context, sql string) ([][]string, error) {
 	s.own()
 	rows, err := pgQuery(ctx, s.addr, pgUser, sql)
@@ -89,8 +92,9 @@ func (s *PostgresServer) value(ctx context.Context, sql string) (string, error) 
 	return rows[0][0], nil
 }
 
-// Set changes settings such as "synchronous_standby_names=*" of the running server, for connections made after it
-// returned; older ones follow soon. An empty value is the default.
+// Set changes settings such as "synchronous_standby_names=*" of the running server, for
+// connections made after it returned; older ones follow soon. An empty value is the
+// default.
 func (s *PostgresServer) Set(tb testing.TB, settings ...string) {
 	tb.Helper()
 	must(tb, s.set(tb.Context(), settings))
@@ -123,21 +127,24 @@ func (s *PostgresServer) set(ctx context.Context, settings []string) error {
 	})
 }
 
-// Crash ends the server at once without a checkpoint, and its connections with the server's own message about it. It recovers from
-// its log at the next start. See Kill for an end without a message.
+// Crash ends the server at once without a checkpoint, and its connections with the
+// server's own message about it. It recovers from its log at the next start. See Kill for
+// an end without a message.
 func (s *PostgresServer) Crash(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.own().end(sigImmediate))
 }
 
-// Restart crashes the server if it runs, starts it on the same port, and waits until it has recovered and answers.
+// Restart crashes the server if it runs, starts it on the same port, and waits until it
+// has recovered and answers.
 func (s *PostgresServer) Restart(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.own().stop())
 	must(tb, s.launch())
 }
 
-// launch starts the process and waits until it answers: it, and not another server that took the port.
+// launch starts the process and waits until it answers: it, and not another server that
+// took the port.
 func (s *PostgresServer) launch() error {
 	if err := s.process.start(); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// PostgresStandby is a hot standby that streams from a primary. Once promoted it is a primary of its own.
+// PostgresStandby is a hot standby that streams from a primary. Once promoted it is a
+// primary of its own.
 type PostgresStandby struct {
 	*PostgresServer
 	Link *Proxy // what it reaches the primary through
@@ -19,8 +20,9 @@ type PostgresStandby struct {
 	name    string // its application_name, unique
 }
 
-// StartStandby starts a standby of the server for the test, and waits until it streams. The standby has the settings given here,
-// not those of the primary. It is asynchronous until the primary waits for it:
+// StartStandby starts a standby of the server for the test, and waits until it streams.
+// The standby has the settings given here, not those of the primary. It is asynchronous
+// until the primary waits for it:
 //
 //	standby := primary.StartStandby(t)
 //	primary.Set(t, "synchronous_standby_names=*")
@@ -79,7 +81,8 @@ func writeFile(path, content string, owner *account) error {
 	return give(path, owner)
 }
 
-// AwaitStreaming waits until the standby streams from its primary, as after its link came back.
+// AwaitStreaming waits until the standby streams from its primary, as after its link came
+// back.
 func (s *PostgresStandby) AwaitStreaming(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.await(tb.Context(), "streaming"))
@@ -91,7 +94,8 @@ func (s *PostgresStandby) AwaitSynchronous(tb testing.TB) {
 	must(tb, s.await(tb.Context(), "streaming sync", "streaming quorum"))
 }
 
-// await waits until what the primary says of the standby, "streaming sync" for example, begins with one of the states.
+// await waits until what the primary says of the standby, "streaming sync" for example,
+// begins with one of the states.
 func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
 	sql := "SELECT coalesce(max(state || ' ' || sync_state), 'not connected') FROM pg_stat_replication WHERE application_name = '" + s.name + "'"
 	return poll(startTimeout, func() error {
@@ -108,7 +112,8 @@ func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
 	})
 }
 
-// Promote makes the standby a primary, and waits until it takes writes. The old primary learns nothing of it.
+// Promote makes the standby a primary, and waits until it takes writes. The old primary
+// learns nothing of it.
 func (s *PostgresStandby) Promote(tb testing.TB) {
 	tb.Helper()
 	promoted, err := s.value(tb.Context(), "SELECT pg_promote(true, 60)")

@@ -13,7 +13,8 @@ import (
 	"sync"
 )
 
-// pgPrograms are the programs of one installation of PostgreSQL, and the account that runs them.
+// pgPrograms are the programs of one installation of PostgreSQL, and the account that
+// runs them.
 type pgPrograms struct {
 	bin     string // their directory
 	version int    // major
@@ -22,7 +23,8 @@ type pgPrograms struct {
 
 func (p *pgPrograms) path(name string) string { return filepath.Join(p.bin, name) }
 
-// findPostgres looks for an installation that is new enough: first on PATH, then where distributions put them, newest first.
+// findPostgres looks for an installation that is new enough: first on PATH, then where
+// distributions put them, newest first.
 func findPostgres(ctx context.Context) (*pgPrograms, error) {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
@@ -54,7 +56,8 @@ func findPostgres(ctx context.Context) (*pgPrograms, error) {
 		"or name a server in " + postgresURLEnv + " for the tests that share one"}
 }
 
-// complete reports whether the directory holds all programs that are used here. Some have the server only.
+// complete reports whether the directory holds all programs that are used here. Some have
+// the server only.
 func (p *pgPrograms) complete() bool {
 	for _, name := range []string{"postgres", "initdb", "pg_basebackup"} {
 		if _, err := exec.LookPath(p.path(name)); err != nil {
@@ -78,7 +81,8 @@ func pgMajor(text string) (int, error) {
 // pgData is the name of a data directory, in a directory of scratch.
 const pgData = "data"
 
-// pgTemplate is an initialised data directory that the servers of this process are copies of: initdb takes longer than a copy.
+// pgTemplate is an initialised data directory that the servers of this process are copies
+// of: initdb takes longer than a copy.
 var pgTemplate struct {
 	once sync.Once
 	data string
@@ -146,8 +150,8 @@ func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresS
 	})
 }
 
-// removeSegment removes the System V shared memory segment of a server that was killed and did not get to remove it, which the
-// seventh line of postmaster.pid names: "key id".
+// removeSegment removes the System V shared memory segment of a server that was killed
+// and did not get to remove it, which the seventh line of postmaster.pid names: "key id".
 func removeSegment(data string) {
 	b, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
@@ -162,8 +166,9 @@ func removeSegment(data string) {
 	}
 }
 
-// pgArgs returns the command line of a server: loopback only, and not synced to the disk unless the settings say so. The memory that it
-// shares between its processes lies in its data directory, because what a killed server leaves elsewhere stays.
+// pgArgs returns the command line of a server: loopback only, and not synced to the disk
+// unless the settings say so. The memory that it shares between its processes lies in its
+// data directory, because what a killed server leaves elsewhere stays.
 func pgArgs(data string, port int, settings []string) []string {
 	args := []string{"-D", data, "-p", strconv.Itoa(port)}
 	defaults := []string{"listen_addresses=" + loopback, "unix_socket_directories=", "dynamic_shared_memory_type=mmap", "fsync=off"}

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// process is a program that runs until it is stopped. It can be started again with the same arguments.
+// process is a program that runs until it is stopped. It can be started again with the
+// same arguments.
 type process struct {
 	path     string
 	args     []string
@@ -46,8 +47,8 @@ func (p *process) start() error {
 	killWithParent(cmd)
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel kills the program when the thread that started it ends, so this goroutine keeps its thread
-		// until the program has ended.
+		// The kernel kills the program when the thread that started it ends, so this goroutine
+		// keeps its thread until the program has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(exited)
@@ -77,7 +78,8 @@ func (p *process) running() bool {
 	}
 }
 
-// alive returns nil while the program runs, and an error that ends a poll with its last words when it does not.
+// alive returns nil while the program runs, and an error that ends a poll with its last
+// words when it does not.
 func (p *process) alive() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +121,8 @@ func (p *process) signalAll(sig os.Signal) error {
 	return err
 }
 
-// signalChildren sends sig to the processes that the program started, and returns their ids. The caller holds mu.
+// signalChildren sends sig to the processes that the program started, and returns their
+// ids. The caller holds mu.
 func (p *process) signalChildren(sig os.Signal) ([]int, error) {
 	pids, err := children(p.cmd.Process.Pid)
 	if err != nil {
@@ -137,14 +140,16 @@ func (p *process) signalChildren(sig os.Signal) ([]int, error) {
 	return pids, nil
 }
 
-// kill ends the program and the processes that it started, at once. It is nil when the program does not run.
+// kill ends the program and the processes that it started, at once. It is nil when the
+// program does not run.
 func (p *process) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.running() {
 		return nil
 	}
-	// A program that is paused starts no process that is missed here, and does not see its processes die.
+	// A program that is paused starts no process that is missed here, and does not see its
+	// processes die.
 	if err := p.cmd.Process.Signal(sigPause); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -163,8 +168,8 @@ func (p *process) kill() error {
 	})
 }
 
-// end sends sig and waits until the program has ended, by force if that takes longer than ten seconds. It is nil when the
-// program does not run.
+// end sends sig and waits until the program has ended, by force if that takes longer than
+// ten seconds. It is nil when the program does not run.
 func (p *process) end(sig os.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +219,8 @@ func (p *process) lastWords() string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// run runs a program to its end as the user as, and returns an error with its output if it fails.
+// run runs a program to its end as the user as, and returns an error with its output if
+// it fails.
 func run(ctx context.Context, as *account, path string, args ...string) (string, error) {
 	cmd := command(ctx, as, path, args...)
 	out, err := cmd.CombinedOutput()
@@ -224,7 +230,8 @@ func run(ctx context.Context, as *account, path string, args ...string) (string,
 	return string(out), nil
 }
 
-// command returns a command with an environment that settings of this machine's users cannot reach.
+// command returns a command with an environment that settings of this machine's users
+// cannot reach.
 func command(ctx context.Context, as *account, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = "/" // the working directory may be closed to the other user

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Proxy is a TCP proxy in front of a server. It passes bytes on until it is told to do something worse: see [Mode], [Action],
-// Cut, Reset and Delay. It knows nothing of the protocol that passes through it. All methods are safe for concurrent use.
+// Proxy is a TCP proxy in front of a server. It passes bytes on until it is told to do
+// something worse: see [Mode], [Action], Cut, Reset and Delay. It knows nothing of the
+// protocol that passes through it. All methods are safe for concurrent use.
 type Proxy struct {
 	target string
 	addr   string
@@ -35,12 +36,13 @@ const (
 	// Forward passes everything on. It is the mode at the start.
 	Forward Mode = iota
 
-	// Stall keeps everything back, both ways, and passes it on when the mode changes to Forward: a network that is slow
-	// beyond patience. Connections are accepted and wait as well.
+	// Stall keeps everything back, both ways, and passes it on when the mode changes to
+	// Forward: a network that is slow beyond patience. Connections are accepted and wait as
+	// well.
 	Stall
 
-	// Swallow discards everything, both ways, and tells nobody: the half-open connections of a peer that is gone. Connections
-	// that lost something are cut when the mode changes.
+	// Swallow discards everything, both ways, and tells nobody: the half-open connections of
+	// a peer that is gone. Connections that lost something are cut when the mode changes.
 	Swallow
 
 	// Refuse resets all connections and refuses new ones, as when nothing listens there.
@@ -56,7 +58,8 @@ type ProxyCounts struct {
 	Up, Down int64 // bytes passed on to the server and to the client
 }
 
-// StartProxy starts a proxy in front of target (host:port) on a free loopback port. It closes with the test.
+// StartProxy starts a proxy in front of target (host:port) on a free loopback port. It
+// closes with the test.
 func StartProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	p, err := startProxy(tb, target)
@@ -119,7 +122,8 @@ func (p *Proxy) set(mode Mode) error {
 	return l.Close()
 }
 
-// Delay keeps each piece of the streams back for a while, on the way up to the server and down to the client.
+// Delay keeps each piece of the streams back for a while, on the way up to the server and
+// down to the client.
 func (p *Proxy) Delay(up, down time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +133,8 @@ func (p *Proxy) Delay(up, down time.Duration) {
 // Cut closes the connections that are open now.
 func (p *Proxy) Cut() { p.endAll(false) }
 
-// Reset ends the connections that are open now with a TCP reset, which discards what is on its way.
+// Reset ends the connections that are open now with a TCP reset, which discards what is
+// on its way.
 func (p *Proxy) Reset() { p.endAll(true) }
 
 func (p *Proxy) endAll(reset bool) {

@@ -2,8 +2,8 @@ package servers
 
 import "time"
 
-// mayPass waits while the proxy stalls, and reports whether a piece may pass on. One that may not is counted as lost, unless the
-// link was ended.
+// mayPass waits while the proxy stalls, and reports whether a piece may pass on. One that
+// may not is counted as lost, unless the link was ended.
 func (l *link) mayPass() bool {
 	p := l.proxy
 	for {
@@ -28,7 +28,8 @@ func (l *link) mayPass() bool {
 	}
 }
 
-// awaitForward waits until news of one side, such as its end, may reach the other. It is false when the link was ended instead.
+// awaitForward waits until news of one side, such as its end, may reach the other. It is
+// false when the link was ended instead.
 func (l *link) awaitForward() bool {
 	p := l.proxy
 	for {

@@ -61,7 +61,8 @@ func (l *link) connect() bool {
 	return true
 }
 
-// pump hands what src has to pass until one of them ends the stream, and then ends it at dst the way it ended at src.
+// pump hands what src has to pass until one of them ends the stream, and then ends it at
+// dst the way it ended at src.
 func (l *link) pump(src, dst *net.TCPConn, pass func([]byte) bool) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -84,7 +85,8 @@ func (l *link) pump(src, dst *net.TCPConn, pass func([]byte) bool) {
 	}
 }
 
-// passUp passes a piece of the client's stream on to the server, or does what the rules say. It reports whether the stream goes on.
+// passUp passes a piece of the client's stream on to the server, or does what the rules
+// say. It reports whether the stream goes on.
 func (l *link) passUp(piece []byte) bool {
 	p := l.proxy
 	up, _ := p.delays()
@@ -124,7 +126,8 @@ func (l *link) passUp(piece []byte) bool {
 	return l.ctx.Err() == nil
 }
 
-// passDown passes a piece of the server's stream on to the client, unless it is a reply to lose. It reports whether the stream goes on.
+// passDown passes a piece of the server's stream on to the client, unless it is a reply
+// to lose. It reports whether the stream goes on.
 func (l *link) passDown(piece []byte) bool {
 	p := l.proxy
 	_, down := p.delays()

@@ -16,28 +16,32 @@ const (
 	// LoseRequest discards the request and closes its connection: it is not executed.
 	LoseRequest
 
-	// LoseReply passes the request on, discards the first bytes that the server answers, and closes the connection: it was
-	// executed.
+	// LoseReply passes the request on, discards the first bytes that the server answers, and
+	// closes the connection: it was executed.
 	LoseReply
 
-	// CutAfter passes the request on and closes the connection at once, without a reply: it may be executed.
+	// CutAfter passes the request on and closes the connection at once, without a reply: it
+	// may be executed.
 	CutAfter
 
-	// Silence passes the request on and discards all that comes later on its connection, both ways, without closing it.
+	// Silence passes the request on and discards all that comes later on its connection,
+	// both ways, without closing it.
 	Silence
 )
 
 // maxMatch bounds what a rule looks for, in bytes.
 const maxMatch = 256
 
-// On arms the proxy for requests that contain match, such as "evalsha" or "commit"; an empty match is in every request. The
-// first such request from now meets the first action, the next one the next; after the last the rule is gone. Of several
-// rules the one that was armed first applies. The channel is closed when the last action has been done: for LoseReply, when the
-// reply has come and is lost.
+// On arms the proxy for requests that contain match, such as "evalsha" or "commit"; an
+// empty match is in every request. The first such request from now meets the first
+// action, the next one the next; after the last the rule is gone. Of several rules the
+// one that was armed first applies. The channel is closed when the last action has been
+// done: for LoseReply, when the reply has come and is lost.
 //
-// A request is what the client's connection has for the proxy in one piece: several that a client sends in one write are one
-// here, and a client that sends before it has the answer to its last request may have its replies mistaken. A match across two
-// pieces is found.
+// A request is what the client's connection has for the proxy in one piece: several that
+// a client sends in one write are one here, and a client that sends before it has the
+// answer to its last request may have its replies mistaken. A match across two pieces is
+// found.
 func (p *Proxy) On(match string, actions ...Action) <-chan struct{} {
 	if len(match) > maxMatch || len(actions) == 0 {
 		panic("servers: a rule needs actions and a match of at most 256 bytes")
@@ -62,7 +66,8 @@ type step struct {
 	finished func()
 }
 
-// nextStep finds the rule for a piece of a stream that follows tail, and takes its next action. The caller holds the proxy's mu.
+// nextStep finds the rule for a piece of a stream that follows tail, and takes its next
+// action. The caller holds the proxy's mu.
 func (p *Proxy) nextStep(tail, piece []byte) step {
 	for i, r := range p.rules {
 		if !r.matches(tail, piece) {

@@ -27,8 +27,9 @@ func (s *RedisServer) URL() string { return s.url }
 // Version returns the version of the server.
 func (s *RedisServer) Version() Version { return s.version }
 
-// Do sends a command over a new connection and returns the reply: a string, an int64, nil, or a []any of these. It takes at
-// most five seconds. It is for a test's set-up and its witness, not for what is tested.
+// Do sends a command over a new connection and returns the reply: a string, an int64,
+// nil, or a []any of these. It takes at most five seconds. It is for a test's set-up and
+// its witness, not for what is tested.
 func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 	reply, err := redisCall(ctx, s.addr, s.user, args...)
 	if err != nil {
@@ -37,8 +38,8 @@ func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 	return reply, nil
 }
 
-// Restart kills the server if it runs, starts it on the same port, and waits until it answers. What it still knows depends on
-// its persistence.
+// Restart kills the server if it runs, starts it on the same port, and waits until it
+// answers. What it still knows depends on its persistence.
 func (s *RedisServer) Restart(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.own().kill())
@@ -123,7 +124,8 @@ func startNode(c cleaner, path string, version Version, settings []string) (*Red
 	})
 }
 
-// redisArgs returns the command line of a server: quick, loopback only, and not persistent unless the settings say so.
+// redisArgs returns the command line of a server: quick, loopback only, and not
+// persistent unless the settings say so.
 func redisArgs(port int, settings []string) []string {
 	args := []string{
 		"--port", strconv.Itoa(port), "--bind", loopback, "--save", "", "--appendonly", "no",
@@ -146,7 +148,8 @@ func password(settings []string) *url.Userinfo {
 	return nil
 }
 
-// launch starts the process and waits until it answers: it, and not another server that took the port.
+// launch starts the process and waits until it answers: it, and not another server that
+// took the port.
 func (s *RedisServer) launch() error {
 	ctx := context.Background()
 	if err := s.process.start(); err != nil {

@@ -19,8 +19,9 @@ const (
 	clusterSlots     = 16384
 )
 
-// StartCluster starts a cluster for the test, all nodes with the same settings, and waits until every node knows every other,
-// all slots are served, and the replicas follow. Nodes that stop answering are replaced after about two seconds.
+// StartCluster starts a cluster for the test, all nodes with the same settings, and waits
+// until every node knows every other, all slots are served, and the replicas follow.
+// Nodes that stop answering are replaced after about two seconds.
 func (f *Flavor) StartCluster(tb testing.TB, settings ...string) *RedisCluster {
 	tb.Helper()
 	c, err := f.startCluster(tb, settings)
@@ -57,8 +58,8 @@ func (f *Flavor) startCluster(c cleaner, settings []string) (*RedisCluster, erro
 	return cluster, nil
 }
 
-// startClusterNode starts a node that is alone in its cluster. Its bus has a free port of its own: the usual one, 10,000 above the
-// node's, may be somebody's.
+// startClusterNode starts a node that is alone in its cluster. Its bus has a free port of
+// its own: the usual one, 10,000 above the node's, may be somebody's.
 func startClusterNode(c cleaner, path string, version Version, settings []string) (*RedisServer, error) {
 	return onFreePort(func(bus int) (*RedisServer, error) {
 		defaults := []string{
@@ -69,7 +70,8 @@ func startClusterNode(c cleaner, path string, version Version, settings []string
 	})
 }
 
-// assign gives each primary its slots, and a configuration epoch of its own so that they need not settle that first.
+// assign gives each primary its slots, and a configuration epoch of its own so that they
+// need not settle that first.
 func (c *RedisCluster) assign(ctx context.Context) error {
 	for i, node := range c.Nodes {
 		if _, err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
@@ -127,7 +129,8 @@ func (c *RedisCluster) replicate(ctx context.Context) error {
 	return nil
 }
 
-// healthy returns nil when every node finds the cluster well and knows the role of every other, and the replicas follow.
+// healthy returns nil when every node finds the cluster well and knows the role of every
+// other, and the replicas follow.
 func (c *RedisCluster) healthy(ctx context.Context) error {
 	for i, node := range c.Nodes {
 		reply, err := node.Do(ctx, "CLUSTER", "INFO")
@@ -154,7 +157,8 @@ func (c *RedisCluster) healthy(ctx context.Context) error {
 	return nil
 }
 
-// knowsRoles returns nil when a node knows all nodes, without any in doubt, and half of them as replicas.
+// knowsRoles returns nil when a node knows all nodes, without any in doubt, and half of
+// them as replicas.
 func (c *RedisCluster) knowsRoles(ctx context.Context, node *RedisServer) error {
 	reply, err := node.Do(ctx, "CLUSTER", "NODES")
 	if err != nil {

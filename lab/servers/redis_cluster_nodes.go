@@ -12,14 +12,15 @@ import (
 // Addrs returns the host:port of each node.
 func (c *RedisCluster) Addrs() []string { return addrs(c.Nodes) }
 
-// Primary returns the node that is the primary for key, in the eyes of all nodes that run and are not paused. It waits while they
-// do not agree.
+// Primary returns the node that is the primary for key, in the eyes of all nodes that run
+// and are not paused. It waits while they do not agree.
 func (c *RedisCluster) Primary(tb testing.TB, key string) *RedisServer {
 	tb.Helper()
 	return c.await(tb, key, nil)
 }
 
-// AwaitFailover waits until all nodes other than old agree that another one is the primary for key, and returns that.
+// AwaitFailover waits until all nodes other than old agree that another one is the
+// primary for key, and returns that.
 func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) *RedisServer {
 	tb.Helper()
 	return c.await(tb, key, old)
@@ -56,7 +57,8 @@ func (c *RedisCluster) owner(ctx context.Context, key string, without *RedisServ
 	return owner, nil
 }
 
-// redirect returns the node to which a node sends those who ask for key, which may be itself.
+// redirect returns the node to which a node sends those who ask for key, which may be
+// itself.
 func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key string) (*RedisServer, error) {
 	_, err := node.Do(ctx, "EXISTS", key)
 	if err == nil {
@@ -74,7 +76,8 @@ func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key stri
 	return nil, err
 }
 
-// Replica returns the node that replicates primary and is in sync. It waits while there is none.
+// Replica returns the node that replicates primary and is in sync. It waits while there
+// is none.
 func (c *RedisCluster) Replica(tb testing.TB, primary *RedisServer) *RedisServer {
 	tb.Helper()
 	var replica *RedisServer

@@ -27,8 +27,9 @@ var (
 // String returns the name of the flavor in lower case.
 func (f *Flavor) String() string { return f.name }
 
-// Shared returns the server that all tests of this process share: the one that the environment names, or else one that was
-// started for the process. Tests keep to a key prefix of their own and change no settings.
+// Shared returns the server that all tests of this process share: the one that the
+// environment names, or else one that was started for the process. Tests keep to a key
+// prefix of their own and change no settings.
 func (f *Flavor) Shared(tb testing.TB) *RedisServer {
 	tb.Helper()
 	s, err := f.shared.get(func(c cleaner) (*RedisServer, error) {
@@ -41,8 +42,8 @@ func (f *Flavor) Shared(tb testing.TB) *RedisServer {
 	return s
 }
 
-// Start starts a server for the test, with settings such as "maxmemory=8mb" or "save=60 1". Unless they say otherwise it is not
-// persistent.
+// Start starts a server for the test, with settings such as "maxmemory=8mb" or "save=60
+// 1". Unless they say otherwise it is not persistent.
 func (f *Flavor) Start(tb testing.TB, settings ...string) *RedisServer {
 	tb.Helper()
 	s, err := f.start(tb, settings)

@@ -15,8 +15,8 @@ type RedisReplicated struct {
 	Links    []*Proxy // Links[i] is what Replicas[i] reaches the primary through
 }
 
-// StartReplicated starts a primary with a number of replicas for the test, all with the same settings, and waits until the replicas
-// follow.
+// StartReplicated starts a primary with a number of replicas for the test, all with the
+// same settings, and waits until the replicas follow.
 func (f *Flavor) StartReplicated(tb testing.TB, replicas int, settings ...string) *RedisReplicated {
 	tb.Helper()
 	r, err := f.startReplicated(tb, replicas, settings)
@@ -73,7 +73,8 @@ func (r *RedisReplicated) awaitReplicas(ctx context.Context) error {
 	})
 }
 
-// Promote makes a replica a primary, and waits until it is one. The old primary learns nothing of it.
+// Promote makes a replica a primary, and waits until it is one. The old primary learns
+// nothing of it.
 func (r *RedisReplicated) Promote(tb testing.TB, replica *RedisServer) {
 	tb.Helper()
 	_, err := replica.Do(tb.Context(), "REPLICAOF", "NO", "ONE")

@@ -25,8 +25,9 @@ const (
 	sentinelQuorum   = 2
 )
 
-// StartSentinel starts a primary, two replicas and three sentinels for the test, the first three with the settings, and waits
-// until the sentinels know all of them. The sentinels take over about a second after the primary stopped answering.
+// StartSentinel starts a primary, two replicas and three sentinels for the test, the
+// first three with the settings, and waits until the sentinels know all of them. The
+// sentinels take over about a second after the primary stopped answering.
 func (f *Flavor) StartSentinel(tb testing.TB, settings ...string) *RedisSentinel {
 	tb.Helper()
 	s, err := f.startSentinel(tb, settings)
@@ -52,7 +53,8 @@ func (f *Flavor) startSentinel(c cleaner, settings []string) (*RedisSentinel, er
 		}
 		set.Nodes = append(set.Nodes, replica)
 	}
-	// A sentinel that meets a primary without its replicas asks again only after ten seconds.
+	// A sentinel that meets a primary without its replicas asks again only after ten
+	// seconds.
 	if err := poll(startTimeout, func() error { return primary.isFollowedBy(ctx, sentinelReplicas) }); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,8 @@ func (r *RedisSentinel) startOne(c cleaner, path string, version Version) (*Redi
 	})
 }
 
-// complete returns nil when every sentinel knows all replicas and all other sentinels, and finds the primary well.
+// complete returns nil when every sentinel knows all replicas and all other sentinels,
+// and finds the primary well.
 func (r *RedisSentinel) complete(ctx context.Context) error {
 	for _, s := range r.Sentinels {
 		reply, err := s.Do(ctx, "SENTINEL", "MASTER", r.MasterName)
@@ -136,8 +139,8 @@ func (r *RedisSentinel) SentinelAddrs() []string {
 	return addrs(r.Sentinels)
 }
 
-// Primary returns the node that all sentinels that run and are not paused call the primary, and that agrees. It waits while they
-// do not agree.
+// Primary returns the node that all sentinels that run and are not paused call the
+// primary, and that agrees. It waits while they do not agree.
 func (r *RedisSentinel) Primary(tb testing.TB) *RedisServer {
 	tb.Helper()
 	primary, err := r.agreed(tb.Context(), nil)
@@ -153,7 +156,8 @@ func (r *RedisSentinel) AwaitFailover(tb testing.TB, old *RedisServer) *RedisSer
 	return primary
 }
 
-// agreed waits until all sentinels that run name the same primary, which is not the node not.
+// agreed waits until all sentinels that run name the same primary, which is not the node
+// not.
 func (r *RedisSentinel) agreed(ctx context.Context, not *RedisServer) (primary *RedisServer, err error) {
 	err = poll(startTimeout, func() error {
 		primary = nil

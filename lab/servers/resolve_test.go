@@ -9,7 +9,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// The tests of this file run this program again, in a role, because they need an environment of their own or die.
+// The tests of this file run this program again, in a role, because they need an
+// environment of their own or die.
 const roleEnv = "REPRISE_TEST_SERVERS_ROLE"
 
 // play runs the program in a role.

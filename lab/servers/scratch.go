@@ -18,8 +18,9 @@ var sweepOnce sync.Once
 
 // scratch returns a new directory that belongs to the account, removed by the cleaner.
 //
-// This process holds the directory's lock until then. A directory without a holder was left by a process that was killed,
-// and the first call of scratch in the next process removes it.
+// This process holds the directory's lock until then. A directory without a holder was
+// left by a process that was killed, and the first call of scratch in the next process
+// removes it.
 func scratch(c cleaner, owner *account) (string, error) {
 	sweepOnce.Do(sweep)
 	dir, err := os.MkdirTemp("", scratchPrefix)
@@ -63,8 +64,9 @@ func sweep() {
 
 const loopback = "127.0.0.1"
 
-// freePort returns a port of the loopback interface on which nobody listens. It is below the range from which systems take
-// the ports of outgoing connections, so that none of those takes it before the server does, or while it restarts.
+// freePort returns a port of the loopback interface on which nobody listens. It is below
+// the range from which systems take the ports of outgoing connections, so that none of
+// those takes it before the server does, or while it restarts.
 func freePort() (int, error) {
 	const lowest, highest = 12_000, 32_000
 	for range 100 {
@@ -80,7 +82,8 @@ func freePort() (int, error) {
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// onFreePort starts a server on a free port, and again on another one if somebody took the port meanwhile.
+// onFreePort starts a server on a free port, and again on another one if somebody took
+// the port meanwhile.
 func onFreePort[T any](start func(port int) (T, error)) (server T, err error) {
 	for range 5 {
 		var port int

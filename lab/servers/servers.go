@@ -1,5 +1,6 @@
-// Package servers gives tests real servers: Redis or Valkey (single, replicated, Cluster, Sentinel), PostgreSQL with standbys,
-// PgBouncer, and a TCP proxy that loses, cuts, holds and delays what passes through it.
+// Package servers gives tests real servers: Redis or Valkey (single, replicated, Cluster,
+// Sentinel), PostgreSQL with standbys, PgBouncer, and a TCP proxy that loses, cuts, holds
+// and delays what passes through it.
 //
 //	func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 //
@@ -11,20 +12,22 @@
 //
 // # Where servers come from
 //
-// Shared servers are named by a URL in the environment (REPRISE_TEST_REDIS_URL, REPRISE_TEST_VALKEY_URL,
-// REPRISE_TEST_POSTGRES_URL), or else started from a program on this machine. A test that kills or reconfigures a server
-// gets one of its own, always from a program. Nothing is installed: where a program is missing the test is skipped with a
-// message that names the package.
+// Shared servers are named by a URL in the environment (REPRISE_TEST_REDIS_URL,
+// REPRISE_TEST_VALKEY_URL, REPRISE_TEST_POSTGRES_URL), or else started from a program on
+// this machine. A test that kills or reconfigures a server gets one of its own, always
+// from a program. Nothing is installed: where a program is missing the test is skipped
+// with a message that names the package.
 //
-// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns the skip
-// into a failure, so that a build cannot pass because it tested nothing. The frameworks that a
-// build may leave out are named in the same list; see [Required].
+// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
+// the skip into a failure, so that a build cannot pass because it tested nothing. The
+// frameworks that a build may leave out are named in the same list; see [Required].
 //
 // # What they leave behind
 //
-// Servers listen on free loopback ports and keep their files in the temporary directory. They stop, by process id, when
-// their test ends; shared ones when [Main] ends. On Linux the kernel kills them when the test process dies in any other way,
-// and the files that they leave then are removed by the next test process that starts a server.
+// Servers listen on free loopback ports and keep their files in the temporary directory.
+// They stop, by process id, when their test ends; shared ones when [Main] ends. On Linux
+// the kernel kills them when the test process dies in any other way, and the files that
+// they leave then are removed by the next test process that starts a server.
 //
 // The package needs a Unix system.
 package servers
@@ -53,7 +56,8 @@ var frameworks = []string{"gin", "echo", "echo5", "fiber"}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 
-// startTimeout bounds how long a server may take to answer. It is generous: a machine that runs many tests at once is slow.
+// startTimeout bounds how long a server may take to answer. It is generous: a machine
+// that runs many tests at once is slow.
 const startTimeout = 60 * time.Second
 
 // missingError says that a server cannot be had on this machine, which skips the test.
@@ -64,7 +68,8 @@ type missingError struct {
 
 func (e *missingError) Error() string { return e.name + ": " + e.detail }
 
-// must ends the test if err is not nil: by a skip if a server is missing that is not required, else by a failure.
+// must ends the test if err is not nil: by a skip if a server is missing that is not
+// required, else by a failure.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err == nil {
@@ -85,8 +90,9 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// Required reports whether REPRISE_TEST_REQUIRE names a server or a framework, which a test may
-// then not leave out. It ends the test if the list has a name that it does not know.
+// Required reports whether REPRISE_TEST_REQUIRE names a server or a framework, which a
+// test may then not leave out. It ends the test if the list has a name that it does not
+// know.
 func Required(tb testing.TB, name string) bool {
 	tb.Helper()
 	names, err := required()
@@ -104,8 +110,8 @@ func known() []string {
 	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer}, frameworks...)
 }
 
-// required returns the names in REPRISE_TEST_REQUIRE. A name that is not known is an error: a misspelt one would let a build
-// pass untested.
+// required returns the names in REPRISE_TEST_REQUIRE. A name that is not known is an
+// error: a misspelt one would let a build pass untested.
 func required() ([]string, error) {
 	known := known()
 	var names []string

@@ -2,8 +2,8 @@ package servers
 
 import "sync"
 
-// Main runs the tests of a package and stops the shared servers that they used. It has the form that test mains take, among
-// them leak detectors:
+// Main runs the tests of a package and stops the shared servers that they used. It has
+// the form that test mains take, among them leak detectors:
 //
 //	func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 type Main struct {
@@ -16,7 +16,8 @@ func (m Main) Run() int {
 	return m.M.Run()
 }
 
-// cleaner collects what to do when servers are not needed any more, last in, first out. A [testing.TB] is one.
+// cleaner collects what to do when servers are not needed any more, last in, first out. A
+// [testing.TB] is one.
 type cleaner interface {
 	Cleanup(f func())
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond where nothing else runs.
+// sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond where
+// nothing else runs.
 func sleepPrecisely(d time.Duration) {
 	if d <= 0 {
 		return
@@ -22,7 +23,8 @@ func sleepPrecisely(d time.Duration) {
 	}
 }
 
-// killWithParent has the kernel kill the program of cmd when the thread that starts it ends.
+// killWithParent has the kernel kill the program of cmd when the thread that starts it
+// ends.
 func killWithParent(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -30,7 +32,8 @@ func killWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// children returns the ids of the processes that the process pid started and that have not ended.
+// children returns the ids of the processes that the process pid started and that have
+// not ended.
 func children(pid int) ([]int, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -49,13 +52,15 @@ func children(pid int) ([]int, error) {
 	return pids, nil
 }
 
-// exists reports whether the process has not ended. One that ended and was not waited for does not exist.
+// exists reports whether the process has not ended. One that ended and was not waited for
+// does not exist.
 func exists(pid int) bool {
 	state, _ := status(pid)
 	return state != "" && state != "Z" && state != "X"
 }
 
-// status returns the state of a process as ps shows it, and its parent. The state is empty if there is no such process.
+// status returns the state of a process as ps shows it, and its parent. The state is
+// empty if there is no such process.
 func status(pid int) (state string, parent int) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,10 +16,12 @@ import (
 // sleepPrecisely sleeps for d.
 func sleepPrecisely(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // it stands for a network
 
-// killWithParent does nothing: there is no such thing here, and a test process that is killed leaves its servers running.
+// killWithParent does nothing: there is no such thing here, and a test process that is
+// killed leaves its servers running.
 func killWithParent(*exec.Cmd) {}
 
-// children returns the ids of the processes that the process pid started and that have not ended.
+// children returns the ids of the processes that the process pid started and that have
+// not ended.
 func children(pid int) ([]int, error) {
 	out, err := exec.CommandContext(context.Background(), "pgrep", "-P", strconv.Itoa(pid)).Output()
 	var none *exec.ExitError

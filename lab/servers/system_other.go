@@ -8,7 +8,8 @@ import (
 	"os/exec"
 )
 
-// The signals of other systems cannot do what the package promises; it compiles there, and its servers fail to start.
+// The signals of other systems cannot do what the package promises; it compiles there,
+// and its servers fail to start.
 var (
 	sigKill      = os.Kill
 	sigPause     = os.Kill

@@ -21,7 +21,8 @@ const (
 // account is a user of this machine to run a server as.
 type account struct{ uid, gid uint32 }
 
-// unprivileged returns an account for servers that refuse to run as root, and nil if this process is not root's.
+// unprivileged returns an account for servers that refuse to run as root, and nil if this
+// process is not root's.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // nil is this process's own user

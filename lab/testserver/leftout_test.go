@@ -10,7 +10,8 @@ import (
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-// A test server that was built without a framework says so, and does not call its name unknown.
+// A test server that was built without a framework says so, and does not call its name
+// unknown.
 func TestALeftOutAdapterIsRefusedByItsBuildTag(t *testing.T) {
 	t.Parallel()
 	var tags []string

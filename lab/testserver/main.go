@@ -1,8 +1,10 @@
-// Testserver is the server under test for black-box tests in any language: any adapter over any store, with a handler that does what
-// each request asks for. The package serve says what it serves; testserver -h lists its flags.
+// Testserver is the server under test for black-box tests in any language: any adapter
+// over any store, with a handler that does what each request asks for. The package serve
+// says what it serves; testserver -h lists its flags.
 //
-// It prints one line "listening on ADDR" to standard output, and JSON lines to standard error. SIGTERM and an interrupt
-// drain it: it exits 0 when what ran has ended within five seconds, else 1. A flag or value that cannot be exits 2 at once.
+// It prints one line "listening on ADDR" to standard output, and JSON lines to standard
+// error. SIGTERM and an interrupt drain it: it exits 0 when what ran has ended within
+// five seconds, else 1. A flag or value that cannot be exits 2 at once.
 package main
 
 import (

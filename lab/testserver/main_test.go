@@ -16,7 +16,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// asServer, in the environment, makes the test binary the program itself, so that the tests see it as a process.
+// asServer, in the environment, makes the test binary the program itself, so that the
+// tests see it as a process.
 const asServer = "REPRISE_TESTSERVER"
 
 func TestMain(m *testing.M) {
@@ -117,7 +118,8 @@ func (p *process) exit(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// logged reports whether a line with that message is in the log, all of which has to be JSON.
+// logged reports whether a line with that message is in the log, all of which has to be
+// JSON.
 func (p *process) logged(t *testing.T, msg string) bool {
 	t.Helper()
 	text := p.stderr.String()

@@ -10,7 +10,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-// Every field of a program, over net/http and the memory store: the first answer, and what its retry gets.
+// Every field of a program, over net/http and the memory store: the first answer, and
+// what its retry gets.
 func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	server := start(t)
@@ -133,7 +134,8 @@ func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
 			m := message{target: "/t/program/" + op, key: op, program: &c.program}
 			first := server.do(t, m)
 			retry := server.do(t, m)
-			// Who takes the connection answers before the exchange has ended, so the retry may come too soon.
+			// Who takes the connection answers before the exchange has ended, so the retry may
+			// come too soon.
 			for deadline := time.Now().Add(10 * time.Second); retry.status == http.StatusConflict && time.Now().Before(deadline); {
 				retry = server.do(t, m)
 			}

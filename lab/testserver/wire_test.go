@@ -102,7 +102,8 @@ func (a answer) want(t *testing.T, status int) answer {
 	return a
 }
 
-// wantRun fails the test unless the answer came from the n-th run of its op, by a handler or as a replay.
+// wantRun fails the test unless the answer came from the n-th run of its op, by a handler
+// or as a replay.
 func (a answer) wantRun(t *testing.T, n string) answer {
 	t.Helper()
 	if got := a.header.Get(adaptertest.ExecHeader); got != n {

@@ -1,7 +1,8 @@
-// Command available finds out what the module proxy serves, before anything is built. It prints
-// the environment in which the rest can be built and tested, as lines of shell, and what is
-// left out on standard error. The file settings.mk in the folder out tells the Makefile which
-// packages are left, and the file left-out has the line that closes a run.
+// Command available finds out what the module proxy serves, before anything is built. It
+// prints the environment in which the rest can be built and tested, as lines of shell,
+// and what is left out on standard error. The file settings.mk in the folder out tells
+// the Makefile which packages are left, and the file left-out has the line that closes a
+// run.
 //
 // It exits with 1 if a framework is left out that REPRISE_TEST_REQUIRE names.
 package main

@@ -15,9 +15,9 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// On a machine with an empty module cache, and a proxy that refuses a framework or what the
-// framework needs, everything else is built and tested. The start and the last line say what
-// is left out, also when a test fails.
+// On a machine with an empty module cache, and a proxy that refuses a framework or what
+// the framework needs, everything else is built and tested. The start and the last line
+// say what is left out, also when a test fails.
 func TestARefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 	t.Parallel()
 	for framework, module := range map[string]string{
@@ -80,8 +80,8 @@ import "testing"
 func TestFailing(t *testing.T) { t.Error("always") }
 `
 
-// refusing returns the environment of a machine with an empty module cache, and a proxy that
-// has what the module cache of this one has but answers 403 for some modules.
+// refusing returns the environment of a machine with an empty module cache, and a proxy
+// that has what the module cache of this one has but answers 403 for some modules.
 func refusing(t *testing.T, modules ...string) []string {
 	t.Helper()
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()

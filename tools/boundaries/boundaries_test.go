@@ -8,7 +8,8 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// Each violation goes into a copy of the project, in a package of its own, and must be found there and nowhere before.
+// Each violation goes into a copy of the project, in a package of its own, and must be
+// found there and nowhere before.
 func TestEveryInjectedViolationIsFound(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)

@@ -21,8 +21,8 @@ func check(modules []module, pkgs []pkg) []string {
 	return slices.Compact(bad)
 }
 
-// oldestVersions returns the frameworks and clients that published modules require, with the
-// version that each asks for.
+// oldestVersions returns the frameworks and clients that published modules require, with
+// the version that each asks for.
 func oldestVersions(modules []module) map[string]string {
 	oldest := map[string]string{}
 	for _, m := range modules {
@@ -115,7 +115,8 @@ func checkModule(m module, pkgs []pkg, oldest map[string]string) []string {
 	return bad
 }
 
-// usedModules returns which direct requirements of m provide a package that m's code outside tests imports.
+// usedModules returns which direct requirements of m provide a package that m's code
+// outside tests imports.
 func usedModules(m module, pkgs []pkg) map[string]bool {
 	used := map[string]bool{}
 	for _, p := range pkgs {

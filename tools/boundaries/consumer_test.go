@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// TestModuleGraphHasTheFrameworkAndNothingElse publishes every module to a proxy in a temporary
-// folder, requires each of them from an empty program, and looks at what came along.
+// TestModuleGraphHasTheFrameworkAndNothingElse publishes every module to a proxy in a
+// temporary folder, requires each of them from an empty program, and looks at what came
+// along.
 func TestModuleGraphHasTheFrameworkAndNothingElse(t *testing.T) {
 	t.Parallel()
 	served, modules, pkgs, err := load(t.Context(), tree.Root(t))
@@ -99,7 +100,8 @@ func parseGraph(text string) graph {
 	return g
 }
 
-// strangers returns the modules that the consumer of a module gets without any of the roots needing them.
+// strangers returns the modules that the consumer of a module gets without any of the
+// roots needing them.
 func (g graph) strangers(consumer, module string, roots []string) []string {
 	known := map[string]bool{consumer: true, module: true, "go": true}
 	for next := slices.Clone(roots); len(next) > 0; {

@@ -69,8 +69,8 @@ func load(ctx context.Context, dir string) (*available.Result, []module, []pkg, 
 	return served, modules, pkgs, err
 }
 
-// newest is the workspace with the newest frameworks and clients. What the lab has in it and not
-// in go.work raises nothing there.
+// newest is the workspace with the newest frameworks and clients. What the lab has in it
+// and not in go.work raises nothing there.
 const newest = "lab/newest.work"
 
 // uses returns the folders below dir that a workspace uses.
@@ -86,7 +86,8 @@ func uses(ctx context.Context, dir, work string) ([]string, error) {
 	return folders, nil
 }
 
-// workspaceFolders returns the folders that go.work uses, after looking whether a module stands outside it.
+// workspaceFolders returns the folders that go.work uses, after looking whether a module
+// stands outside it.
 func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 	folders, err := uses(ctx, dir, "go.work")
 	if err != nil {
@@ -156,8 +157,9 @@ func loadModule(ctx context.Context, dir, folder string, alone bool) (module, er
 	return m, err
 }
 
-// loadPackages reads the packages of modules: their imports from the source, so that no build tag and no other operating
-// system hides one, and what these lead to from the go command.
+// loadPackages reads the packages of modules: their imports from the source, so that no
+// build tag and no other operating system hides one, and what these lead to from the go
+// command.
 func loadPackages(ctx context.Context, dir string, modules []module, served *available.Result) ([]pkg, error) {
 	pkgs, err := scan(dir, modules)
 	if err != nil {

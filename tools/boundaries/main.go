@@ -1,8 +1,9 @@
-// Command boundaries proves the import rules of the project on every run: which package may import which, which
-// requirements a published go.mod may list, and that nobody who takes one adapter gets another framework. The table of
-// rules is in rules.go.
+// Command boundaries proves the import rules of the project on every run: which package
+// may import which, which requirements a published go.mod may list, and that nobody who
+// takes one adapter gets another framework. The table of rules is in rules.go.
 //
-// It prints one line for each violation and exits with 1 if there is one, with 2 if it could not look.
+// It prints one line for each violation and exits with 1 if there is one, with 2 if it
+// could not look.
 package main
 
 import (

@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// proxy is a module proxy in a folder. Its version is one that no other run has, so that the module cache of the machine, and with it what was
-// built before, can be used.
+// proxy is a module proxy in a folder. Its version is one that no other run has, so that
+// the module cache of the machine, and with it what was built before, can be used.
 type proxy struct {
 	dir     string
 	version string
@@ -64,7 +64,8 @@ func (p *proxy) run(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// publish adds a module of this repository to the proxy as it would be tagged: without the replace lines, which no consumer sees.
+// publish adds a module of this repository to the proxy as it would be tagged: without
+// the replace lines, which no consumer sees.
 func (p *proxy) publish(t *testing.T, folder string) {
 	t.Helper()
 	source := filepath.Join(tree.Root(t), filepath.FromSlash(folder))

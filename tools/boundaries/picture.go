@@ -80,8 +80,8 @@ func (p picture) reaches(from, to string, seen map[string]bool) bool {
 	return false
 }
 
-// checkPicture compares the picture with the imports: an arrow of the picture is an import, and
-// every import follows arrows. Tests count in rooms that are not published.
+// checkPicture compares the picture with the imports: an arrow of the picture is an
+// import, and every import follows arrows. Tests count in rooms that are not published.
 func checkPicture(p picture, pkgs []pkg) []string {
 	var bad []string
 	imports := map[[2]string]string{} // from and to: an example

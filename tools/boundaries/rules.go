@@ -5,15 +5,18 @@ import "strings"
 // root is the path that every module of the project starts with.
 const root = "github.com/reprise-go/reprise/"
 
-// outside is the one folder whose modules are not in go.work: nobody inherits the requirements of developer tools.
+// outside is the one folder whose modules are not in go.work: nobody inherits the
+// requirements of developer tools.
 const outside = "tools"
 
-// A room is a folder of the tree with what its packages may import besides the standard library. A package belongs to
-// the room with the longest folder that contains it; one that belongs to no room is a violation, so that a new folder
-// gets a row here before it gets imports.
+// A room is a folder of the tree with what its packages may import besides the standard
+// library. A package belongs to the room with the longest folder that contains it; one
+// that belongs to no room is a violation, so that a new folder gets a row here before it
+// gets imports.
 //
-// Patterns are import paths, relative to the project's root unless they start with a host name. "x/..." is x and
-// everything below it; "!" takes back what an earlier pattern allowed; the last pattern that matches decides.
+// Patterns are import paths, relative to the project's root unless they start with a host
+// name. "x/..." is x and everything below it; "!" takes back what an earlier pattern
+// allowed; the last pattern that matches decides.
 type room struct {
 	folder string
 
@@ -23,7 +26,8 @@ type room struct {
 	// tests lists what the room's tests may import in addition.
 	tests []string
 
-	// never lists what code that is not a test may not import, not even through other packages.
+	// never lists what code that is not a test may not import, not even through other
+	// packages.
 	never []string
 
 	// free rooms may import anything; they are not published.
@@ -39,8 +43,9 @@ var (
 	noHTTPNoTests   = []string{"net/http", "testing"}
 )
 
-// rooms is the table of docs/adr/0001-modules-and-tooling.md. It says in one place that core needs the standard library
-// only, that no adapter imports a store and no store an adapter, and that the suites need nothing but core.
+// rooms is the table of docs/adr/0001-modules-and-tooling.md. It says in one place that
+// core needs the standard library only, that no adapter imports a store and no store an
+// adapter, and that the suites need nothing but core.
 var rooms = []room{
 	{folder: "core", imports: coreForStores, tests: allOfCore, never: noHTTPNoTests},
 	{folder: "core/protocol", imports: with(coreForAdapters, "github.com/dunglas/httpsfv"), tests: allOfCore, never: noHTTPNoTests},
@@ -68,8 +73,9 @@ var rooms = []room{
 	{folder: "examples", free: true},
 }
 
-// exclusive lists the frameworks and database clients. A published module whose room does not name one must not have it
-// anywhere in its module graph: who takes one adapter gets no other framework.
+// exclusive lists the frameworks and database clients. A published module whose room does
+// not name one must not have it anywhere in its module graph: who takes one adapter gets
+// no other framework.
 var exclusive = []string{
 	"github.com/gin-gonic/gin",
 	"github.com/gofiber/fiber/v2",
@@ -79,10 +85,12 @@ var exclusive = []string{
 	"github.com/valyala/fasthttp",
 }
 
-// goVersions are the language versions that a go.mod may ask for; the second only where a dependency needs it.
+// goVersions are the language versions that a go.mod may ask for; the second only where a
+// dependency needs it.
 var goVersions = []string{"1.25.0", "1.26.0"}
 
-// roomOf returns the room of a package or module of the project, by its path below the root.
+// roomOf returns the room of a package or module of the project, by its path below the
+// root.
 func roomOf(path string) (room, bool) {
 	var found room
 	ok := false
@@ -116,8 +124,8 @@ func matches(pattern, path string) bool {
 	return path == pattern
 }
 
-// isStandard reports whether an import path belongs to the standard library, by the go command's own rule: its first
-// element has no dot.
+// isStandard reports whether an import path belongs to the standard library, by the go
+// command's own rule: its first element has no dot.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

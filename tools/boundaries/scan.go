@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// scan returns the packages of modules by their path below the root, with the imports of all their files. A folder whose
-// files a build constraint excludes is a package like any other: the go command would pass over it in silence.
+// scan returns the packages of modules by their path below the root, with the imports of
+// all their files. A folder whose files a build constraint excludes is a package like any
+// other: the go command would pass over it in silence.
 func scan(dir string, modules []module) (map[string]*pkg, error) {
 	pkgs := map[string]*pkg{}
 	err := walk(dir, func(file string) error {
@@ -64,7 +65,8 @@ func ownerOf(file string, modules []module) string {
 	return owner
 }
 
-// walk calls visit for every file below dir that the go command would look at, by its slash-separated path below dir.
+// walk calls visit for every file below dir that the go command would look at, by its
+// slash-separated path below dir.
 func walk(dir string, visit func(file string) error) error {
 	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {

@@ -21,7 +21,8 @@ type span struct {
 	line int
 }
 
-// table is a table of a struct's fields: its first header cell is the name of the type alone.
+// table is a table of a struct's fields: its first header cell is the name of the type
+// alone.
 type table struct {
 	typ    span
 	fields []span

@@ -61,7 +61,8 @@ func (r *report) index(p *page) {
 	}
 }
 
-// table holds a table of a struct's fields against the struct: it names every field, and nothing else.
+// table holds a table of a struct's fields against the struct: it names every field, and
+// nothing else.
 func (r *report) table(p *page, t table) {
 	pkg, typ, _ := strings.Cut(t.typ.text, ".")
 	fields := r.fields(pkg, typ)
@@ -264,7 +265,8 @@ func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
 	return false, r.standard(pkg, name)
 }
 
-// standardFolders returns the folders of the standard library's packages by their last element.
+// standardFolders returns the folders of the standard library's packages by their last
+// element.
 var standardFolders = sync.OnceValue(func() map[string][]string {
 	folders := map[string][]string{}
 	root := filepath.Join(build.Default.GOROOT, "src")

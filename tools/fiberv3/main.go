@@ -1,5 +1,6 @@
-// Fiberv3 serves POST /orders on Fiber v3: bare, or with Fiber's own idempotency middleware. It is a module of its own because Fiber v3 wants
-// another fasthttp than Fiber v2. The benchmarks in tools/peers start it.
+// Fiberv3 serves POST /orders on Fiber v3: bare, or with Fiber's own idempotency
+// middleware. It is a module of its own because Fiber v3 wants another fasthttp than
+// Fiber v2. The benchmarks in tools/peers start it.
 //
 //	fiberv3 -variant bare | own-memory
 package main

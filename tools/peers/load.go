@@ -22,7 +22,8 @@ const (
 	Replay Kind = "replay" // the key that the connection used before
 )
 
-// request is what a client sends; the key is a UUID, which is all that Fiber's own middleware accepts.
+// request is what a client sends; the key is a UUID, which is all that Fiber's own
+// middleware accepts.
 const (
 	keyLength = 36
 	request   = "POST /orders HTTP/1.1\r\nHost: peers\r\nIdempotency-Key: %0*d\r\nContent-Type: application/json\r\nContent-Length: 64\r\n\r\n%s"
@@ -67,7 +68,8 @@ func (l *load) close() {
 	}
 }
 
-// send makes every connection send n requests of a kind, and returns after the last answer.
+// send makes every connection send n requests of a kind, and returns after the last
+// answer.
 func (l *load) send(kind Kind, n int) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(l.conns))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How much is measured: rounds that count, and requests of each connection in one. Many short rounds keep what else the machine does from
-// falling on one server.
+// How much is measured: rounds that count, and requests of each connection in one. Many
+// short rounds keep what else the machine does from falling on one server.
 const (
 	connections = 64
 	rounds      = 40
@@ -23,8 +23,8 @@ type sample struct {
 	bytes  float64 // likewise
 }
 
-// measure loads the servers in turn, in another order each round, and returns the medians of their samples. The first round
-// warms them up and does not count.
+// measure loads the servers in turn, in another order each round, and returns the medians
+// of their samples. The first round warms them up and does not count.
 func measure(tb testing.TB, kind Kind, servers []*server) map[string]sample {
 	tb.Helper()
 	samples := make(map[string][]sample)
@@ -49,7 +49,8 @@ func measure(tb testing.TB, kind Kind, servers []*server) map[string]sample {
 	return medians
 }
 
-// measure loads one server, and checks that its handler ran exactly as often as it has to.
+// measure loads one server, and checks that its handler ran exactly as often as it has
+// to.
 func (s *server) measure(tb testing.TB, kind Kind) sample {
 	tb.Helper()
 	if kind == Replay {

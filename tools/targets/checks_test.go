@@ -8,7 +8,8 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// The workspace makes every module's requirements visible to every other; only alone does a module show what it forgot.
+// The workspace makes every module's requirements visible to every other; only alone does
+// a module show what it forgot.
 func TestIsolatedFindsAnImportThatTheWorkspaceHides(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)
@@ -86,7 +87,8 @@ func TestAWorkspaceWithoutModulesIsNotAPass(t *testing.T) {
 
 const root = "github.com/reprise-go/reprise/"
 
-// small returns a tree of two modules, the second of which needs the first, with more files.
+// small returns a tree of two modules, the second of which needs the first, with more
+// files.
 func small(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := tree.Small(t, map[string]string{
@@ -105,7 +107,8 @@ func small(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// fails runs make with args and wants it to fail with a text in its output, which it returns.
+// fails runs make with args and wants it to fail with a text in its output, which it
+// returns.
 func fails(t *testing.T, dir, want string, args ...string) string {
 	t.Helper()
 	out, ok := tree.Run(t, dir, nil, "make", args...)

@@ -44,7 +44,8 @@ func TestFuzzWithoutATargetFails(t *testing.T) {
 	fails(t, small(t, nil), "fuzz: no target found", "fuzz")
 }
 
-// On a machine without servers, where nothing may be installed, the tests must not pass by skipping.
+// On a machine without servers, where nothing may be installed, the tests must not pass
+// by skipping.
 func TestServersNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	out, ok := servers(t, map[string]string{"id": "echo 1000"})
@@ -93,7 +94,8 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 	}
 }
 
-// Valkey is not in every release of a distribution, so its absence is said and not a failure.
+// Valkey is not in every release of a distribution, so its absence is said and not a
+// failure.
 func TestServersDoesWithoutValkey(t *testing.T) {
 	t.Parallel()
 	for name, valkey := range map[string]map[string]string{
@@ -108,7 +110,8 @@ func TestServersDoesWithoutValkey(t *testing.T) {
 	}
 }
 
-// servers runs .ci/servers with a PATH that has the programs it is written in and the given ones, each a line of shell.
+// servers runs .ci/servers with a PATH that has the programs it is written in and the
+// given ones, each a line of shell.
 func servers(t *testing.T, programs map[string]string, env ...string) (output string, ok bool) {
 	t.Helper()
 	path := t.TempDir()

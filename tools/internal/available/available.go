@@ -1,10 +1,11 @@
-// Package available finds out which modules the module proxy serves, and what can be built
-// and tested with those.
+// Package available finds out which modules the module proxy serves, and what can be
+// built and tested with those.
 //
-// A proxy may refuse a module: a withdrawn release, one with a known vulnerability, a company's
-// policy. The go command then loads nothing at all, because it reads the go.mod of every module
-// in the graph before it looks at a package. [Look] writes a workspace in which an empty module
-// stands for every refused one, so that the graph loads, and lists the packages that are left.
+// A proxy may refuse a module: a withdrawn release, one with a known vulnerability, a
+// company's policy. The go command then loads nothing at all, because it reads the go.mod
+// of every module in the graph before it looks at a package. [Look] writes a workspace in
+// which an empty module stands for every refused one, so that the graph loads, and lists
+// the packages that are left.
 package available
 
 import (
@@ -26,7 +27,8 @@ type Refusal struct {
 	Answer          string // what the proxy said
 }
 
-// String names the module and what the proxy answered, without the address that was asked.
+// String names the module and what the proxy answered, without the address that was
+// asked.
 func (r Refusal) String() string {
 	_, said, found := strings.Cut(r.Answer, ": ")
 	if !found {
@@ -35,8 +37,8 @@ func (r Refusal) String() string {
 	return r.Module + " " + r.Version + " (" + said + ")"
 }
 
-// A Result says what can be built and tested. The zero value of everything but Modules means
-// that the proxy serves all.
+// A Result says what can be built and tested. The zero value of everything but Modules
+// means that the proxy serves all.
 type Result struct {
 	// Modules are the folders of the workspace, such as "adapters/gin".
 	Modules []string
@@ -48,8 +50,8 @@ type Result struct {
 	// that serve several are built with the tags of Tags instead.
 	Frameworks []string
 
-	// Packages are the folders whose packages and tests can be built; LeftOut are the others.
-	// TestsOnly are those of Packages that have no code besides tests.
+	// Packages are the folders whose packages and tests can be built; LeftOut are the
+	// others. TestsOnly are those of Packages that have no code besides tests.
 	Packages, LeftOut, TestsOnly []string
 
 	// NotAlone are the modules whose graph does not load without the workspace: what the
@@ -73,9 +75,9 @@ func (r *Result) Tags() []string {
 	return tags
 }
 
-// Look asks the proxy for every requirement of the modules in a workspace of the project at dir,
-// such as "go.work", and of those in the folders outside, which are not part of it. What stands
-// for refused modules goes to the folder out.
+// Look asks the proxy for every requirement of the modules in a workspace of the project
+// at dir, such as "go.work", and of those in the folders outside, which are not part of
+// it. What stands for refused modules goes to the folder out.
 func Look(ctx context.Context, dir, work, out string, outside ...string) (*Result, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

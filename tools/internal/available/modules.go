@@ -51,8 +51,8 @@ func readWorkspace(ctx context.Context, dir, file string) (workspace, error) {
 	return w, nil
 }
 
-// requirements returns what the go.mod of every folder requires of others, as path@version,
-// after what the workspace replaces.
+// requirements returns what the go.mod of every folder requires of others, as
+// path@version, after what the workspace replaces.
 func requirements(ctx context.Context, dir string, folders []string, replaced map[string]string) (map[string][]string, error) {
 	required := make(map[string][]string)
 	for _, folder := range folders {
@@ -78,9 +78,10 @@ func requirements(ctx context.Context, dir string, folders []string, replaced ma
 	return required, nil
 }
 
-// download gets every module that is not in the module cache, and returns those that the proxy
-// refused. It asks for each by its name, because within a module the go command gives up at the
-// first one. The build checks what was downloaded against the go.sum files.
+// download gets every module that is not in the module cache, and returns those that the
+// proxy refused. It asks for each by its name, because within a module the go command
+// gives up at the first one. The build checks what was downloaded against the go.sum
+// files.
 func download(ctx context.Context, required map[string][]string) (map[string]Refusal, error) {
 	refused := make(map[string]Refusal)
 	args := []string{"mod", "download", "-json"}
@@ -119,8 +120,8 @@ func download(ctx context.Context, required map[string][]string) (map[string]Ref
 	return refused, nil
 }
 
-// cached reports whether the module cache has what a build needs of a module: less than what
-// "go mod download" asks for.
+// cached reports whether the module cache has what a build needs of a module: less than
+// what "go mod download" asks for.
 func cached(cache, module, version string) bool {
 	at := filepath.Join(cache, "cache", "download", filepath.FromSlash(escape(module)), "@v", escape(version))
 	for _, ext := range []string{".mod", ".zip"} {

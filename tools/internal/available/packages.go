@@ -28,8 +28,9 @@ type state struct {
 	code  bool // it has more than tests
 }
 
-// load returns the packages of the workspace under the build tags, by their folder. The graph has modules that no go.mod lists; those that are
-// refused are added to refused on the way.
+// load returns the packages of the workspace under the build tags, by their folder. The
+// graph has modules that no go.mod lists; those that are refused are added to refused on
+// the way.
 func (l *looking) load(ctx context.Context, tags ...string) (map[string]state, error) {
 	args := []string{"list", "-e", "-test", "-tags=" + strings.Join(tags, ","), "-json=ImportPath,ForTest,GoFiles,CgoFiles,Error,DepsErrors"}
 	for _, folder := range l.workspace.modules {
@@ -63,8 +64,8 @@ type listed struct {
 
 type problem struct{ Err string }
 
-// tested returns the import path of the package that an object is about: go list adds a test
-// binary "path.test", and what is compiled anew for it as "path [path.test]".
+// tested returns the import path of the package that an object is about: go list adds a
+// test binary "path.test", and what is compiled anew for it as "path [path.test]".
 func (p *listed) tested() string {
 	if p.ForTest != "" {
 		return p.ForTest
@@ -72,7 +73,8 @@ func (p *listed) tested() string {
 	return strings.TrimSuffix(p.ImportPath, ".test")
 }
 
-// parse reads the output of go list: the packages, and everything that is wrong with them.
+// parse reads the output of go list: the packages, and everything that is wrong with
+// them.
 func (l *looking) parse(out []byte) (packages map[string]state, problems []string, err error) {
 	packages = make(map[string]state)
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -102,8 +104,8 @@ func (l *looking) parse(out []byte) (packages map[string]state, problems []strin
 	}
 }
 
-// blames reports whether an error is about a refused module. Any other is a mistake in the
-// project, which the build has to show.
+// blames reports whether an error is about a refused module. Any other is a mistake in
+// the project, which the build has to show.
 func (l *looking) blames(text string) bool {
 	for _, r := range l.refused {
 		if strings.Contains(text, r.Module) {
@@ -116,8 +118,8 @@ func (l *looking) blames(text string) bool {
 // unread is how the go command says that the proxy did not serve a file of a module.
 var unread = regexp.MustCompile(`(\S+)@(v[^\s:]+): reading \S+: [^\n]*(?:\n\t[^\n]*)*`)
 
-// note adds the modules that a text of the go command says were refused, and reports whether
-// there was a new one.
+// note adds the modules that a text of the go command says were refused, and reports
+// whether there was a new one.
 func (l *looking) note(text string) bool {
 	found := false
 	for _, m := range unread.FindAllStringSubmatch(text, -1) {
@@ -145,8 +147,8 @@ func answer(text string) string {
 	return text
 }
 
-// writeWorkspace writes a go.work like that of the project, in which an empty module stands for
-// every refused one.
+// writeWorkspace writes a go.work like that of the project, in which an empty module
+// stands for every refused one.
 func (l *looking) writeWorkspace() error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "go %s\n", l.workspace.goVersion)
@@ -208,8 +210,8 @@ func (l *looking) notAlone(ctx context.Context, required map[string][]string) ([
 	return folders, nil
 }
 
-// write writes a file and the folders on its way, unless it is there already: another make may
-// be reading it.
+// write writes a file and the folders on its way, unless it is there already: another
+// make may be reading it.
 func write(file, text string) error {
 	if old, err := os.ReadFile(file); err == nil && string(old) == text {
 		return nil

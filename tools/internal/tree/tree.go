@@ -1,4 +1,5 @@
-// Package tree makes trees to break: copies of the project, and small ones of a few files.
+// Package tree makes trees to break: copies of the project, and small ones of a few
+// files.
 package tree
 
 import (
@@ -29,7 +30,8 @@ func Root(t *testing.T) string {
 	return ""
 }
 
-// Copy returns the folder of a copy of the project, without what a build made and without version control.
+// Copy returns the folder of a copy of the project, without what a build made and without
+// version control.
 func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
@@ -52,8 +54,8 @@ func Copy(t *testing.T) string {
 	return to
 }
 
-// Small returns the folder of a new tree with the project's Makefile and scripts, the program
-// that these begin with, and the given files by their path.
+// Small returns the folder of a new tree with the project's Makefile and scripts, the
+// program that these begin with, and the given files by their path.
 func Small(t *testing.T, files map[string]string) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
@@ -83,8 +85,9 @@ func Write(t *testing.T, dir, path, text string) {
 	}
 }
 
-// Run runs a program in a tree, away from the make and the workspace mode that run the test itself, with more variables
-// in its environment. It returns what the program printed, both streams, and whether it exited with 0.
+// Run runs a program in a tree, away from the make and the workspace mode that run the
+// test itself, with more variables in its environment. It returns what the program
+// printed, both streams, and whether it exited with 0.
 func Run(t *testing.T, dir string, env []string, name string, args ...string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

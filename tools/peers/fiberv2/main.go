@@ -1,5 +1,6 @@
-// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware, with Reprise, or with the floor of what a
-// middleware with fingerprints and owners has to do.
+// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware,
+// with Reprise, or with the floor of what a middleware with fingerprints and owners has
+// to do.
 //
 //	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis | alone-redis [-redis ADDR]
 package main

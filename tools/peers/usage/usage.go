@@ -1,4 +1,5 @@
-// Package usage tells what a server has used, so that whoever loads it can take the difference.
+// Package usage tells what a server has used, so that whoever loads it can take the
+// difference.
 package usage
 
 import (
@@ -12,7 +13,8 @@ import (
 // Path is where a server answers with a [Report] as text.
 const Path = "/usage"
 
-// Body and ContentType are what every server answers to POST /orders, with the status 201.
+// Body and ContentType are what every server answers to POST /orders, with the status
+// 201.
 const (
 	ContentType = "application/json"
 	Body        = `{"id":"ord_00000000000000000001","status":"created","currency":"EUR","amount":1999,"customer":"cus_000000000000000000000001",` +
