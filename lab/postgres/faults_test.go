@@ -290,3 +290,44 @@ func TestPostgresTransactionalPause(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresHalfOpen: a client that is gone without a word in the middle of a statement keeps its key
+// no longer than the server's limits together: the statement begins at the end of the attempt's time, ends
+// with statement_timeout, and the session with idle_in_transaction_session_timeout. From PostgreSQL 17 on,
+// transaction_timeout is the bound.
+func TestPostgresHalfOpen(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.Config.TxTimeout = time.Second
+	proxy := servers.StartProxy(t, server.Addr())
+	defer proxy.Cut()
+	gone := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
+	store := f.Transactional(t)
+	r := pgClaim()
+	pgMustClaim(t, gone, r, reprise.Claimed)
+	begun := time.Now()
+	tx := pgTx(t, gone, r)
+	pgPass(f.Config.TxTimeout * 7 / 10)
+	statement := make(chan error, 1)
+	go func() {
+		_, err := tx.Exec(t.Context(), "SELECT pg_sleep(60)")
+		statement <- err
+	}()
+	pgEventually(t, "the statement runs", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(60)' AND application_name = ''") > 0
+	})
+	proxy.Set(t, servers.Swallow)
+	rival := pgRival(r)
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, rival).Outcome == reprise.Claimed })
+	took := time.Since(begun)
+	if bound := 3*f.Config.TxTimeout + time.Second; took > bound {
+		t.Errorf("the key was free after %v, want at most %v", took, bound)
+	}
+	t.Logf("with a TxTimeout of %v the key of a half-open connection was free after %v", f.Config.TxTimeout, took)
+	if err := <-statement; err == nil {
+		t.Error("the statement of a client that is gone succeeded")
+	}
+	_ = gone.Release(t.Context(), r.ID, r.Owner)
+	pgWant(t, "complete", pgComplete(t, store, rival, "mine"), nil)
+}

@@ -24,6 +24,7 @@ const (
 	pgChildURL    = "REPRISE_TEST_CHILD_URL"
 	pgChildSchema = "REPRISE_TEST_CHILD_SCHEMA"
 	pgChildID     = "REPRISE_TEST_CHILD_ID"
+	pgChildSleeps = "REPRISE_TEST_CHILD_SLEEPS" // its handler stays in a statement
 )
 
 // TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its attempt, for longer than any timeout, and one
@@ -71,6 +72,35 @@ func TestPostgresStoppedProcess(t *testing.T) {
 	}
 }
 
+// TestPostgresProcessKilledInStatement: the key of a process that is killed in the middle of a
+// statement is free within a second, however long the statement would take.
+func TestPostgresProcessKilledInStatement(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
+	store := f.Transactional(t)
+	r := pgClaim()
+	r.Fingerprint = reprise.Fingerprint{}
+	child := startPgChild(t, server.URL(), f.Config.Schema, r, pgChildSleeps+"=1")
+	child.expect(t, "claimed")
+	pgEventually(t, "the statement runs", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'relation' AND l.relation = $1::regclass AND a.wait_event = 'PgSleep'", f.name("effects")) == 1
+	})
+	child.signal(t, syscall.SIGKILL)
+	killed := time.Now()
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, r).Outcome == reprise.Claimed })
+	took := time.Since(killed)
+	if took > 1500*time.Millisecond { // the server looks every 500ms, and this machine may be busy
+		t.Errorf("the key was free after %v, want a second", took)
+	}
+	t.Logf("the key was free after %v", took)
+	pgWant(t, "complete", pgComplete(t, store, r, "mine"), nil)
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")); n != 0 {
+		t.Errorf("the killed process has %d effects", n)
+	}
+}
+
 // TestPostgresChild is the other process: it claims, has an effect, lingers, and completes.
 func TestPostgresChild(t *testing.T) {
 	if os.Getenv(pgChildURL) == "" {
@@ -80,6 +110,10 @@ func TestPostgresChild(t *testing.T) {
 	pgWant(t, "pool", err, nil)
 	defer pool.Close()
 	c := reprisepg.Config{Schema: os.Getenv(pgChildSchema), TxTimeout: time.Second}
+	sleeps := os.Getenv(pgChildSleeps) != ""
+	if sleeps {
+		c.TxTimeout = time.Minute
+	}
 	f := pgOn(pool, c)
 	store := f.Transactional(t)
 	r := pgClaim()
@@ -92,6 +126,10 @@ func TestPostgresChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(os.Stdout, "child: claimed")
+	if sleeps {
+		_, err := pgTx(t, store, r).Exec(t.Context(), "SELECT pg_sleep(60)")
+		t.Fatal("the statement ended", err)
+	}
 	// Long enough to be stopped, and too short for the watchdog of this process to have its turn first.
 	pgPass(500 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -112,10 +150,11 @@ type pgChild struct {
 	lines *bufio.Scanner
 }
 
-func startPgChild(t *testing.T, url, schema string, r reprise.ClaimRequest) *pgChild {
+func startPgChild(t *testing.T, url, schema string, r reprise.ClaimRequest, env ...string) *pgChild {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPostgresChild$", "-test.v") //nolint:gosec // this very program
 	cmd.Env = append(os.Environ(), pgChildURL+"="+url, pgChildSchema+"="+schema, pgChildID+"="+r.ID.String())
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -109,6 +111,52 @@ func TestPostgresRunPurger(t *testing.T) {
 		{Every: time.Second - 1}, {Batch: -1}, {Batch: 100_001}, {Pause: -1}, {Timeout: -1},
 	} {
 		pgWant(t, "RunPurger at an invalid pace", store.RunPurger(t.Context(), c), reprise.ErrInvalid)
+	}
+}
+
+// TestPostgresPurgeUnderOldSnapshot: while an old transaction keeps deleted entries in the index, a purge
+// reads each of them once, and not with every statement.
+func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
+	t.Parallel()
+	const records, batch = 20_000, 500
+	f := pgSetup(t, servers.StartPostgres(t))
+	store := f.Leased(t)
+	f.exec(t, "ALTER TABLE "+f.records()+" SET (autovacuum_enabled = off)")
+	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), '',
+			now(), now() - interval '1 day', now() - interval '1 day' + n * interval '1 millisecond', now() - interval '2 days'
+		FROM generate_series(1, $1::integer) AS n`, records)
+	f.exec(t, "VACUUM ANALYZE "+f.records())
+
+	old, err := f.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = old.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := old.Exec(t.Context(), "SELECT count(*) FROM "+f.records()); err != nil {
+		t.Fatal(err)
+	}
+	reads := func() int {
+		f.Pool.Reset() // a session reports what it read at its end
+		return pgValue[int](t, f.Pool, `SELECT pg_stat_force_next_flush()::text::integer FROM (SELECT 1) AS x WHERE false
+			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_expires_at"))
+	}
+	before := reads()
+	deleted := 0
+	for {
+		n, err := store.Purge(t.Context(), batch)
+		pgWant(t, "purge", err, nil)
+		deleted += n
+		if n < batch {
+			break
+		}
+	}
+	if deleted != records {
+		t.Errorf("%d records deleted, want %d", deleted, records)
+	}
+	pgEventually(t, "the statistics are there", func() bool { return reads()-before >= records })
+	if read := reads() - before; read > 3*records {
+		t.Errorf("a purge of %d records in batches of %d read %d index entries, want about as many as records", records, batch, read)
+	} else {
+		t.Logf("a purge of %d records read %d index entries", records, read)
 	}
 }
 
