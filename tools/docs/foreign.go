@@ -9,6 +9,8 @@ var foreignPackages = map[string]bool{
 	"pgconn":      true, // pgx
 	"gin":         true,
 	"echo":        true,
+	"handlers":    true, // gorilla's
+	"middleware":  true, // Echo's and chi's
 	"fiber":       true,
 	"fasthttp":    true,
 	"idempotency": true, // Fiber's middleware
