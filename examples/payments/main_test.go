@@ -154,7 +154,8 @@ func (s *service) kill(t *testing.T) {
 	s.process = nil
 }
 
-// sendUntilAnswered repeats a transfer until it gets a response, as a client must that needs to know.
+// sendUntilAnswered repeats a transfer until it gets a response, as a client must that
+// needs to know.
 func (s *service) sendUntilAnswered(ctx context.Context, note string, amount int) (string, error) {
 	body, err := json.Marshal(order{From: "alice", To: "bob", Amount: int64(amount), Note: note})
 	if err != nil {

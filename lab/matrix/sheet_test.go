@@ -211,20 +211,21 @@ func firstDifference(was, is string) string {
 
 const sheetHead = `# What is tested, on what
 
-This page is written by the tests that it is about (` + "`go generate ./lab/matrix`" + `), and a test fails when it is not current.
+The tests write this page (` + "`go generate ./lab/matrix`" + `), and one of them fails when it is not current.
 
 ## Adapters
 
-%d cases, each on a real listener with native handlers, for %d adapters over %d stores. A case is named after its rule in
-[protocol.md](protocol.md); those that begin with T are bugs that were found in other libraries. The marks of an adapter are those over
-%s, in this order: ✓ passes, w is waived (below), – does not concern the store, · did not run.
+%d cases, each on a real listener with native handlers, for %d adapters over %d stores.
+A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
+The marks of an adapter are those over %s, in this order:
+✓ passes, w is waived (below), – does not apply to the store, · did not run.
 
 `
 
 const sheetStores = `
 ## Stores
 
-%d cases, which run on every store and every way to deploy it that is supported.
+%d cases, which run on every store in every supported deployment.
 
 `
 
