@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/faultstore"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -68,6 +69,21 @@ var concurrencyCases = []testCase{
 			second, _ := two.executions()
 			if first+second != 1 {
 				one.Errorf("the handler ran %d times in one process and %d in the other", first, second)
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R20g", Rule: "Identical requests to one process at once cost the store one claim.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			srv.faults.Always(faultstore.Claim, faultstore.Delay(200*time.Millisecond)) // so that all arrive meanwhile
+			c := e.post(held)
+			ran, refused := together(c, srv)
+			if len(ran) != 1 || len(refused) != crowd-1 {
+				srv.Fatalf("%d ran and %d were refused, want 1 and %d", len(ran), len(refused), crowd-1)
+			}
+			if n := srv.faults.Count(faultstore.Claim); n != 1 {
+				srv.Errorf("%d claims, want 1", n)
 			}
 		},
 	},
