@@ -14,7 +14,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// A slot moves from one primary to another while clients with the old map use it: ASK for what is already there, MOVED at the end.
+// A slot moves from one primary to another while clients with the old map use it: ASK for
+// what is already there, MOVED at the end.
 func TestRedisClusterFollowsAMovingSlot(t *testing.T) {
 	t.Parallel()
 	cluster := servers.Redis.StartCluster(t)
@@ -82,7 +83,8 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	}
 }
 
-// redisAnyID uses IDs whose bytes look like a hash tag; client and server have to agree where such a key lives.
+// redisAnyID uses IDs whose bytes look like a hash tag; client and server have to agree
+// where such a key lives.
 func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 	t.Helper()
 	client := redisClusterClient(t, cluster)
@@ -107,7 +109,8 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 	}
 }
 
-// redisRightClient checks a cluster through a client that knows of it, and one that does not.
+// redisRightClient checks a cluster through a client that knows of it, and one that does
+// not.
 func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 	t.Helper()
 	store := labtest.RedisStore(t, redisClusterClient(t, cluster), repriseredis.Config{Durability: repriseredis.Acked(1)})
@@ -155,7 +158,8 @@ func redisHas(findings []reprise.Finding, severity reprise.Severity) bool {
 	return false
 }
 
-// redisDo sends a command to one node, numbers included, and fails the test when the node refuses it.
+// redisDo sends a command to one node, numbers included, and fails the test when the node
+// refuses it.
 func redisDo(tb testing.TB, node *servers.RedisServer, args ...string) any {
 	tb.Helper()
 	answer, err := node.Do(tb.Context(), args...)
@@ -169,7 +173,8 @@ func redisNodeID(tb testing.TB, node *servers.RedisServer) string {
 	return id
 }
 
-// redisSlot computes the slot of a key as the specification of Redis Cluster says: CRC-16/XMODEM of the hash tag or key.
+// redisSlot computes the slot of a key as the specification of Redis Cluster says:
+// CRC-16/XMODEM of the hash tag or key.
 func redisSlot(key string) string {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

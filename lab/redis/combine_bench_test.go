@@ -14,8 +14,9 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// BenchmarkRedisCombining compares, at 1, 8 and 64 callers, bare scripts, a store that sends every command by itself, and one that
-// combines them, which is the default (targets P2 and P3).
+// BenchmarkRedisCombining compares, at 1, 8 and 64 callers, bare scripts, a store that
+// sends every command by itself, and one that combines them, which is the default
+// (targets P2 and P3).
 func BenchmarkRedisCombining(b *testing.B) {
 	client := labtest.RedisClient(b, servers.Redis.Shared(b).Addr())
 	floor := newRedisFloor(b, client)

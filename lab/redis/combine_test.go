@@ -14,7 +14,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisStalled returns a store behind a network that stands still, and enough claims on their way that further ones queue.
+// redisStalled returns a store behind a network that stands still, and enough claims on
+// their way that further ones queue.
 func redisStalled(t *testing.T, claiming *sync.WaitGroup) (*repriseredis.Store, *servers.Proxy) {
 	t.Helper()
 	const lanes = 16
@@ -30,7 +31,8 @@ func redisStalled(t *testing.T, claiming *sync.WaitGroup) (*repriseredis.Store, 
 	return store, proxy
 }
 
-// The time of one command runs out while it queues. That must not become the time of the others in its batch.
+// The time of one command runs out while it queues. That must not become the time of the
+// others in its batch.
 func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
 	t.Parallel()
 	var claiming sync.WaitGroup
@@ -52,7 +54,8 @@ func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
 			}
 		})
 	}
-	// When the first answers come and the batch is sent, it has less than 90 ms left, and the answer to the batch takes longer.
+	// When the first answers come and the batch is sent, it has less than 90 ms left, and
+	// the answer to the batch takes longer.
 	redisEventually(t, "the one has little time left", func() bool { return time.Until(deadline) < 240*time.Millisecond })
 	proxy.Delay(0, 150*time.Millisecond)
 	proxy.Set(t, servers.Forward)

@@ -55,8 +55,8 @@ func redisExpectCalls(t *testing.T, what string, before, after, want map[string]
 	}
 }
 
-// A completed key with a body of 256 bytes takes at most 550 bytes of the server's memory, with all that the server needs for it, and
-// the last as much as the first.
+// A completed key with a body of 256 bytes takes at most 550 bytes of the server's
+// memory, with all that the server needs for it, and the last as much as the first.
 func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	t.Parallel()
 	const (

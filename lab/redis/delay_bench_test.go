@@ -14,9 +14,10 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// BenchmarkRedisCombiningByDelay compares a store that combines commands with one that does not, on networks from the loopback
-// interface to another continent. It reports the medians of shuffled rounds: new keys a second of both, their ratio, and the
-// round trip. Combining has to be worth 0.95 of not combining everywhere.
+// BenchmarkRedisCombiningByDelay compares a store that combines commands with one that
+// does not, on networks from the loopback interface to another continent. It reports the
+// medians of shuffled rounds: new keys a second of both, their ratio, and the round trip.
+// Combining has to be worth 0.95 of not combining everywhere.
 func BenchmarkRedisCombiningByDelay(b *testing.B) {
 	server := servers.Redis.Shared(b)
 	for _, roundTrip := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond, 30 * time.Millisecond} {
@@ -54,8 +55,8 @@ func redisRoundTrip(b *testing.B, line *servers.DelayLine) time.Duration {
 	return took[len(took)/2]
 }
 
-// redisCompare runs both in turns, callers at once, and reports the medians. A round lasts ten round trips of a new key at least, and a
-// fifth of a second.
+// redisCompare runs both in turns, callers at once, and reports the medians. A round
+// lasts ten round trips of a new key at least, and a fifth of a second.
 func redisCompare(b *testing.B, callers int, roundTrip time.Duration, alone, combined func(testing.TB)) {
 	b.Helper()
 	const rounds = 6

@@ -15,11 +15,13 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisPromotions is how many failovers are tried for each level of durability; more in a soak.
+// redisPromotions is how many failovers are tried for each level of durability; more in a
+// soak.
 const redisPromotions = 10
 
-// A primary dies under load and its replica takes over. Every claim that was acknowledged by the replica is there; what of the
-// others is lost is counted, because nothing promises it.
+// A primary dies under load and its replica takes over. Every claim that was acknowledged
+// by the replica is there; what of the others is lost is counted, because nothing
+// promises it.
 func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
 	t.Parallel()
 	for _, level := range []repriseredis.Durability{repriseredis.Acked(1), repriseredis.Async()} {
@@ -41,8 +43,9 @@ func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
 	}
 }
 
-// redisPromotion claims until the primary is dead, and returns how many claims were granted and how many of them its successor
-// does not know. Before it dies, the primary is cut off from the replica, so that it grants what the replica does not learn.
+// redisPromotion claims until the primary is dead, and returns how many claims were
+// granted and how many of them its successor does not know. Before it dies, the primary
+// is cut off from the replica, so that it grants what the replica does not learn.
 func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost int) {
 	t.Helper()
 	pair := servers.Redis.StartReplicated(t, 1)
@@ -89,14 +92,16 @@ func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost 
 	return len(claims), lost
 }
 
-// Sentinel finds the successor, and the client finds it through Sentinel: an attempt begun before the failover ends after it.
+// Sentinel finds the successor, and the client finds it through Sentinel: an attempt
+// begun before the failover ends after it.
 func TestRedisAnAttemptOutlivesASentinelFailover(t *testing.T) {
 	t.Parallel()
 	watched := servers.Redis.StartSentinel(t)
 	redisOutlive(t, redisSentinelClient(t, watched), repriseredis.Acked(2), func() { watched.Primary(t).Kill(t) })
 }
 
-// In a cluster the attempts of the other nodes do not wait for the successor of the dead one.
+// In a cluster the attempts of the other nodes do not wait for the successor of the dead
+// one.
 func TestRedisAnAttemptOutlivesAClusterFailover(t *testing.T) {
 	t.Parallel()
 	cluster := servers.Redis.StartCluster(t)
@@ -105,8 +110,9 @@ func TestRedisAnAttemptOutlivesAClusterFailover(t *testing.T) {
 	}
 }
 
-// redisOutlive begins attempts that are acknowledged, kills a primary, renews all attempts as soon as that succeeds, and ends them. It
-// returns how many could be renewed while others could not.
+// redisOutlive begins attempts that are acknowledged, kills a primary, renews all
+// attempts as soon as that succeeds, and ends them. It returns how many could be renewed
+// while others could not.
 func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis.Durability, kill func()) (meanwhile int) {
 	t.Helper()
 	const attempts = 60

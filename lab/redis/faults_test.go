@@ -28,8 +28,8 @@ var redisLosses = []struct {
 	{"cut", servers.CutAfter},
 }
 
-// A request or reply is lost once, and the owner gets the answer that it would have got: it does not meet itself as a
-// rival, and what it completed is completed.
+// A request or reply is lost once, and the owner gets the answer that it would have got:
+// it does not meet itself as a rival, and what it completed is completed.
 func TestRedisOneLossChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	single := servers.Redis.Shared(t)
@@ -96,8 +96,9 @@ func redisLost(t *testing.T, what string, lost <-chan struct{}) {
 	}
 }
 
-// A link that loses something all the time costs time and answers, and never lets two owners run, an answer change, or a
-// caller believe that it failed to claim what it holds.
+// A link that loses something all the time costs time and answers, and never lets two
+// owners run, an answer change, or a caller believe that it failed to claim what it
+// holds.
 func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	t.Parallel()
 	t.Run("a store each", func(t *testing.T) {
@@ -110,7 +111,8 @@ func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	})
 }
 
-// redisDisturb lets workers run operations over a link with faults, over one store or each over its own.
+// redisDisturb lets workers run operations over a link with faults, over one store or
+// each over its own.
 func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	t.Helper()
 	server := servers.Redis.Shared(t)
@@ -183,7 +185,8 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	}
 }
 
-// redisPipelines is a hook of a client that counts the pipelines of more than one script. (The client greets a server by one, too.)
+// redisPipelines is a hook of a client that counts the pipelines of more than one script.
+// (The client greets a server by one, too.)
 type redisPipelines struct{ atomic.Int64 }
 
 func (*redisPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }

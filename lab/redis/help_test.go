@@ -22,7 +22,8 @@ func redisClusterClient(tb testing.TB, cluster *servers.RedisCluster) *redis.Clu
 	return client
 }
 
-// redisSentinelClient returns a client that asks sentinels for the primary, closed when the test ends.
+// redisSentinelClient returns a client that asks sentinels for the primary, closed when
+// the test ends.
 func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.Client {
 	tb.Helper()
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
@@ -43,7 +44,8 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 	}
 }
 
-// redisClaim returns the request of a new owner of a new operation, with times that no test outlives.
+// redisClaim returns the request of a new owner of a new operation, with times that no
+// test outlives.
 func redisClaim() reprise.ClaimRequest {
 	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
@@ -83,7 +85,8 @@ func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, p
 	return store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
 }
 
-// redisEventually polls until done reports true, and fails the test when it does not within ten seconds.
+// redisEventually polls until done reports true, and fails the test when it does not
+// within ten seconds.
 func redisEventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the one poll of these tests
@@ -111,7 +114,8 @@ func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 	return calls
 }
 
-// redisUsedMemory returns the memory that the server allocated, except for its connections, in bytes.
+// redisUsedMemory returns the memory that the server allocated, except for its
+// connections, in bytes.
 func redisUsedMemory(tb testing.TB, client *redis.Client) int {
 	tb.Helper()
 	text, err := client.Info(tb.Context(), "memory").Result()

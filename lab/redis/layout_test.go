@@ -17,7 +17,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// A record of version 1, with numbers that end in the far future. Another version of the program has to read it.
+// A record of version 1, with numbers that end in the far future. Another version of the
+// program has to read it.
 const (
 	redisGoldenOwner       = "00112233445566778899aabbccddeeff"
 	redisGoldenFingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -16,7 +16,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The side effect has happened, so its answer is kept whatever the memory says; only new operations are refused.
+// The side effect has happened, so its answer is kept whatever the memory says; only new
+// operations are refused.
 func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -85,7 +86,8 @@ func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
 	}
 }
 
-// redisForgotten makes 200 claims, fills the memory, and returns how many of the claims are not there any more.
+// redisForgotten makes 200 claims, fills the memory, and returns how many of the claims
+// are not there any more.
 func redisForgotten(t *testing.T, store *repriseredis.Store) (lost int) {
 	t.Helper()
 	claims := make([]reprise.ClaimRequest, 200)
@@ -148,7 +150,8 @@ func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 	})
 }
 
-// redisRunOnce claims, renews together with an attempt that is none, completes and replays.
+// redisRunOnce claims, renews together with an attempt that is none, completes and
+// replays.
 func redisRunOnce(t *testing.T, store reprise.Store) {
 	t.Helper()
 	r := redisClaim()
@@ -167,7 +170,8 @@ func redisRunOnce(t *testing.T, store reprise.Store) {
 	}
 }
 
-// A server that became a replica refuses to write, which is definite and over once the client finds its successor.
+// A server that became a replica refuses to write, which is definite and over once the
+// client finds its successor.
 func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

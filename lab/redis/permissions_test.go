@@ -16,8 +16,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisACL returns the rules that docs/redis.md recommends, without the password, and those that it
-// adds, by what they are for.
+// redisACL returns the rules that docs/redis.md recommends, without the password, and
+// those that it adds, by what they are for.
 func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	tb.Helper()
 	page, err := os.ReadFile("../../docs/redis.md")
@@ -43,7 +43,8 @@ func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	return rules, extra
 }
 
-// redisUser creates a user of the server with rules, and returns a client that logs in as it.
+// redisUser creates a user of the server with rules, and returns a client that logs in as
+// it.
 func redisUser(tb testing.TB, server *servers.RedisServer, name string, rules ...string) *redis.Client {
 	tb.Helper()
 	redisAdmin(tb, server, append([]string{"ACL", "SETUSER", name, "on", ">pw"}, rules...)...)
@@ -160,8 +161,8 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 	})
 }
 
-// A permission or a password that is lost while a handler runs, and comes back before the lease is lost, costs nothing: the
-// completion is repeated in the background.
+// A permission or a password that is lost while a handler runs, and comes back before the
+// lease is lost, costs nothing: the completion is repeated in the background.
 func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -224,7 +225,8 @@ type redisQuiet struct{}
 
 func (redisQuiet) Observe(context.Context, reprise.Event) {}
 
-// A duplicate that waits on a server without its channels polls, and gets the answer of the first.
+// A duplicate that waits on a server without its channels polls, and gets the answer of
+// the first.
 func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)

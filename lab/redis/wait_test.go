@@ -32,16 +32,18 @@ func TestRedisAFrozenReplicaConfirmsNothingInACluster(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		cluster := flavor.StartCluster(t)
 		connect := func() redis.UniversalClient { return redisClusterClient(t, cluster) }
-		// The replica stays frozen for longer than the cluster's node timeout, which changes nothing about its primary.
+		// The replica stays frozen for longer than the cluster's node timeout, which
+		// changes nothing about its primary.
 		redisFrozen(t, connect, cluster.Replica(t, cluster.Primary(t, "any")), func(key string) bool {
 			return cluster.Primary(t, key) == cluster.Primary(t, "any")
 		})
 	})
 }
 
-// redisFrozen freezes a replica and demands that every claim, and every claim repeated by its owner, of the keys that here
-// selects is refused. The repetition goes through a client that has not written: servers from 7.2 on confirm only what the same
-// connection wrote, so on them a repetition that does not write is confirmed at once.
+// redisFrozen freezes a replica and demands that every claim, and every claim repeated by
+// its owner, of the keys that here selects is refused. The repetition goes through a
+// client that has not written: servers from 7.2 on confirm only what the same connection
+// wrote, so on them a repetition that does not write is confirmed at once.
 func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *servers.RedisServer, here ...func(key string) bool) {
 	t.Helper()
 	prefix := labtest.RedisPrefix()
@@ -94,7 +96,8 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	redisWant(t, "complete", redisComplete(t, store, after, "answer"), nil)
 }
 
-// redisTry claims, demands one of the two answers that there may be, and counts the wrong one.
+// redisTry claims, demands one of the two answers that there may be, and counts the wrong
+// one.
 func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirmed *atomic.Int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -107,7 +110,8 @@ func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirm
 	}
 }
 
-// A replay and a refusal write nothing, so they ask for no confirmation, whether they are sent alone or in a batch.
+// A replay and a refusal write nothing, so they ask for no confirmation, whether they are
+// sent alone or in a batch.
 func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -139,7 +143,8 @@ func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	})
 }
 
-// A replica that is away delays writes until the AckTimeout, and nothing else: the connections of the client are not all waiting.
+// A replica that is away delays writes until the AckTimeout, and nothing else: the
+// connections of the client are not all waiting.
 func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	t.Parallel()
 	pair := servers.Redis.StartReplicated(t, 1)
@@ -179,8 +184,8 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	writing.Wait()
 }
 
-// Servers from 7.2 on confirm only what the same connection wrote, so a repetition that writes nothing would be confirmed by
-// whatever that connection wrote before.
+// Servers from 7.2 on confirm only what the same connection wrote, so a repetition that
+// writes nothing would be confirmed by whatever that connection wrote before.
 func TestRedisARepetitionWritesAgain(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

@@ -77,7 +77,8 @@ func redisHears(t *testing.T, what string, changed <-chan struct{}) {
 	}
 }
 
-// A watcher cannot know what was said while its connection was away, so it is told to look.
+// A watcher cannot know what was said while its connection was away, so it is told to
+// look.
 func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Shared(t)
@@ -150,8 +151,8 @@ func TestRedisWatchingAgainIsHeard(t *testing.T) {
 	redisHears(t, "complete", changed)
 }
 
-// What a watch starts, Close ends; watches that run are told at once. The test is not parallel: no other store has a listener
-// while it looks.
+// What a watch starts, Close ends; watches that run are told at once. The test is not
+// parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
 	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	changed, stop, err := store.Watch(t.Context(), redisClaim().ID)

@@ -11,9 +11,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in a
-// cluster, and tries a channel. It writes nothing. The codes that it reports are listed in
-// docs/redis.md.
+// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in
+// a cluster, and tries a channel. It writes nothing. The codes that it reports are listed
+// in docs/redis.md.
 func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 	var r report
 	if !s.options.ctxTimeouts {
@@ -77,7 +77,8 @@ func (r *report) version(info serverInfo, d Durability) {
 	}
 }
 
-// eviction looks at the policy in INFO, or, where a server leaves it out, as configured returns it.
+// eviction looks at the policy in INFO, or, where a server leaves it out, as configured
+// returns it.
 func (r *report) eviction(info serverInfo, configured func() string) {
 	policy := info["maxmemory_policy"]
 	if policy == "" {
@@ -118,8 +119,8 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// persistence looks at what a restart loses. The snapshot schedule is not in INFO; when it is
-// unknown, the server is assumed to have one.
+// persistence looks at what a restart loses. The snapshot schedule is not in INFO; when
+// it is unknown, the server is assumed to have one.
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {
@@ -157,8 +158,8 @@ func (r *report) fsync(policy string) {
 	}
 }
 
-// unknownSetting is the value of a setting that the server does not show: managed servers refuse
-// CONFIG.
+// unknownSetting is the value of a setting that the server does not show: managed servers
+// refuse CONFIG.
 const unknownSetting = "unknown"
 
 func setting(ctx context.Context, node *redis.Client, name string) string {
@@ -197,7 +198,8 @@ func (i serverInfo) parse(text string) {
 	}
 }
 
-// isCluster reports whether the server is part of a cluster. Valkey has another name for it.
+// isCluster reports whether the server is part of a cluster. Valkey has another name for
+// it.
 func (i serverInfo) isCluster() bool {
 	return i["redis_mode"] == "cluster" || i["server_mode"] == "cluster"
 }

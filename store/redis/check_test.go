@@ -14,8 +14,8 @@ import (
 const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnected_slaves:2\nmaxmemory:0\nmaxmemory_policy:noeviction\n" +
 	"aof_enabled:1\naof_last_write_status:ok\nrdb_last_bgsave_status:ok\ntcp_port:6379\n"
 
-// soundServer returns an answer function of a fake that says info after sound, and does what scripts
-// and channels are for. An answer of override that is not empty comes first.
+// soundServer returns an answer function of a fake that says info after sound, and does
+// what scripts and channels are for. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
 	completed := false
 	return func(_, _ int, command []string) string {
@@ -125,7 +125,8 @@ func TestCheckFindsSlowFsync(t *testing.T) {
 	}
 }
 
-// Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee depends on it.
+// Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee
+// depends on it.
 func TestCheckNeedsNoConfig(t *testing.T) {
 	t.Parallel()
 	for info, want := range map[string]string{"aof_enabled:0": "", "maxmemory_policy:": "eviction-policy warning"} {

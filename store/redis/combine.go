@@ -10,7 +10,8 @@ import (
 // Limits of the combiner.
 const (
 	// lanes is the number of batches that are on their way to a server at once. A lane is
-	// busy for a round trip, so a small number loses on a slow network: see docs/redis.md.
+	// busy for a round trip, so a small number loses on a slow network: see
+	// docs/redis.md.
 	lanes = 16
 
 	mostCombined    = 128       // commands in a batch
@@ -22,14 +23,15 @@ const (
 	leastPatience = 100 * time.Millisecond
 )
 
-// combiner sends the commands of concurrent calls in batches. A batch is one pipeline; a lane
-// is room for one batch on its way to the server. A command that finds a free lane is sent at
-// once. The others queue, and the goroutine of the oldest becomes the leader of the next batch
-// when a lane becomes free. There is no timer and no goroutine of its own.
+// combiner sends the commands of concurrent calls in batches. A batch is one pipeline; a
+// lane is room for one batch on its way to the server. A command that finds a free lane
+// is sent at once. The others queue, and the goroutine of the oldest becomes the leader
+// of the next batch when a lane becomes free. There is no timer and no goroutine of its
+// own.
 type combiner struct {
 	// transmit makes one attempt on a batch. Each command carries its error. It returns a
-	// function that waits for the confirmation of those that are marked unconfirmed, nil when
-	// there are none.
+	// function that waits for the confirmation of those that are marked unconfirmed, nil
+	// when there are none.
 	transmit func(ctx context.Context, batch []*command) (confirm func())
 	lanes    int
 	wakes    sync.Pool // of channels
@@ -44,8 +46,8 @@ func newCombiner(transmit func(context.Context, []*command) func()) *combiner {
 	return &combiner{transmit: transmit, lanes: lanes}
 }
 
-// queued is the part of a command that belongs to the combiner. The goroutine of the command
-// waits for wake, which receives once, and then does what the other fields say.
+// queued is the part of a command that belongs to the combiner. The goroutine of the
+// command waits for wake, which receives once, and then does what the other fields say.
 type queued struct {
 	ctx      context.Context
 	wake     chan struct{}
@@ -59,9 +61,9 @@ func (b *combiner) combines(c *command) bool {
 	return b != nil && c.script != renewScript && len(c.payload) <= largestCombined && !c.large
 }
 
-// send sends the one command of open, alone or in a batch. It returns when the command has its
-// answer or its error. A command whose ctx ends while it queues is withdrawn unsent; once it
-// was sent, the deadline of its batch counts.
+// send sends the one command of open, alone or in a batch. It returns when the command
+// has its answer or its error. A command whose ctx ends while it queues is withdrawn
+// unsent; once it was sent, the deadline of its batch counts.
 func (b *combiner) send(ctx context.Context, open []*command) {
 	c := open[0]
 	b.mu.Lock()
@@ -100,7 +102,7 @@ func (b *combiner) send(ctx context.Context, open []*command) {
 	case c.confirm != nil:
 		confirmBatch(c.batch, c.confirm)
 	case c.batch != nil:
-		b.lead(c.batch)
+		b.lead(c.batch) //nolint:contextcheck // in the context of the earliest deadline
 	}
 	if c.expelled {
 		b.sendAlone(ctx, open)
@@ -132,8 +134,9 @@ func patient(ctx context.Context) bool {
 	return ctx.Err() == nil && (!bounded || time.Until(deadline) >= leastPatience)
 }
 
-// lead sends a batch whose first command belongs to the calling goroutine. Commands with too
-// little time left are expelled. Where the leader is one of them, the next command leads.
+// lead sends a batch whose first command belongs to the calling goroutine. Commands with
+// too little time left are expelled. Where the leader is one of them, the next command
+// leads.
 func (b *combiner) lead(batch []*command) {
 	leader := batch[0]
 	ready := batch[:0]
@@ -161,19 +164,19 @@ func (b *combiner) lead(batch []*command) {
 
 // earliest returns the context of batch with the earliest deadline.
 func earliest(batch []*command) context.Context {
-	ctx := batch[0].ctx
-	until, bounded := ctx.Deadline()
+	first := batch[0]
+	until, bounded := first.ctx.Deadline()
 	for _, c := range batch[1:] {
 		if d, ok := c.ctx.Deadline(); ok && (!bounded || d.Before(until)) {
-			ctx, until, bounded = c.ctx, d, true
+			first, until, bounded = c, d, true
 		}
 	}
-	return ctx
+	return first.ctx
 }
 
-// sendBatch sends a batch, frees its lane, wakes the other goroutines that have their answer, and
-// sees to it that the rest is confirmed. The calling goroutine is that of batch[0]. Memory is what
-// may be reused afterwards.
+// sendBatch sends a batch, frees its lane, wakes the other goroutines that have their
+// answer, and sees to it that the rest is confirmed. The calling goroutine is that of
+// batch[0]. Memory is what may be reused afterwards.
 func (b *combiner) sendBatch(ctx context.Context, batch, memory []*command) {
 	leader := batch[0]
 	open, confirm := b.answer(ctx, batch, memory)
@@ -187,7 +190,8 @@ func (b *combiner) sendBatch(ctx context.Context, batch, memory []*command) {
 	}
 }
 
-// answer transmits a batch and returns the commands that still have to be confirmed, and how.
+// answer transmits a batch and returns the commands that still have to be confirmed, and
+// how.
 func (b *combiner) answer(ctx context.Context, batch, memory []*command) (open []*command, confirm func()) {
 	defer func() { // also where a hook of the client panics: an attempt without an answer may have been executed
 		leader := batch[0]
@@ -204,8 +208,8 @@ func (b *combiner) answer(ctx context.Context, batch, memory []*command) (open [
 	return nil, b.transmit(ctx, batch)
 }
 
-// confirmBatch runs confirm and wakes the goroutines of all commands but the first, which is the
-// caller's.
+// confirmBatch runs confirm and wakes the goroutines of all commands but the first, which
+// is the caller's.
 func confirmBatch(batch []*command, confirm func()) {
 	defer func() {
 		for _, c := range batch[1:] {
@@ -226,8 +230,8 @@ func (b *combiner) sendAlone(ctx context.Context, open []*command) {
 	}
 }
 
-// free gives a lane to the next batch, or frees it. The memory of the batch that was sent is
-// reused.
+// free gives a lane to the next batch, or frees it. The memory of the batch that was sent
+// is reused.
 func (b *combiner) free(memory []*command) {
 	clear(memory)
 	b.mu.Lock()

@@ -14,7 +14,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// road is a combiner with one lane, which is busy until the test lets it go on, and what it sent.
+// road is a combiner with one lane, which is busy until the test lets it go on, and what
+// it sent.
 type road struct {
 	*combiner
 	free chan struct{}
@@ -40,7 +41,8 @@ func newRoad() *road {
 	return r
 }
 
-// drive sends a command in a goroutine of its own, and returns it and a channel that is closed when the call returns.
+// drive sends a command in a goroutine of its own, and returns it and a channel that is
+// closed when the call returns.
 func (r *road) drive(ctx context.Context, key string) (*command, chan struct{}) {
 	c := &command{script: claimScript, key: key, StringCmd: redis.NewStringCmd(ctx)}
 	done := make(chan struct{})
@@ -99,8 +101,8 @@ func TestWhatComesMeanwhileGoesTogether(t *testing.T) {
 	})
 }
 
-// A lane is occupied for a round trip, so on a slow network fewer lanes than callers would make
-// callers wait for each other: sixteen never do.
+// A lane is occupied for a round trip, so on a slow network fewer lanes than callers
+// would make callers wait for each other: sixteen never do.
 func TestSixteenCallersDoNotQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +168,8 @@ func TestACommandThatWaitsIsTakenBackUnsent(t *testing.T) {
 	})
 }
 
-// A command whose context ended after it was taken into a batch is left out of it, also where it leads.
+// A command whose context ended after it was taken into a batch is left out of it, also
+// where it leads.
 func TestABatchLeavesOutWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,8 +224,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// Time passes while commands queue: one that has too little left when its batch is sent neither
-// shortens the batch nor delays it, whether it is the oldest or not.
+// Time passes while commands queue: one that has too little left when its batch is sent
+// neither shortens the batch nor delays it, whether it is the oldest or not.
 func TestANearlyExpiredCommandLeavesItsBatch(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int{0, 2} {
@@ -366,7 +369,8 @@ func TestAnImpatientCommandGoesAtOnce(t *testing.T) {
 	})
 }
 
-// A hook of the client that panics must neither keep the lane nor those that travel with it.
+// A hook of the client that panics must neither keep the lane nor those that travel with
+// it.
 func TestAPanicKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// maxFixed is the size in bytes of the largest fixed argument, that of a claim whose reply is
-// limited.
+// maxFixed is the size in bytes of the largest fixed argument, that of a claim whose
+// reply is limited.
 const maxFixed = claimSize + 1
 
-// command is one script call and its answer. It is the only allocation of a call besides its
-// key and its reply, so its arguments live in it and are passed by address.
+// command is one script call and its answer. It is the only allocation of a call besides
+// its key and its reply, so its arguments live in it and are passed by address.
 type command struct {
 	*redis.StringCmd
 	script *script
@@ -51,8 +51,8 @@ func (s *Store) prepare(ctx context.Context, c *command, id reprise.ID, fixed []
 	c.SetFirstKeyPos(3)
 }
 
-// setPayload gives c a payload, which is an argument even when it is empty. It is called before
-// prepare.
+// setPayload gives c a payload, which is an argument even when it is empty. It is called
+// before prepare.
 func (c *command) setPayload(payload []byte) {
 	if payload == nil {
 		payload = []byte{}
@@ -63,8 +63,8 @@ func (c *command) setPayload(payload []byte) {
 // withSource makes the next attempt send the source of the script instead of its digest.
 func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.source }
 
-// limitReply makes a claim answer [tagLarge] instead of a payload that would delay the other
-// commands of its batch.
+// limitReply makes a claim answer [tagLarge] instead of a payload that would delay the
+// other commands of its batch.
 func (c *command) limitReply() {
 	if c.script == claimScript && len(c.fixed) == claimSize {
 		c.fixed = append(c.fixed, 1)
@@ -77,12 +77,14 @@ func (c *command) unlimitReply() {
 	c.large = true
 }
 
-// NoRetry tells go-redis to leave repetitions to [Store.run], which has to know what became of each attempt.
+// NoRetry tells go-redis to leave repetitions to [Store.run], which has to know what
+// became of each attempt.
 func (c *command) NoRetry() bool { return true }
 
-// SetErr is called by go-redis with the error of an attempt. By the error of the first command
-// of a pipeline go-redis decides whether to keep the connection. A server that was demoted may
-// have answered the first command and refused this one, so the first gets its error too.
+// SetErr is called by go-redis with the error of an attempt. By the error of the first
+// command of a pipeline go-redis decides whether to keep the connection. A server that
+// was demoted may have answered the first command and refused this one, so the first gets
+// its error too.
 func (c *command) SetErr(err error) {
 	c.sendErr = err
 	c.StringCmd.SetErr(err)
@@ -97,8 +99,8 @@ func (c *command) reply() []byte {
 	return b
 }
 
-// blob is a binary argument. It is passed by address, which costs no allocation, and shows only
-// its size: owners and payloads do not belong in the trace of a command.
+// blob is a binary argument. It is passed by address, which costs no allocation, and
+// shows only its size: owners and payloads do not belong in the trace of a command.
 type blob []byte
 
 // MarshalBinary returns the bytes themselves, for go-redis to write out.
@@ -107,9 +109,9 @@ func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 // String keeps the bytes out of logs and traces.
 func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 
-// key returns the Redis key of id, which is also the name of its channel: the prefix and the 32
-// bytes of the ID. Every record has a key, and readable digits would make it a third longer or
-// more.
+// key returns the Redis key of id, which is also the name of its channel: the prefix and
+// the 32 bytes of the ID. Every record has a key, and readable digits would make it a
+// third longer or more.
 func (s *Store) key(id reprise.ID) string {
 	var stack [maxPrefix + len(id)]byte
 	return string(append(append(stack[:0], s.prefix...), id[:]...))

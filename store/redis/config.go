@@ -22,28 +22,30 @@ const (
 
 // Config configures a [Store]. The zero value is valid: every field has a default.
 type Config struct {
-	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128 bytes,
-	// without braces, which would keep all records of a cluster on one node. Up to 12 bytes
-	// cost no memory. Processes that share records need the same prefix.
+	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128
+	// bytes, without braces, which would keep all records of a cluster on one node. Up to
+	// 12 bytes cost no memory. Processes that share records need the same prefix.
 	Prefix string
 
-	// Durability is what a write must survive before it counts. The zero value is [Async].
+	// Durability is what a write must survive before it counts. The zero value is
+	// [Async].
 	Durability Durability
 
-	// AckTimeout bounds how long a write waits for the confirmation that Durability asks for.
-	// Zero means [DefaultAckTimeout]; 10 ms to 10 s, and shorter than the client's
+	// AckTimeout bounds how long a write waits for the confirmation that Durability asks
+	// for. Zero means [DefaultAckTimeout]; 10 ms to 10 s, and shorter than the client's
 	// ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone. By default, while 16 pipelines are on their way to
-	// a server, further commands queue and are then sent together as one pipeline, which saves
-	// a busy service a third to a half of its CPU time. A client of a cluster never combines. A
-	// trace shows a pipeline where calls were combined, in the context of one of them.
+	// NoCombining sends every command alone. By default, while 16 pipelines are on their
+	// way to a server, further commands queue and are then sent together as one pipeline,
+	// which saves a busy service a third to a half of its CPU time. A client of a cluster
+	// never combines. A trace shows a pipeline where calls were combined, in the context
+	// of one of them.
 	NoCombining bool
 }
 
-// Durability is what a claim, renewal or completion must survive before it counts. Compare the
-// guarantees in the package comment.
+// Durability is what a claim, renewal or completion must survive before it counts.
+// Compare the guarantees in the package comment.
 type Durability struct {
 	level    level
 	replicas int
@@ -58,18 +60,19 @@ const (
 	fsynced
 )
 
-// Async counts a write once the primary has it in memory, as Redis does by default: a failover
-// or a crash may lose the last writes. It is the zero value.
+// Async counts a write once the primary has it in memory, as Redis does by default: a
+// failover or a crash may lose the last writes. It is the zero value.
 func Async() Durability { return Durability{} }
 
-// Acked counts a write once the primary and at least n of its replicas (1 to 64) have it in
-// memory. A write that fewer replicas confirm in time is [reprise.ErrNotReplicated]. A failover
-// to a replica that confirmed the write keeps it; a failover to another replica can still lose
-// it, so ask for all replicas that may be promoted.
+// Acked counts a write once the primary and at least n of its replicas (1 to 64) have it
+// in memory. A write that fewer replicas confirm in time is [reprise.ErrNotReplicated]. A
+// failover to a replica that confirmed the write keeps it; a failover to another replica
+// can still lose it, so ask for all replicas that may be promoted.
 func Acked(n int) Durability { return Durability{level: acked, replicas: n} }
 
-// Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have it on
-// disk. It needs Redis 7.2 or newer with appendonly, and is fast only with appendfsync always.
+// Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have
+// it on disk. It needs Redis 7.2 or newer with appendonly, and is fast only with
+// appendfsync always.
 func Fsynced(n int) Durability { return Durability{level: fsynced, replicas: n} }
 
 // String returns the level as a person would write it.
@@ -123,8 +126,8 @@ type options struct {
 	clusterClient bool
 }
 
-// optionsOf returns the options of client, or an error for a client of a type that the store
-// does not support.
+// optionsOf returns the options of client, or an error for a client of a type that the
+// store does not support.
 func optionsOf(client redis.UniversalClient) (options, error) {
 	missing := invalid("the client is nil")
 	switch client := client.(type) {
@@ -152,7 +155,8 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 	}
 }
 
-// validate reports the first option that breaks a guarantee, as [reprise.ErrMisconfigured].
+// validate reports the first option that breaks a guarantee, as
+// [reprise.ErrMisconfigured].
 func (o options) validate(c Config) error {
 	switch {
 	case o.replicaReads:

@@ -12,7 +12,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// errBusyConfirming is the cause of [reprise.ErrNotReplicated] where a write was not even waited for.
+// errBusyConfirming is the cause of [reprise.ErrNotReplicated] where a write was not even
+// waited for.
 var errBusyConfirming = errors.New("too many connections already wait for replicas")
 
 // durable reports whether one of the commands may need a confirmation.
@@ -20,9 +21,10 @@ func (s *Store) durable(batch []*command) bool {
 	return s.durability.level != async && slices.ContainsFunc(batch, func(c *command) bool { return c.wait })
 }
 
-// sendDurable sends commands to node, and returns a function that waits until those that wrote
-// are confirmed; nil when none wrote. WAIT has to follow on the connection that wrote, and only
-// an answer that wrote is worth waiting for: a replay must not wait for a replica that is away.
+// sendDurable sends commands to node, and returns a function that waits until those that
+// wrote are confirmed; nil when none wrote. WAIT has to follow on the connection that
+// wrote, and only an answer that wrote is worth waiting for: a replay must not wait for a
+// replica that is away.
 func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*command) (confirm func()) {
 	conn := node.Conn()
 	pipeline(ctx, conn.Pipeline(), batch)
@@ -81,7 +83,8 @@ func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) 
 	}
 }
 
-// unconfirmed marks and returns the commands of a batch that wrote and have to be confirmed.
+// unconfirmed marks and returns the commands of a batch that wrote and have to be
+// confirmed.
 func unconfirmed(batch []*command) (open []*command) {
 	for _, c := range batch {
 		if answer := c.reply(); c.wait && c.sendErr == nil && len(answer) > 0 && wrote(answer[0]) {
@@ -95,8 +98,9 @@ func unconfirmed(batch []*command) (open []*command) {
 // confirmed notes that the confirmation of c came, or why not.
 func (c *command) confirmed(err error) { c.unconfirmed, c.ackErr = false, err }
 
-// confirmSlots bounds the connections of each node that wait for replicas to half of its pool. A
-// replica that is away holds each of them for the AckTimeout, and replays need connections too.
+// confirmSlots bounds the connections of each node that wait for replicas to half of its
+// pool. A replica that is away holds each of them for the AckTimeout, and replays need
+// connections too.
 type confirmSlots struct {
 	mu     sync.Mutex
 	byAddr map[string]chan struct{}
@@ -118,8 +122,8 @@ func (c *confirmSlots) of(node *redis.Client) chan struct{} {
 	return slots
 }
 
-// patience returns how long to wait for a confirmation: at most timeout, and less than is left of
-// ctx, because the answer that a write was not confirmed is worth more than none.
+// patience returns how long to wait for a confirmation: at most timeout, and less than is
+// left of ctx, because the answer that a write was not confirmed is worth more than none.
 func (d Durability) patience(ctx context.Context, timeout time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)*3/4)
@@ -136,8 +140,9 @@ func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.C
 	return redis.NewCmd(ctx, "wait", d.replicas, ms)
 }
 
-// met returns nil when the answer to command confirms the write, and [reprise.ErrNotReplicated]
-// otherwise, also when the server refused to wait: the write is there and has to be undone.
+// met returns nil when the answer to command confirms the write, and
+// [reprise.ErrNotReplicated] otherwise, also when the server refused to wait: the write
+// is there and has to be undone.
 func (d Durability) met(wait *redis.Cmd) error {
 	answer, err := wait.Result()
 	if err != nil {

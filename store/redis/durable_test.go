@@ -13,7 +13,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// confirming returns a server that answers a script with what the test says, and a wait with confirm.
+// confirming returns a server that answers a script with what the test says, and a wait
+// with confirm.
 func confirming(t *testing.T, script, confirm string) *fake {
 	t.Helper()
 	return newFake(t, func(_, _ int, command []string) string {
@@ -95,7 +96,8 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	}
 }
 
-// An answer that wrote nothing is not waited for: a replica that is away delays no replay.
+// An answer that wrote nothing is not waited for: a replica that is away delays no
+// replay.
 func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]reprise.Outcome{
@@ -115,7 +117,8 @@ func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A wait for ever, which zero would be, or past the end of the context leaves the caller without the answer that it was refused.
+// A wait for ever, which zero would be, or past the end of the context leaves the caller
+// without the answer that it was refused.
 func TestTheWaitEndsBeforeTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -130,8 +133,8 @@ func TestTheWaitEndsBeforeTheContext(t *testing.T) {
 	}
 }
 
-// A replica that is away holds a connection for every write that waits for it. Half of the pool
-// stays for replays; a write that gets no slot in time is not confirmed.
+// A replica that is away holds a connection for every write that waits for it. Half of
+// the pool stays for replays; a write that gets no slot in time is not confirmed.
 func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 	t.Parallel()
 	waiting := make(chan struct{}, 10)

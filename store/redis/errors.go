@@ -19,8 +19,8 @@ type failure struct {
 	unknownScript bool  // whether the server wants the source of the script
 }
 
-// replies classifies the errors that a server answers instead of executing a command, by their
-// first word.
+// replies classifies the errors that a server answers instead of executing a command, by
+// their first word.
 var replies = map[string]failure{
 	"NOSCRIPT": {class: reprise.ErrUnavailable, again: true, unknownScript: true},
 
@@ -60,7 +60,8 @@ var plainReplies = []struct {
 	{"ERR WAITAOF cannot be used", failure{class: reprise.ErrMisconfigured}},
 }
 
-// classify says what the error of one attempt means. In doubt the command may have been executed.
+// classify says what the error of one attempt means. In doubt the command may have been
+// executed.
 func classify(err error) failure {
 	if errors.As(err, new(unsent)) {
 		return failure{class: reprise.ErrUnavailable, again: true}
@@ -87,7 +88,8 @@ func classify(err error) failure {
 	return failure{class: reprise.ErrUnknown, again: true} // a connection that broke
 }
 
-// classifyReply classifies an error that the server answered, and reports whether err is one.
+// classifyReply classifies an error that the server answered, and reports whether err is
+// one.
 func classifyReply(err error) (failure, bool) {
 	var answer redis.Error
 	if !errors.As(err, &answer) {

@@ -11,7 +11,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The client is a *redis.Client for a single server or Sentinel, or a *redis.ClusterClient.
+// The client is a *redis.Client for a single server or Sentinel, or a
+// *redis.ClusterClient.
 func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
@@ -42,7 +43,8 @@ func ExampleNew_cluster() {
 	// Output: <nil>
 }
 
-// Open finds a server that is down, or that cannot hold the guarantees, when the service starts.
+// Open finds a server that is down, or that cannot hold the guarantees, when the service
+// starts.
 func ExampleOpen() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:1", DialerRetries: 1, ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()

@@ -16,8 +16,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// fake is a server on a real socket that answers as a test says, so that answers can be seen which a real server gives only in
-// trouble. An answer is raw protocol; cut closes the connection instead.
+// fake is a server on a real socket that answers as a test says, so that answers can be
+// seen which a real server gives only in trouble. An answer is raw protocol; cut closes
+// the connection instead.
 type fake struct {
 	addr   string
 	answer func(conn, call int, command []string) string // call counts the script calls, from 1
@@ -149,7 +150,8 @@ func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 // claimed is the answer of a claim that was granted: attempt 1, fence 7, one second.
 var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40")
 
-// newClient returns a client of f that dials once for each attempt, so that a dead server is noticed quickly.
+// newClient returns a client of f that dials once for each attempt, so that a dead server
+// is noticed quickly.
 func newClient(tb testing.TB, f *fake) *redis.Client {
 	tb.Helper()
 	client := redis.NewClient(&redis.Options{

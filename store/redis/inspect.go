@@ -32,8 +32,8 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	return r, nil
 }
 
-// List implements [reprise.Inspector] by scanning every primary, which looks at all keys of the server, also at those of others.
-// Records that cannot be read are left out.
+// List implements [reprise.Inspector] by scanning every primary, which looks at all keys
+// of the server, also at those of others. Records that cannot be read are left out.
 func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 	if limit < 1 || limit > maxList {
 		return nil, fmt.Errorf("%w: limit %d, want 1 to %d", reprise.ErrInvalid, limit, maxList)
@@ -66,7 +66,8 @@ func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
 	return found, nil
 }
 
-// unknownIDs returns the IDs of those keys that are keys of records and not known, and makes them known.
+// unknownIDs returns the IDs of those keys that are keys of records and not known, and
+// makes them known.
 func (s *Store) unknownIDs(keys []string, known map[reprise.ID]bool) []reprise.ID {
 	var ids []reprise.ID
 	for _, key := range keys {
@@ -82,7 +83,8 @@ func (s *Store) unknownIDs(keys []string, known map[reprise.ID]bool) []reprise.I
 	return ids
 }
 
-// inspectAll looks at several records in one pipeline, without their payloads. It leaves out those that are gone or cannot be read.
+// inspectAll looks at several records in one pipeline, without their payloads. It leaves
+// out those that are gone or cannot be read.
 func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -112,8 +114,8 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 	return records, nil
 }
 
-// Resolve implements [reprise.Inspector] in one command. The record that it completes has no owner: the last attempt, should it
-// still come back, learns that it lost.
+// Resolve implements [reprise.Inspector] in one command. The record that it completes has
+// no owner: the last attempt, should it still come back, learns that it lost.
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err

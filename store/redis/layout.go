@@ -9,8 +9,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The first byte of a script's answer; numbers follow big-endian, durations in microseconds. A
-// replay is the record itself.
+// The first byte of a script's answer; numbers follow big-endian, durations in
+// microseconds. A replay is the record itself.
 const (
 	tagCorrupt    = '!' // any script: the record cannot be read
 	tagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
@@ -77,8 +77,8 @@ func flag(on bool) byte {
 	return 0
 }
 
-// parseClaim reads the answer of claim.lua. It reports false for an answer that the script never
-// gives.
+// parseClaim reads the answer of claim.lua. It reports false for an answer that the
+// script never gives.
 func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 	f := fields{rest: b}
 	switch f.u8() {
@@ -114,7 +114,8 @@ func parseRecord(id reprise.ID, b []byte) (r reprise.Record, ok bool) {
 	return r, f.end() && (r.Completed || state == recordInProgress)
 }
 
-// fields reads an answer from front to back. Reading past its end gives zeros and makes end report false.
+// fields reads an answer from front to back. Reading past its end gives zeros and makes
+// end report false.
 type fields struct {
 	rest []byte
 	bad  bool

@@ -11,8 +11,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The layouts are shared with processes of another version during a deployment, so they are pinned here byte by byte. The record
-// itself is pinned in lab, where there is a server to make it.
+// The layouts are shared with processes of another version during a deployment, so they
+// are pinned here byte by byte. The record itself is pinned in lab, where there is a
+// server to make it.
 func TestArgumentsHaveTheirLayout(t *testing.T) {
 	t.Parallel()
 	owner := reprise.Owner{0: 0xa0, 15: 0xa1}

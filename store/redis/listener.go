@@ -14,8 +14,8 @@ import (
 
 // Limits of a [listener].
 const (
-	// confirmTimeout is how long a watch waits for the server to confirm its subscription. A
-	// watch saves a waiting request some polls, so it may not cost much.
+	// confirmTimeout is how long a watch waits for the server to confirm its
+	// subscription. A watch saves a waiting request some polls, so it may not cost much.
 	confirmTimeout = 100 * time.Millisecond
 
 	// silence is how long a listener that was not confirmed in time is spared further
@@ -26,10 +26,10 @@ const (
 // errSilent is the failure of a watch on a server that confirms no subscription.
 var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
 
-// listener shares one subscribed connection between all watches of one server. Two goroutines
-// run from its creation to its end: receive passes on what the server publishes, and keepUp
-// subscribes and unsubscribes, so that ending a watch does not wait for the network. It ends by
-// close, or when its client is closed.
+// listener shares one subscribed connection between all watches of one server. Two
+// goroutines run from its creation to its end: receive passes on what the server
+// publishes, and keepUp subscribes and unsubscribes, so that ending a watch does not wait
+// for the network. It ends by close, or when its client is closed.
 type listener struct {
 	sub   *redis.PubSub
 	work  chan struct{}   // buffered: there is something in dirty
@@ -66,8 +66,8 @@ func newListener(node *redis.Client) *listener {
 	return l
 }
 
-// watch starts to listen to a channel, and returns when the server confirmed it. The error is
-// [reprise.ErrUnavailable] when that takes too long.
+// watch starts to listen to a channel, and returns when the server confirmed it. The
+// error is [reprise.ErrUnavailable] when that takes too long.
 func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -145,7 +145,8 @@ func (l *listener) keepUp(ctx context.Context) {
 		case <-l.work:
 		}
 		on, off := l.changes()
-		// An error means that the connection is being replaced; the new one subscribes to what is wanted then.
+		// An error means that the connection is being replaced; the new one subscribes to
+		// what is wanted then.
 		if len(off) > 0 {
 			_ = l.sub.SUnsubscribe(ctx, off...)
 		}
@@ -155,9 +156,10 @@ func (l *listener) keepUp(ctx context.Context) {
 	}
 }
 
-// changes returns the channels to subscribe to and to unsubscribe from. A subscription is undone
-// only once it was confirmed: a confirmation that is still on its way would be taken for that of
-// the next one. The few that are never confirmed end with the listener, see [silence].
+// changes returns the channels to subscribe to and to unsubscribe from. A subscription is
+// undone only once it was confirmed: a confirmation that is still on its way would be
+// taken for that of the next one. The few that are never confirmed end with the listener,
+// see [silence].
 func (l *listener) changes() (on, off []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,8 +203,8 @@ func (l *listener) receive() {
 	}
 }
 
-// confirm notes that the server listens. A second confirmation is that of a new connection: what
-// was published meanwhile is lost, so the watchers look again.
+// confirm notes that the server listens. A second confirmation is that of a new
+// connection: what was published meanwhile is lost, so the watchers look again.
 func (l *listener) confirm(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

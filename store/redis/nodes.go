@@ -8,11 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sendByNode makes one attempt on commands, in one pipeline for each node. It returns a function
-// that waits for the confirmation of those that are unconfirmed then, nil when there are none.
+// sendByNode makes one attempt on commands, in one pipeline for each node. It returns a
+// function that waits for the confirmation of those that are unconfirmed then, nil when
+// there are none.
 //
-// A cluster client could send them too, but it gives up on all commands when the time of one has
-// run out, and sends WAIT to any node.
+// A cluster client could send them too, but it gives up on all commands when the time of
+// one has run out, and sends WAIT to any node.
 func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func()) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -87,9 +88,9 @@ func pipeline(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 	_, _ = pipe.Exec(ctx)
 }
 
-// redirectClients are clients, for one attempt, of nodes that a cluster named and that the map of
-// its client does not have in that place: the map is updated later, and a node that imports its
-// first slots is in no map.
+// redirectClients are clients, for one attempt, of nodes that a cluster named and that
+// the map of its client does not have in that place: the map is updated later, and a node
+// that imports its first slots is in no map.
 type redirectClients map[string]*redis.Client
 
 // to returns a client of the node at addr that is configured as like is.

@@ -14,8 +14,9 @@ import (
 // The records of a probe last this long, and a probe of a node takes at most as long.
 const probeTime = 10 * time.Second
 
-// probe runs every script once at each primary, on records of its own. A server or a user that
-// refuses one of them would otherwise be found when an operation has run and cannot be completed.
+// probe runs every script once at each primary, on records of its own. A server or a user
+// that refuses one of them would otherwise be found when an operation has run and cannot
+// be completed.
 func (s *Store) probe(ctx context.Context) error {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -86,8 +87,8 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	return nil
 }
 
-// refusedWait returns [reprise.ErrMisconfigured] in the place of a missing confirmation when node
-// refuses to wait at all.
+// refusedWait returns [reprise.ErrMisconfigured] in the place of a missing confirmation
+// when node refuses to wait at all.
 func (s *Store) refusedWait(ctx context.Context, node *redis.Client, err error) error {
 	if !errors.Is(err, reprise.ErrNotReplicated) {
 		return err

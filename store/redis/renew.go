@@ -6,9 +6,10 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An entry that failed while others
-// succeeded answers [reprise.RenewBusy], so that a node that is away costs no other node its leases; the error of the first
-// entry is returned when all of them failed.
+// Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An
+// entry that failed while others succeeded answers [reprise.RenewBusy], so that a node
+// that is away costs no other node its leases; the error of the first entry is returned
+// when all of them failed.
 func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {

@@ -10,9 +10,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// A command that was not executed because of a broken connection or a server in transition is
-// repeated this often, after pauses that start at firstPause and grow fourfold. Longer outages
-// are left to the caller, who knows the time budget.
+// A command that was not executed because of a broken connection or a server in
+// transition is repeated this often, after pauses that start at firstPause and grow
+// fourfold. Longer outages are left to the caller, who knows the time budget.
 const (
 	repeats    = 3
 	firstPause = 8 * time.Millisecond
@@ -21,8 +21,8 @@ const (
 // errUnexpected is the failure of a command whose answer is not one of its script.
 var errUnexpected = errors.New("unexpected answer")
 
-// run sends commands until each of them has an answer or has failed; the answers and failures
-// are in the commands. It overwrites the slice.
+// run sends commands until each of them has an answer or has failed; the answers and
+// failures are in the commands. It overwrites the slice.
 func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
 		for _, c := range open {
@@ -66,8 +66,8 @@ func (s *Store) send(ctx context.Context, open []*command) {
 	}
 }
 
-// transmit sends commands together, in one pipeline for each node. It returns what sendByNode
-// does.
+// transmit sends commands together, in one pipeline for each node. It returns what
+// sendByNode does.
 func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
 	if len(open) == 1 && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
@@ -76,8 +76,8 @@ func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) 
 	return s.sendByNode(ctx, open)
 }
 
-// evaluateAll evaluates the last attempt of each command, and returns the commands to send again
-// and whether one of them needs a pause before.
+// evaluateAll evaluates the last attempt of each command, and returns the commands to
+// send again and whether one of them needs a pause before.
 func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
 	rest = open[:0]
 	for _, c := range open {
@@ -90,8 +90,8 @@ func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
 	return rest, transient
 }
 
-// evaluate decides what the last attempt of c means, whether to make another one, and whether
-// that needs a pause.
+// evaluate decides what the last attempt of c means, whether to make another one, and
+// whether that needs a pause.
 func (s *Store) evaluate(c *command) (again, wait bool) {
 	if c.sendErr == nil {
 		if answer := c.reply(); len(answer) == 1 && answer[0] == tagLarge && !c.large {
@@ -160,8 +160,8 @@ func pause(ctx context.Context, attempt int) bool {
 	}
 }
 
-// refresh makes a cluster client look up the nodes again, in its own background: one of them may
-// have been replaced.
+// refresh makes a cluster client look up the nodes again, in its own background: one of
+// them may have been replaced.
 func (s *Store) refresh(ctx context.Context) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)

@@ -41,7 +41,8 @@ func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 	}
 }
 
-// A repetition by the owner gives the answer of the first call, so a lost answer costs nothing but time.
+// A repetition by the owner gives the answer of the first call, so a lost answer costs
+// nothing but time.
 func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, call int, _ []string) string {
@@ -113,7 +114,8 @@ func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
 	}
 }
 
-// The second attempt finds nobody, and yet the first may have been executed: that is what the client's own retries would hide.
+// The second attempt finds nobody, and yet the first may have been executed: that is what
+// the client's own retries would hide.
 func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]string{
@@ -181,7 +183,8 @@ func TestABatchOfRenewalsIsIndependent(t *testing.T) {
 	}
 }
 
-// The first entry only waits for its script to be sent; the second is why nothing more is sent in time.
+// The first entry only waits for its script to be sent; the second is why nothing more is
+// sent in time.
 func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

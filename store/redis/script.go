@@ -6,7 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// The sources of the scripts. recordSource goes in front of each, and writeSource behind those that change a record.
+// The sources of the scripts. recordSource goes in front of each, and writeSource behind
+// those that change a record.
 var (
 	//go:embed lua/record.lua
 	recordSource string
@@ -26,8 +27,9 @@ var (
 	resolveSource string
 )
 
-// The first line of a script says what it may do. A claim has none: without flags the server refuses a write when memory is
-// full, at the write, so that replays still answer; with flags it would refuse the whole script.
+// The first line of a script says what it may do. A claim has none: without flags the
+// server refuses a write when memory is full, at the write, so that replays still answer;
+// with flags it would refuse the whole script.
 const (
 	plain    = ""
 	allowOOM = "#!lua flags=allow-oom\n"
@@ -43,8 +45,9 @@ var (
 	resolveScript  = newScript(allowOOM, resolveSource+writeSource)
 )
 
-// script is the source of a Lua script and the digest by which the server knows it, both as command arguments: an interface
-// that is made once is not allocated again for each command.
+// script is the source of a Lua script and the digest by which the server knows it, both
+// as command arguments: an interface that is made once is not allocated again for each
+// command.
 type script struct {
 	source, digest any
 }

@@ -8,10 +8,10 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter], [reprise.Inspector]
-// and [reprise.Checker]; Redis itself deletes records whose retention has ended. All methods
-// are safe for concurrent use. The caller owns the client: the store never closes it. [New]
-// and [Open] make stores; the zero value is not usable.
+// Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter],
+// [reprise.Inspector] and [reprise.Checker]; Redis itself deletes records whose retention
+// has ended. All methods are safe for concurrent use. The caller owns the client: the
+// store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
 	client       redis.UniversalClient
 	prefix       string
@@ -33,8 +33,8 @@ var (
 
 // New returns a store. It does not contact the server; [Open] does. The error is
 // [reprise.ErrInvalid] when the client is nil or a field of c is out of range, and
-// [reprise.ErrMisconfigured] when the guarantees cannot hold with a client of this type or
-// with these options.
+// [reprise.ErrMisconfigured] when the guarantees cannot hold with a client of this type
+// or with these options.
 func New(client redis.UniversalClient, c Config) (*Store, error) {
 	c = c.withDefaults()
 	o, err := optionsOf(client)
@@ -54,10 +54,10 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Open is [New] followed by [Store.Check] and a trial of every operation on short-lived records of
-// its own. The error is [reprise.ErrMisconfigured] for a server on which a guarantee does not
-// hold or that refuses an operation, and another one when the server does not answer. Warnings
-// are not errors: [Store.Check] returns them.
+// Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
+// records of its own. The error is [reprise.ErrMisconfigured] for a server on which a
+// guarantee does not hold or that refuses an operation, and another one when the server
+// does not answer. Warnings are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -94,7 +94,8 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	return result, nil
 }
 
-// Complete implements [reprise.Store] in one command. It succeeds also while memory is full.
+// Complete implements [reprise.Store] in one command. It succeeds also while memory is
+// full.
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -116,8 +117,8 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	}
 }
 
-// Release implements [reprise.Store] in one command. It does not wait for replicas: a release that a
-// failover undoes is a claim that lapses.
+// Release implements [reprise.Store] in one command. It does not wait for replicas: a
+// release that a failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	c := &command{script: releaseScript}
 	s.prepare(ctx, c, id, append(c.buf[:0], owner[:]...))

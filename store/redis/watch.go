@@ -8,10 +8,11 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one connection to
-// each server that is watched; it stays until [Store.Close]. The error is
-// [reprise.ErrUnavailable] when the server does not confirm the subscription within 100 ms, as
-// without the permission for the channel; for the next ten seconds it then comes at once.
+// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one
+// connection to each server that is watched; it stays until [Store.Close]. The error is
+// [reprise.ErrUnavailable] when the server does not confirm the subscription within 100
+// ms, as without the permission for the channel; for the next ten seconds it then comes
+// at once.
 func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
@@ -25,9 +26,9 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 	return l.watch(ctx, key)
 }
 
-// Close ends all watches, which are notified, and waits until their goroutines have ended; later
-// watches fail with [reprise.ErrClosed]. The client stays open, and all other methods keep
-// working. Close may be called more than once.
+// Close ends all watches, which are notified, and waits until their goroutines have
+// ended; later watches fail with [reprise.ErrClosed]. The client stays open, and all
+// other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
 	return nil

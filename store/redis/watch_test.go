@@ -25,7 +25,8 @@ func denying(t *testing.T, answer func(call int) string) *Store {
 	return s
 }
 
-// A request that waits without a watch polls, so a subscription that never comes must not hold it.
+// A request that waits without a watch polls, so a subscription that never comes must not
+// hold it.
 func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{

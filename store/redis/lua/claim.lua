@@ -1,5 +1,5 @@
--- Claim decides who runs an operation. It carries no flags: with memory full its SET is refused,
--- and replays go on.
+-- Claim decides who runs an operation. It carries no flags: with memory full its SET is
+-- refused, and replays go on.
 --
 -- ARGV[1]: owner, fingerprint, lease µs, retention µs, takeover 0 or 1, attempts at most (0: any
 -- number); with one byte more, a large record is not replayed but answered 'B'

@@ -1,5 +1,5 @@
--- Complete keeps the payload of a finished attempt. It may exceed maxmemory: the operation has
--- run, and an answer that is not kept is an operation that runs twice.
+-- Complete keeps the payload of a finished attempt. It may exceed maxmemory: the
+-- operation has run, and an answer that is not kept is an operation that runs twice.
 --
 -- ARGV[1]: owner, retention µs    ARGV[2]: payload
 local me, retention = struct.unpack('>c16I8', ARGV[1])

@@ -1,5 +1,5 @@
--- Inspect shows a record to an operator. A live record is seen beyond its retention, until its
--- lease ends.
+-- Inspect shows a record to an operator. A live record is seen beyond its retention,
+-- until its lease ends.
 --
 -- ARGV[1]: 'payload', or anything else to leave the payload out
 if not seen then return 'N' end

@@ -1,5 +1,5 @@
--- Resolve ends a lapsed record for an operator, unless the record has changed since the operator
--- looked at it.
+-- Resolve ends a lapsed record for an operator, unless the record has changed since the
+-- operator looked at it.
 --
 -- ARGV[1]: fence, forget 0 or 1, retention µs    ARGV[2]: payload
 local looked_at, forget, retention = struct.unpack('>I8BI8', ARGV[1])
@@ -12,8 +12,8 @@ if forget == 1 then
   return 'W'
 end
 
--- The record has no owner any more: a former owner that comes back learns that it lost, and
--- answers with what is kept here.
+-- The record has no owner any more: a former owner that comes back learns that it lost,
+-- and answers with what is kept here.
 state, lease, valid, owner = COMPLETED, 0, now + retention, string.rep('\0', 16)
 local payload = ARGV[2]
 local answer = 'W'
