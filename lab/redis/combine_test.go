@@ -38,7 +38,9 @@ func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
 	var claiming sync.WaitGroup
 	store, proxy := redisStalled(t, &claiming)
 	deadline := time.Now().Add(time.Second)
-	late, cancel := context.WithDeadline(t.Context(), deadline)
+	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	late, cancel := context.WithDeadline(patient, deadline)
 	defer cancel()
 	var failed atomic.Int64
 	for i := range 100 {
@@ -47,9 +49,7 @@ func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
 				_, _ = store.Claim(late, redisClaim())
 				return
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			if _, err := store.Claim(ctx, redisClaim()); err != nil {
+			if _, err := store.Claim(patient, redisClaim()); err != nil {
 				failed.Add(1)
 			}
 		})

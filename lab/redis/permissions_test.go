@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	if line == nil {
 		tb.Fatal("docs/redis.md has no ACL SETUSER line")
 	}
-	for _, rule := range strings.Fields(line[1]) {
+	for rule := range strings.FieldsSeq(line[1]) {
 		if !strings.HasPrefix(rule, ">") {
 			rules = append(rules, rule)
 		}
@@ -83,7 +84,7 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 		}{
 			{"bare", rules, repriseredis.Config{}, ""},
 			{"full", all, repriseredis.Config{Durability: repriseredis.Acked(1)}, "persistence"},
-			{"without-channels", append(all[:len(all):len(all)], "resetchannels"), repriseredis.Config{}, "persistence channels"},
+			{"without-channels", append(slices.Clip(all), "resetchannels"), repriseredis.Config{}, "persistence channels"},
 		} {
 			t.Run(user.name, func(t *testing.T) {
 				t.Parallel()
@@ -147,7 +148,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 		rules = append(rules, "+info", "+config|get")
 		for _, missing := range []string{"evalsha", "eval", "get", "set", "del", "time", "wait"} {
 			config := repriseredis.Config{Durability: repriseredis.Acked(1)}
-			client := redisUser(t, server, "no-"+missing, append(rules[:len(rules):len(rules)], "+wait", "-"+missing)...)
+			client := redisUser(t, server, "no-"+missing, append(slices.Clip(rules), "+wait", "-"+missing)...)
 			if missing == "eval" { // which is needed once for each script that the server does not know
 				redisAdmin(t, server, "SCRIPT", "FLUSH")
 			}

@@ -2,7 +2,12 @@ package servers
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,74 +16,96 @@ import (
 // DelayLine is a TCP proxy that stands for a network of a certain round trip: every byte
 // arrives half a round trip after it was sent. Unlike the delay of a [Proxy], which keeps
 // a stream back piece by piece, it does not limit what a connection carries meanwhile.
-type DelayLine struct {
-	addr   string
-	target string
-	oneWay time.Duration
-	wg     sync.WaitGroup
+//
+// It is a process of its own, because what it does most is sleep: exactly, which takes a
+// thread for each stream, and without taking processors from the program that is
+// measured.
+type DelayLine struct{ addr string }
 
-	mu     sync.Mutex
-	closed bool
-	conns  []net.Conn
-}
+// delayLineEnv makes [Main.Run] serve a delay line instead of running tests: its target
+// and what it delays in one direction.
+const delayLineEnv = "REPRISE_TEST_DELAY_LINE"
 
 // StartDelayLine starts a delay line in front of target (host:port) on a free loopback
-// port. It closes with the test. A round trip of zero passes everything on at once.
+// port. It ends with the test. A round trip of zero passes everything on at once. The
+// test binary needs a TestMain that calls [Main.Run].
 func StartDelayLine(tb testing.TB, target string, roundTrip time.Duration) *DelayLine {
 	tb.Helper()
-	var config net.ListenConfig
-	l, err := config.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	self, err := os.Executable()
 	must(tb, err)
-	d := &DelayLine{addr: l.Addr().String(), target: target, oneWay: roundTrip / 2}
-	d.wg.Go(func() { d.accept(l) })
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v", delayLineEnv, target, roundTrip/2), "GOMAXPROCS=64")
+	alive, err := cmd.StdinPipe() // it ends with the pipe, and so with this process
+	must(tb, err)
+	out, err := cmd.StdoutPipe()
+	must(tb, err)
+	must(tb, cmd.Start())
 	tb.Cleanup(func() {
-		_ = l.Close()
-		d.close()
+		_ = alive.Close()
+		_ = cmd.Wait()
 	})
+	d := &DelayLine{}
+	if _, err := fmt.Fscanln(out, &d.addr); err != nil {
+		tb.Fatalf("the delay line names no address: %v", err)
+	}
 	return d
 }
 
 // Addr returns the delay line's host:port.
 func (d *DelayLine) Addr() string { return d.addr }
 
-// accept serves connections until the listener is closed.
-func (d *DelayLine) accept(l net.Listener) {
+// delayed is the part of a delay line in its own process.
+type delayed struct {
+	target string
+	oneWay time.Duration
+}
+
+// serveDelayLine serves what delayLineEnv says until standard input ends, and returns the
+// exit code.
+func serveDelayLine(setting string) int {
+	var d delayed
+	target, oneWay, _ := strings.Cut(setting, " ")
+	var err error
+	if d.oneWay, err = time.ParseDuration(oneWay); err != nil {
+		fmt.Fprintln(os.Stderr, "delay line:", err)
+		return 1
+	}
+	d.target = target
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "delay line:", err)
+		return 1
+	}
+	fmt.Println(l.Addr())
+	go d.accept(l)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+// accept serves connections until the process ends.
+func (d delayed) accept(l net.Listener) {
 	for {
 		client, err := l.Accept()
 		if err != nil {
 			return
 		}
-		d.wg.Go(func() { d.serve(client) })
+		go d.serve(client)
 	}
 }
 
-func (d *DelayLine) serve(client net.Conn) {
+func (d delayed) serve(client net.Conn) {
+	defer func() { _ = client.Close() }()
 	var dialer net.Dialer
 	server, err := dialer.DialContext(context.Background(), "tcp", d.target)
 	if err != nil {
-		_ = client.Close()
 		return
 	}
-	if !d.own(client, server) {
-		return
-	}
+	defer func() { _ = server.Close() }()
 	var up sync.WaitGroup
 	up.Go(func() { d.carry(client, server) })
 	d.carry(server, client)
 	up.Wait()
-	_, _ = client.Close(), server.Close()
-}
-
-// own makes close end the connections. It ends them itself, and reports false, when the
-// line is closed.
-func (d *DelayLine) own(conns ...net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.conns = append(d.conns, conns...)
-	if d.closed {
-		d.endLocked()
-	}
-	return !d.closed
 }
 
 // carried is a piece of a stream and when it arrives.
@@ -89,7 +116,7 @@ type carried struct {
 
 // carry passes one direction of a connection on, each piece when it is due, until it
 // ends.
-func (d *DelayLine) carry(src, dst net.Conn) {
+func (d delayed) carry(src, dst net.Conn) {
 	pieces := make(chan carried, 1024)
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -113,19 +140,4 @@ func (d *DelayLine) carry(src, dst net.Conn) {
 	if half, ok := dst.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-}
-
-func (d *DelayLine) close() {
-	d.mu.Lock()
-	d.closed = true
-	d.endLocked()
-	d.mu.Unlock()
-	d.wg.Wait()
-}
-
-func (d *DelayLine) endLocked() {
-	for _, c := range d.conns {
-		_ = c.Close()
-	}
-	d.conns = nil
 }

@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -40,7 +41,7 @@ func TestADelayLineDelaysWithoutLimiting(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 { // the first is on its way before the others are written
-			time.Sleep(roundTrip / 4) //nolint:forbidigo // spaces the pieces
+			time.Sleep(roundTrip / 4)
 		}
 	}
 	if _, err := io.ReadFull(conn, got); err != nil {
@@ -58,7 +59,7 @@ func TestADelayLineDelaysWithoutLimiting(t *testing.T) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
 	}
-	if _, err := conn.Read(got); err != io.EOF {
+	if _, err := conn.Read(got); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end of the stream: %v, want EOF", err)
 	}
 }

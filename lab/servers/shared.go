@@ -1,6 +1,9 @@
 package servers
 
-import "sync"
+import (
+	"os"
+	"sync"
+)
 
 // Main runs the tests of a package and stops the shared servers that they used. It has
 // the form that test mains take, among them leak detectors:
@@ -12,6 +15,9 @@ type Main struct {
 
 // Run runs the tests, stops the shared servers, and returns the exit code.
 func (m Main) Run() int {
+	if setting := os.Getenv(delayLineEnv); setting != "" {
+		return serveDelayLine(setting)
+	}
 	defer sharedCleanups.run()
 	return m.M.Run()
 }

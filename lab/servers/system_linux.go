@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +20,10 @@ func sleepPrecisely(d time.Duration) {
 		return
 	}
 	left := syscall.NsecToTimespec(d.Nanoseconds())
-	for syscall.Nanosleep(&left, &left) == syscall.EINTR { //nolint:errorlint // an errno, not wrapped
+	for {
+		if err := syscall.Nanosleep(&left, &left); !errors.Is(err, syscall.EINTR) {
+			return
+		}
 	}
 }
 

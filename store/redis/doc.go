@@ -14,18 +14,23 @@
 // As long as the server keeps what it acknowledged, every guarantee of the package
 // reprise holds, over any number of processes. Redis by default acknowledges before a
 // replica has a write and before it is on disk: a failover or a crash may lose the last
-// claims and completions, and what they protected then runs again. [Durability] says how
-// much a write has to survive before it counts; [Acked] closes the failover case at the
-// price of one replica round trip. Effects outside of Redis are never part of the record:
-// see the guarantees of the package reprise.
+// claims and completions, and the operations that they protected then run again.
+// [Durability] says how much a write must survive before it counts: with [Acked], a
+// failover to a replica that confirmed loses nothing, at the price of two more round
+// trips. Effects outside of Redis are never part of the record: see the guarantees of the
+// package reprise.
 //
-// A server that evicts keys breaks exclusion silently. [Store.Check] reports that and
-// what else is wrong with a server; [Open] refuses to start on one that cannot hold the
-// guarantees.
+// A server that evicts keys breaks exclusion silently. [Store.Check] reports this and
+// other problems of a server; [Open] refuses one on which the guarantees cannot hold.
 //
 // # Retries
 //
-// The store switches off the client's own retries for its commands and repeats them
-// itself, because it has to know whether an earlier attempt may have been executed: that
-// is the difference between [reprise.ErrUnavailable] and [reprise.ErrUnknown].
+// The store disables the client's own retries for its commands and repeats them itself,
+// because it has to know whether an earlier attempt may have been executed: that is the
+// difference between [reprise.ErrUnavailable] and [reprise.ErrUnknown].
+//
+// # Tests
+//
+// The tests beside the code need no server. The store suite, faults, failovers, permissions
+// and benchmarks run on real servers in lab/redis.
 package repriseredis
