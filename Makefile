@@ -97,7 +97,7 @@ race: ## Like test, with the servers that are there; what needs another is skipp
 newest: ## Run the suites on the newest frameworks and clients
 	@unset GOWORK
 	export GOFLAGS=-buildvcs=false
-	.ci/available lab/newest.work "" $(MAKE) --no-print-directory newest/suites
+	exec .ci/available lab/newest.work "" $(MAKE) --no-print-directory newest/suites
 
 .PHONY: newest/suites
 newest/suites:
@@ -119,7 +119,7 @@ figures: ## Run the gates on exact figures, without the race detector
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures boundaries docs isolated tidy fmt/check prose lint check/test ## What check runs besides build and test
+checks: figures newest boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package
@@ -211,7 +211,7 @@ soak: ## Run the tests of the matrix with their faults for SOAK each
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
 	@unset GOWORK
 	export GOFLAGS=-buildvcs=false
-	.ci/available lab/newest.work "" .ci/vuln $(VULNDB) $(MAKE) --no-print-directory vuln/modules
+	exec .ci/available lab/newest.work "" .ci/vuln $(VULNDB) $(MAKE) --no-print-directory vuln/modules
 
 .PHONY: vuln/modules
 vuln/modules:

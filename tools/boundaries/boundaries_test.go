@@ -67,6 +67,18 @@ func TestEveryInjectedViolationIsFound(t *testing.T) {
 			"conformance/injected: imports github.com/redis/go-redis/v9, which the room conformance may not",
 		},
 	}
+	injected = append(injected, []struct{ file, source, want string }{
+		{
+			"lab/matrix/injected/gin_test.go",
+			`import _ "github.com/gin-gonic/gin"`,
+			"lab/matrix/injected: imports gin, which only " + strings.Join(frameworkRooms, ", ") + " may",
+		},
+		{
+			"examples/injected/two.go",
+			"import (\n\t_ \"github.com/gin-gonic/gin\"\n\t_ \"github.com/reprise-go/reprise/adapters/fiber\"\n)",
+			"examples/injected: imports fiber and gin: code outside tests takes one framework, so that one that is refused takes down only itself",
+		},
+	}...)
 	for _, i := range injected {
 		tree.Write(t, dir, i.file, "package injected\n\n"+i.source+"\n")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -45,12 +46,18 @@ func checkPackage(p pkg) []string {
 	if !ok {
 		return []string{p.path + ": belongs to no room; give its folder a row in tools/boundaries/rules.go"}
 	}
-	if r.free {
-		return nil
-	}
 	var bad []string
 	report := func(format string, args ...any) {
 		bad = append(bad, p.path+": "+fmt.Sprintf(format, args...))
+	}
+	if r.free {
+		if frameworks := frameworksIn(p.imports); len(frameworks) > 1 {
+			report("imports %s: code outside tests takes one framework, so that one that is refused takes down only itself", strings.Join(frameworks, " and "))
+		}
+		if frameworks := frameworksIn(slices.Concat(p.imports, p.tests)); len(frameworks) > 0 && !allows(frameworkRooms, root+p.path) {
+			report("imports %s, which only %s may", strings.Join(frameworks, " and "), strings.Join(frameworkRooms, ", "))
+		}
+		return bad
 	}
 	for _, imported := range p.imports {
 		if !isStandard(imported) && !allows(r.imports, imported) {
@@ -69,6 +76,26 @@ func checkPackage(p pkg) []string {
 		}
 	}
 	return bad
+}
+
+// frameworksIn returns the adapters and the frameworks that are among imports, each by
+// the folder of its adapter.
+func frameworksIn(imports []string) []string {
+	found := map[string]bool{}
+	for _, r := range rooms {
+		name, isAdapter := strings.CutPrefix(r.folder, "adapters/")
+		if !isAdapter || name == "nethttp" {
+			continue
+		}
+		for _, imported := range imports {
+			if within(imported, root+r.folder) || slices.ContainsFunc(exclusive, func(framework string) bool {
+				return within(imported, framework) && allows(r.imports, framework)
+			}) {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 func checkModule(m module, pkgs []pkg, oldest map[string]string) []string {

@@ -85,6 +85,19 @@ var exclusive = []string{
 	"github.com/valyala/fasthttp",
 }
 
+// frameworkRooms lists where else than in its adapter a framework may be imported.
+// Everything there stands under the framework's build tag, or is a package of its own
+// that can be left out.
+var frameworkRooms = []string{
+	"examples/...",
+	"lab/frameworks/...",
+	"lab/matrix",
+	"lab/serve/serveecho",
+	"lab/serve/serveecho5",
+	"lab/serve/servefiber",
+	"lab/serve/servegin",
+}
+
 // goVersions are the language versions that a go.mod may ask for; the second only where a
 // dependency needs it.
 var goVersions = []string{"1.25.0", "1.26.0"}
