@@ -1,12 +1,15 @@
-// Package reprisehttp serves the Idempotency-Key header in net/http, and in everything that is made of http.Handler: chi,
-// gorilla/mux, and the standard ServeMux.
+// Package reprisehttp serves the Idempotency-Key header in net/http and in everything
+// built on http.Handler: chi, gorilla/mux, connect-go and the standard ServeMux.
 //
 //	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //	guard, err := protocol.New(engine, protocol.Config{Required: true})
 //	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenantOf)(createOrder))
 //
-// Authentication, rate limiting and timeouts belong outside of the middleware. What the handler then does is run once for each
-// key; see the package protocol for what clients observe.
+// Authentication, rate limiting and timeouts belong outside the middleware. The handler
+// inside runs once for each key. The context of a run outlives its client and every
+// timeout outside; reprise.Config.MaxRun bounds it. See package protocol for what clients
+// observe. Tests with other routers and middlewares are in lab/frameworks, those with RPC
+// in lab/connect.
 package reprisehttp
 
 import (
@@ -16,16 +19,17 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope names the authenticated principal that a request's key belongs to: a tenant, an account, a user. An error, or an empty name, refuses
-// the request with 403.
+// Scope returns the name of the authenticated principal that a request's key belongs to:
+// a tenant, an account, a user. An error, an empty name or one with a control byte
+// refuses the request with 403.
 type Scope func(*http.Request) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
 // learns another client's key can then replay its response.
 func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 
-// Middleware runs the handlers behind it once for each key. One guard may serve many routes. It panics if guard or scope
-// is nil.
+// Middleware runs the handlers inside it once for each key. Many routes may share a
+// guard. It panics if guard or scope is nil.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")
@@ -49,7 +53,7 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
 	rec := &writer{behind: w}
 	rec.Start(x, w.Header(), w, http.DetectContentType)
-	defer rec.Close()
+	defer rec.Close() // also if next panics
 	inner := r.WithContext(x.Context())
 	inner.Body = x.Body()
 	defer copyBack(r, inner)
@@ -57,8 +61,9 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	rec.Finish()
 }
 
-// copyBack lets the layers outside see what a router inside found out about the request, as
-// they do without the middleware, and the server the files of its form, which it removes.
+// copyBack lets the layers outside see what a router inside found out about the request,
+// as they do without the middleware, and the server the files of its form, which it
+// removes.
 func copyBack(r, inner *http.Request) {
 	r.MultipartForm = inner.MultipartForm
 	if r.Pattern != inner.Pattern { // the path values come with it
@@ -68,7 +73,7 @@ func copyBack(r, inner *http.Request) {
 	}
 }
 
-// request is what the protocol looks at of r.
+// request returns the part of r that the protocol looks at.
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,

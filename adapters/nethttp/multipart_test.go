@@ -15,8 +15,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// The server removes the temporary files of a form when the request has ended. It looks for them at its own request, and the
-// handler parsed a copy.
+// The server removes the temporary files of a form when the request has ended. It looks
+// for them at its own request, and the handler parsed a copy.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	engine, err := reprise.New(memstore.New(), reprise.Config{})

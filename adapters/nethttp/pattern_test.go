@@ -14,7 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Layers outside, such as those for metrics and traces, name a request by the pattern of its route.
+// Layers outside, such as those for metrics and traces, name a request by the pattern of
+// its route.
 func TestPatternAndPathValuesReachTheLayersOutside(t *testing.T) {
 	t.Parallel()
 	engine, err := reprise.New(memstore.New(), reprise.Config{})

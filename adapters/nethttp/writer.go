@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is the http.ResponseWriter of a handler that is recorded. What it does not have itself, [http.ResponseController]
-// finds behind it.
+// writer is the http.ResponseWriter of a recorded handler. [http.ResponseController]
+// finds what it does not implement in the writer behind it.
 type writer struct {
 	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
@@ -22,7 +22,8 @@ func (w *writer) Header() http.Header { return w.behind.Header() }
 // Flush implements [http.Flusher].
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError is what [http.ResponseController.Flush] calls. Where the effects commit with the response it does nothing.
+// FlushError is what [http.ResponseController.Flush] calls. It does nothing if the
+// effects commit with the response.
 func (w *writer) FlushError() error {
 	if !w.Recorder.Flush() {
 		return nil
@@ -39,5 +40,5 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// Unwrap lets [http.ResponseController] reach the deadlines of the connection.
+// Unwrap gives [http.ResponseController] access to the deadlines of the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.behind }

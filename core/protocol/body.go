@@ -9,8 +9,8 @@ import (
 // errBodyClosed is what reading the request body returns once the exchange is over.
 var errBodyClosed = errors.New("reprise: request body read after the request was answered")
 
-// Body is the body of a keyed request, read in full and given to the handler as it was sent.
-// It is safe for concurrent use, and empty once the exchange is closed.
+// Body is the body of a keyed request, read in full and given to the handler as it was
+// sent. It is safe for concurrent use, and empty once the exchange is closed.
 type Body struct {
 	mu     sync.Mutex
 	data   []byte
@@ -41,8 +41,8 @@ func (b *Body) Bytes() []byte {
 	return b.data
 }
 
-// Close implements [io.Closer]. Reading after it fails, as it does after a framework's own
-// body was closed.
+// Close implements [io.Closer]. Reading after it fails, as it does after a framework's
+// own body was closed.
 func (b *Body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,8 +128,8 @@ func appendRead(buf []byte, r io.Reader, most int) ([]byte, error) {
 const mostDrained = 256 << 10
 
 // Drain reads the rest of a request body that nobody wanted, and reports whether the
-// connection can be used for another request (R47). If it cannot, the adapter closes it. A
-// body that is declared to be longer than 256 KiB is not read.
+// connection can be used for another request (R47). If it cannot, the adapter closes it.
+// A body that is declared to be longer than 256 KiB is not read.
 func Drain(body io.Reader, declared int64) bool {
 	if declared > mostDrained {
 		return false

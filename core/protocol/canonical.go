@@ -9,11 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds how often a byte is moved while members are sorted, and the depth of the recursion.
+// maxJSONDepth bounds the depth of the recursion, and how often a byte is moved while
+// members are sorted.
 const maxJSONDepth = 100
 
-// appendCanonicalJSON appends a form of text that is the same for every way to write the same JSON value, and different
-// for different values. It is made to be hashed, not read: each value is a letter and
+// appendCanonicalJSON appends a form of text that is the same for every notation of the
+// same JSON value, and differs for different values. It is meant to be hashed, not read:
+// each value is a letter followed by
 //
 //	z null, t true, f false: nothing
 //	n number: "-" if negative ‖ digits without leading and trailing zeros ‖ "e" ‖ exponent ‖ ";"; zero is 0e0
@@ -21,7 +23,7 @@ const maxJSONDepth = 100
 //	a array:  its values ‖ "."
 //	o object: its members, each a string and a value, sorted by the bytes of their canonical names ‖ "."
 //
-// ok is false where text has no single reading; see [CanonicalJSON].
+// ok is false if text can be read in more than one way; see [CanonicalJSON].
 func appendCanonicalJSON(dst, text []byte) (canonical []byte, ok bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return dst, false
@@ -31,14 +33,16 @@ func appendCanonicalJSON(dst, text []byte) (canonical []byte, ok bool) {
 	return c.out, ok
 }
 
-// canonicalizer reads JSON that is known to be valid. Its methods each read one thing off rest and append its canonical
-// form to out; they report false where the text has no single reading.
+// canonicalizer reads valid JSON. Each of its methods reads one thing from rest and
+// appends its canonical form to out. They return false if the text can be read in more
+// than one way.
 type canonicalizer struct {
 	rest []byte
 	out  []byte
 }
 
-// next returns the first byte of the next thing to read. In valid JSON commas and colons say nothing that the order does not.
+// next returns the first byte of the next thing to read. It skips commas and colons,
+// which add nothing to the order in valid JSON.
 func (c *canonicalizer) next() byte {
 	c.rest = bytes.TrimLeft(c.rest, " \t\r\n,:")
 	return c.rest[0]
@@ -169,8 +173,8 @@ func (c *canonicalizer) hex4() rune {
 	return rune(n)
 }
 
-// number compares numbers exactly, not as the floating-point numbers that RFC 8785 makes of them: two amounts beyond 2^53 that
-// differ by one are two amounts.
+// number keeps numbers exact, unlike RFC 8785, which turns them into floating-point
+// numbers: two amounts beyond 2^53 that differ by one are different amounts.
 func (c *canonicalizer) number() bool {
 	end := bytes.IndexFunc(c.rest, func(r rune) bool { return !isNumberByte(r) })
 	if end < 0 {
@@ -217,7 +221,8 @@ func isNumberByte(r rune) bool {
 	return '0' <= r && r <= '9' || r == '+' || r == '-' || r == '.' || r == 'e' || r == 'E'
 }
 
-// parseExponent reads an exponent of up to 15 digits, so that adjusting it cannot overflow.
+// parseExponent reads an exponent of up to 15 digits: one that long cannot overflow when
+// it is adjusted.
 func parseExponent(text []byte) (exponent int64, ok bool) {
 	if len(bytes.TrimLeft(text, "+-0")) > 15 {
 		return 0, false

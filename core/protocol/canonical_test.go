@@ -115,8 +115,8 @@ func TestCanonicalJSONCountsTheOtherParts(t *testing.T) {
 	}
 }
 
-// A member is copied once for each level above it, and no oftener: a body that is as deep, wide and unsorted as it may
-// be does not make its fingerprint grow.
+// A member is copied once for each level above it, and no oftener: a body that is as
+// deep, wide and unsorted as it may be does not make its fingerprint grow.
 func TestCanonicalJSONIsBounded(t *testing.T) {
 	t.Parallel()
 	var body bytes.Buffer
@@ -140,8 +140,9 @@ func TestCanonicalJSONIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzCanonicalJSON compares with encoding/json and math/big: two texts have one canonical form exactly if they are
-// the same value, and a text's canonical form survives being written anew.
+// FuzzCanonicalJSON compares with encoding/json and math/big: two texts have one
+// canonical form exactly if they are the same value, and a text's canonical form survives
+// being written anew.
 func FuzzCanonicalJSON(f *testing.F) {
 	f.Add([]byte(`{"a":1.0,"b":[null,true,""]}`), []byte(`{"b":[null,true,""],"a":10e-1}`))
 	f.Add([]byte(`"\ud83d\ude00"`), []byte(`"😀"`))
@@ -183,7 +184,8 @@ func decodeJSON(t *testing.T, text []byte) any {
 	return v
 }
 
-// sameJSON compares two decoded values. It gives up on numbers that are too long to calculate with.
+// sameJSON compares two decoded values. It gives up on numbers that are too long to
+// calculate with.
 func sameJSON(a, b any) (same, decided bool) {
 	switch a := a.(type) {
 	case json.Number:

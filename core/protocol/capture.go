@@ -14,17 +14,17 @@ type Capture struct {
 	stopped  bool // reading stopped at the limit, so nobody knows how the body ends
 }
 
-// Capture returns the exchange's Capture, empty, for a body of the declared length; a negative
-// one is not known. An exchange has one.
+// Capture returns the exchange's Capture, empty, for a body of the declared length; a
+// negative one is not known. An exchange has one.
 func (x *Exchange) Capture(declared int64) *Capture {
 	x.capture = Capture{x: x, declared: max(declared, -1)}
 	x.scratch.response = x.scratch.response[:0]
 	return &x.capture
 }
 
-// HoldBack reports whether the body has to be read to its end before any of it is sent: it
-// is known to be short enough to be kept, or its effects commit with it. Another body is sent
-// as it is read.
+// HoldBack reports whether the body has to be read to its end before any of it is sent:
+// it is known to be short enough to be kept, or its effects commit with it. Another body
+// is sent as it is read.
 func (c *Capture) HoldBack() bool {
 	return c.x.Buffered() || 0 <= c.declared && c.declared <= c.limit()
 }
@@ -63,12 +63,12 @@ func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 	return c.size, nil
 }
 
-// Bytes returns what was read, which is valid until the exchange is closed. It is empty for a
-// body over the limit that is sent as it is read.
+// Bytes returns what was read, which is valid until the exchange is closed. It is empty
+// for a body over the limit that is sent as it is read.
 func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 
-// Oversize reports whether the body is already too long to be kept. Nothing is gained then by
-// reading it on for a client that has left.
+// Oversize reports whether the body is already too long to be kept. Nothing is gained
+// then by reading it on for a client that has left.
 func (c *Capture) Oversize() bool { return c.size > c.limit() }
 
 // Whole reports whether the body is complete after a read that returned err: it has its

@@ -11,29 +11,30 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Config is the policy of a [Guard]. The zero value of every field is its documented default.
+// Config is the policy of a [Guard]. The zero value of every field is its documented
+// default.
 type Config struct {
-	// Name is a short name of the policy in events and metrics: up to 32 bytes of printable
-	// US-ASCII, and nothing of a client. It may be empty.
+	// Name is a short name of the policy in events and metrics: up to 32 bytes of
+	// printable US-ASCII, and nothing of a client. It may be empty.
 	Name string
 
-	// Select, if not nil, may return another guard for a request, such as one for its route,
-	// its tenant or its API version (see [Guard.With]); nil keeps this guard. It is called for
-	// every request, before anything else, and must not read the body. The other guard's own
-	// Select is not called.
+	// Select, if not nil, may return another guard for a request, such as one for its
+	// route, its tenant or its API version (see [Guard.With]); nil keeps this guard. It
+	// is called for every request, before anything else, and must not read the body. The
+	// other guard's own Select is not called.
 	Select func(ctx context.Context, r *Request) *Guard
 
-	// Skip, if not nil, returns true for requests that the policy does not concern. They pass
-	// through untouched, with a key or without. It is called for every request of a keyed
-	// method, and must not read the body.
+	// Skip, if not nil, returns true for requests that the policy does not concern. They
+	// pass through untouched, with a key or without. It is called for every request of a
+	// keyed method, and must not read the body.
 	Skip func(ctx context.Context, r *Request) bool
 
 	// Header is the name of the field that carries the key, in any case. The default is
 	// "Idempotency-Key".
 	Header string
 
-	// Aliases are other names under which a key is accepted. A request with two of the names
-	// is refused.
+	// Aliases are other names under which a key is accepted. A request with two of the
+	// names is refused.
 	Aliases []string
 
 	// KeyMode says which forms of a key are accepted. The default is Compat.
@@ -42,17 +43,17 @@ type Config struct {
 	// MaxKeyLength bounds the decoded key, in bytes: 36 to 4,096. The default is 255.
 	MaxKeyLength int
 
-	// Methods are the methods that are keyed, in upper case. The default is POST and PATCH.
-	// GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
+	// Methods are the methods that are keyed, in upper case. The default is POST and
+	// PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
-	// Required refuses a request of a keyed method that has no key. By default such a request
-	// passes through, unprotected.
+	// Required refuses a request of a keyed method that has no key. By default such a
+	// request passes through, unprotected.
 	Required bool
 
-	// Endpoint is a stable name of your own that becomes part of the operation's identity, for
-	// APIs whose clients use one key for several calls. By default a key that comes back at
-	// another endpoint is refused with 422.
+	// Endpoint is a stable name of your own that becomes part of the operation's
+	// identity, for APIs whose clients use one key for several calls. By default a key
+	// that comes back at another endpoint is refused with 422.
 	Endpoint string
 
 	// Preset says what happens to failures and to lapsed attempts. The default is
@@ -67,17 +68,17 @@ type Config struct {
 	// unlimited.
 	MaxAttempts int
 
-	// Wait is how long a duplicate waits for the first request to finish, to get its replay.
-	// Zero answers 409 at once.
+	// Wait is how long a duplicate waits for the first request to finish, to get its
+	// replay. Zero answers 409 at once.
 	Wait time.Duration
 
-	// MaxRequestBody bounds the body of a keyed request, in bytes. A larger one is refused
-	// with 413. The default is 1 MiB.
+	// MaxRequestBody bounds the body of a keyed request, in bytes. A larger one is
+	// refused with 413. The default is 1 MiB.
 	MaxRequestBody int
 
-	// MaxResponseBody bounds the response body that is kept, in bytes, up to 63 MiB. The first
-	// client gets a larger one in full, and its retries get what Oversize says. The default is
-	// 1 MiB.
+	// MaxResponseBody bounds the response body that is kept, in bytes, up to 63 MiB. The
+	// first client gets a larger one in full, and its retries get what Oversize says. The
+	// default is 1 MiB.
 	MaxResponseBody int
 
 	// Oversize says what retries get if the body was not kept. The default is Summary.
@@ -86,37 +87,39 @@ type Config struct {
 	// Fingerprint digests what a request asks for. The default is [DefaultFingerprint].
 	Fingerprint Fingerprinter
 
-	// FingerprintHeaders names request fields that change what a request asks for, and adds
-	// them to the fingerprint, whatever Fingerprint is. An example is an API version. List
-	// "Host" if one process serves several hosts: without it, and with one key space for all
-	// of them, a request to the live host may get the replay of the sandbox host's response.
+	// FingerprintHeaders names request fields that change what a request asks for, and
+	// adds them to the fingerprint, whatever Fingerprint is. An example is an API
+	// version. List "Host" if one process serves several hosts: without it, and with one
+	// key space for all of them, a request to the live host may get the replay of the
+	// sandbox host's response.
 	FingerprintHeaders []string
 
-	// KeepHeaders names the response fields that are kept for replays. Nil keeps every field
-	// except those that belong to a single response (R14). Content-Type, Content-Encoding and
-	// Content-Range are always kept: without them the stored body cannot be read.
+	// KeepHeaders names the response fields that are kept for replays. Nil keeps every
+	// field except those that belong to a single response (R14). Content-Type,
+	// Content-Encoding and Content-Range are always kept: without them the stored body
+	// cannot be read.
 	KeepHeaders []string
 
-	// Decide decides by the status of a complete response whether it is kept. It is called
-	// for every keyed run. ByPreset leaves the decision to the status and the preset. For a
-	// response of gRPC, status is the HTTP status that its Grpc-Status stands for, such as 503
-	// for UNAVAILABLE.
+	// Decide decides by the status of a complete response whether it is kept. It is
+	// called for every keyed run. ByPreset leaves the decision to the status and the
+	// preset. For a response of gRPC, status is the HTTP status that its Grpc-Status
+	// stands for, such as 503 for UNAVAILABLE.
 	Decide func(status int) Decision
 
 	// FailOpen runs the handler unprotected when the store is unavailable, instead of
-	// answering 503. The response then carries Idempotency-Status: unprotected. An operation
-	// may run twice. FailOpen cannot be combined with AtMostOnce.
+	// answering 503. The response then carries Idempotency-Status: unprotected. An
+	// operation may run twice. FailOpen cannot be combined with AtMostOnce.
 	FailOpen bool
 
 	// ProblemBase is the URI to which a problem's code is appended to form its type. The
 	// default is this project's documentation.
 	ProblemBase string
 
-	// WriteProblem makes the response to a problem. Nil writes application/problem+json. It
-	// gets the request for what a company's own error format needs, such as the language and
-	// the request ID, and the context, whose values are those of the request or of the
-	// handler. It must not read the body, and must not put anything into the answer that a
-	// client could not see otherwise. It is called from many goroutines.
+	// WriteProblem makes the response to a problem. Nil writes application/problem+json.
+	// It gets the request for what a company's own error format needs, such as the
+	// language and the request ID, and the context, whose values are those of the request
+	// or of the handler. It must not read the body, and must not put anything into the
+	// answer that a client could not see otherwise. It is called from many goroutines.
 	WriteProblem func(ctx context.Context, r *Request, p Problem) Response
 }
 
@@ -124,8 +127,8 @@ type Config struct {
 type Oversize uint8
 
 const (
-	// Summary answers with the stored status and fields, the body {"status":"completed"} and
-	// Idempotency-Body: omitted.
+	// Summary answers with the stored status and fields, the body {"status":"completed"}
+	// and Idempotency-Body: omitted.
 	Summary Oversize = iota
 
 	// Unavailable answers 409 result-unavailable.
@@ -145,8 +148,8 @@ var (
 	neverKeyed     = []string{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}
 )
 
-// withDefaults fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
-// field.
+// withDefaults fills in the defaults and returns [reprise.ErrInvalid] for the first
+// invalid field.
 func (c Config) withDefaults() (Config, error) {
 	c = c.clone()
 	if c.Header == "" {

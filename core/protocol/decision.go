@@ -16,9 +16,10 @@ const (
 	ReleaseKey                   // release the claim: the next request runs
 )
 
-// A handler may decide for its own request (R36), with the context of the request or with the
-// one of its framework. Each function reports whether there is an exchange to decide about: there is none for a request
-// without a key, and none after the handler's response was taken.
+// A handler may decide for its own request (R36), with the context of the request or with
+// the one of its framework. Each function reports whether there is an exchange to decide
+// about: there is none for a request without a key, and none after the handler's response
+// was taken.
 
 // Keep records the response whatever its status, so that retries get a replay of it.
 func Keep(ctx context.Context) bool {
@@ -51,8 +52,8 @@ func decideFor(ctx context.Context, decide func(*Exchange)) bool {
 	return true
 }
 
-// exchangeOf returns the exchange of a handler's context, or of its framework's context (see
-// [reprise.ContextKey]), and nil outside of one.
+// exchangeOf returns the exchange of a handler's context, or of its framework's context
+// (see [reprise.ContextKey]), and nil outside of one.
 func exchangeOf(ctx context.Context) *Exchange {
 	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
 	if !ok {
@@ -63,9 +64,10 @@ func exchangeOf(ctx context.Context) *Exchange {
 	return x
 }
 
-// Runs reports whether ctx is the context of this exchange, or one made of it. A framework that
-// reuses its request contexts may have given the adapter's to another request, while a handler
-// outlived a timeout: the adapter must then neither read nor restore anything in it.
+// Runs reports whether ctx is the context of this exchange, or one made of it. A
+// framework that reuses its request contexts may have given the adapter's to another
+// request, while a handler outlived a timeout: the adapter must then neither read nor
+// restore anything in it.
 func (x *Exchange) Runs(ctx context.Context) bool {
 	of, _ := ctx.Value(exchangeKey{}).(*Exchange)
 	return of == x

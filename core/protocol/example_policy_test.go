@@ -37,7 +37,8 @@ func ExampleGuard_With() {
 	// 400
 }
 
-// A company's own error format, in the language of the client and with the ID of the request.
+// A company's own error format, in the language of the client and with the ID of the
+// request.
 func ExampleConfig_writeProblem() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

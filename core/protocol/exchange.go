@@ -38,8 +38,8 @@ func newExchange(ctx context.Context, g *Guard, a *reprise.Attempt, s *scratch, 
 	return x
 }
 
-// Context returns the context to run the handler with. It is not cancelled when the client
-// leaves, but when the attempt loses its lease. See [reprise.Attempt.Context].
+// Context returns the context to run the handler with. It is not cancelled when the
+// client leaves, but when the attempt loses its lease. See [reprise.Attempt.Context].
 func (x *Exchange) Context() context.Context { return &x.ctx }
 
 // Body returns the body of the request, to be read by the handler.
@@ -61,9 +61,9 @@ func (x *Exchange) Mark() Field {
 // MaxResponseBody returns how many bytes of the response's body are kept at most.
 func (x *Exchange) MaxResponseBody() int { return x.guard.cfg.MaxResponseBody }
 
-// Close releases the buffers of the exchange. Call it after the response was sent. A handler
-// that still uses what the exchange gave it gets an error, never the bytes of another
-// request.
+// Close releases the buffers of the exchange. Call it after the response was sent. A
+// handler that still uses what the exchange gave it gets an error, never the bytes of
+// another request.
 func (x *Exchange) Close() {
 	s := x.scratch
 	if s == nil {
@@ -74,9 +74,10 @@ func (x *Exchange) Close() {
 	s.free()
 }
 
-// Before takes the response header as the outer layers left it to the handler. What is kept
-// is the difference between it and what After takes. Before and After are for frameworks that
-// hold the response in memory; a [Recorder] calls neither. The strings are copied.
+// Before takes the response header as the outer layers left it to the handler. What is
+// kept is the difference between it and what After takes. Before and After are for
+// frameworks that hold the response in memory; a [Recorder] calls neither. The strings
+// are copied.
 func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	x.scratch.outer = x.scratch.outer[:0]
 	for name, value := range header {
@@ -84,8 +85,8 @@ func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	}
 }
 
-// After takes the response header as the handler left it. The strings must not change until
-// Finish returns.
+// After takes the response header as the handler left it. The strings must not change
+// until Finish returns.
 func (x *Exchange) After(header iter.Seq2[string, string]) {
 	x.scratch.committed = x.scratch.committed[:0]
 	for name, value := range header {
@@ -93,9 +94,9 @@ func (x *Exchange) After(header iter.Seq2[string, string]) {
 	}
 }
 
-// Trailers takes the trailer fields that the handler set, if the framework sends them. The
-// strings must not change until Finish returns. See Captured.Unkeepable for frameworks that
-// cannot send trailers with a replay.
+// Trailers takes the trailer fields that the handler set, if the framework sends them.
+// The strings must not change until Finish returns. See Captured.Unkeepable for
+// frameworks that cannot send trailers with a replay.
 func (x *Exchange) Trailers(trailers iter.Seq2[string, string]) {
 	x.scratch.trailers = x.scratch.trailers[:0]
 	for name, value := range trailers {
@@ -113,8 +114,8 @@ type Captured struct {
 	Panicked bool // the handler did not return, and had written nothing
 	Cut      bool // the response was cut short, or the handler took the connection
 
-	// Unkeepable says that the response has a part which the framework cannot send again, such
-	// as trailers. It is not kept in part: its retries get 409 result-unavailable.
+	// Unkeepable says that the response has a part which the framework cannot send again,
+	// such as trailers. It is not kept in part: its retries get 409 result-unavailable.
 	Unkeepable bool
 }
 
@@ -125,8 +126,8 @@ type Reply struct {
 	Mark     Field    // without Replace: a field to set on the handler's own; none if its name is empty
 }
 
-// Finish resolves the attempt before its response leaves, and says what to send: the response
-// is kept, or the claim is released. Call it once.
+// Finish resolves the attempt before its response leaves, and says what to send: the
+// response is kept, or the claim is released. Call it once.
 func (x *Exchange) Finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody

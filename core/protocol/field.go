@@ -11,21 +11,22 @@ type Field struct {
 	Name  string
 	Value string
 
-	// Add says what happens to what the response already has under Name: false replaces it,
-	// true adds the line after it. A field with the two values a and b is (a, false), (b, true).
+	// Add says what happens to what the response already has under Name: false replaces
+	// it, true adds the line after it. A field with the two values a and b is (a, false),
+	// (b, true).
 	Add bool
 
-	// Remove says that the field removes what the response has under Name, and adds nothing.
-	// Value is empty then.
+	// Remove says that the field removes what the response has under Name, and adds
+	// nothing. Value is empty then.
 	Remove bool
 }
 
-// Header is an ordered, immutable list of fields. The zero value is empty. It is safe for concurrent use, and copying it
-// copies no fields.
+// Header is an ordered, immutable list of fields. The zero value is empty. It is safe for
+// concurrent use, and copying it copies no fields.
 //
-// A header that was read from a stored response reads its fields from the stored bytes as it goes. The strings that it
-// hands out are views into those bytes: they stay valid for as long as somebody holds them, because nobody may ever modify a
-// payload that a store handed out.
+// A header of a stored response reads its fields from the stored bytes each time. Its
+// strings are views into those bytes. They stay valid as long as they are referenced,
+// because a payload that a store returned is never modified.
 type Header struct {
 	fields []Field
 	view   string // the field section of a stored response, already validated; see stored.go
@@ -45,7 +46,7 @@ func (h Header) with(fields ...Field) Header {
 // Len returns the number of fields.
 func (h Header) Len() int { return len(h.fields) + h.viewed }
 
-// All goes over the fields in their order. It does not allocate.
+// All iterates over the fields in their order. It does not allocate.
 func (h Header) All() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for _, f := range h.fields {
@@ -62,7 +63,8 @@ func (h Header) All() iter.Seq[Field] {
 	}
 }
 
-// Get returns the first value of the field called name, in any case, and whether there is one.
+// Get returns the first value of the field called name, in any case, and whether the
+// header has one.
 func (h Header) Get(name string) (string, bool) {
 	for f := range h.All() {
 		if !f.Remove && strings.EqualFold(f.Name, name) {
@@ -72,8 +74,8 @@ func (h Header) Get(name string) (string, bool) {
 	return "", false
 }
 
-// Response is what an adapter writes: a replay, a rejection, or the response of a handler. Nobody may modify Body, which
-// may be part of a stored record or shared by many answers.
+// Response is what an adapter writes: a replay or a refusal. Body must not be modified:
+// it may be part of a stored record, or shared by many responses.
 type Response struct {
 	Status  int
 	Header  Header
@@ -81,9 +83,9 @@ type Response struct {
 	Trailer Header // sent after the body; usually empty
 }
 
-// CleanValue returns a field value with every CR, LF and NUL replaced by a space, which is what
-// a server makes of them at best: they would end the line, and begin another (RFC 9110,
-// section 5.5).
+// CleanValue returns a field value with every CR, LF and NUL replaced by a space, which
+// is what a server makes of them at best: they would end the line, and begin another (RFC
+// 9110, section 5.5).
 func CleanValue(value string) string {
 	if !strings.ContainsAny(value, lineBytes) {
 		return value
@@ -99,21 +101,24 @@ func CleanValue(value string) string {
 
 const lineBytes = "\r\n\x00"
 
-// validField reports whether a field can be sent: its name is a token of RFC 9110, section 5.6.2, and its value has no
-// CR, LF or NUL, with which it could end its line and begin another.
+// validField reports whether a field can be sent: its name is a token of RFC 9110,
+// section 5.6.2, and its value has no CR, LF or NUL, which could end its line and start
+// another.
 func validField(name, value string) bool {
 	return !strings.ContainsAny(value, lineBytes) && validName(name)
 }
 
 func validName(name string) bool { return name != "" && tokenBytes.haveAll(name) }
 
-// byteSet is a set of bytes, looked up once for each byte of a request's key and of every field that is kept.
+// byteSet is a set of bytes. It is a table because every byte of a key and of a kept
+// field is looked up.
 type byteSet [256]bool
 
-// tokenBytes are those of a token.
+// tokenBytes is the set of the bytes of a token.
 var tokenBytes = newByteSet("!#$%&'*+-.^_`|~")
 
-// newByteSet returns the set of the letters and digits of US-ASCII and what others has.
+// newByteSet returns the set of the letters and digits of US-ASCII and the bytes of
+// others.
 func newByteSet(others string) *byteSet {
 	const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	s := new(byteSet)

@@ -13,7 +13,8 @@ var sampleFields = []Field{
 	{Name: "X-Empty", Value: ""},
 }
 
-// headerForms returns the header of fields in both forms: as built and as read from a stored response.
+// headerForms returns the header of fields in both forms: as built and as read from a
+// stored response.
 func headerForms(t *testing.T, fields []Field) map[string]Header {
 	t.Helper()
 	s, err := decodeStored(appendStored(nil, &stored{status: 200, fields: fields}))
@@ -117,7 +118,8 @@ func TestValidField(t *testing.T) {
 	}
 }
 
-// The bytes of a token are spelled out in RFC 9110; every other byte ends or breaks a field name.
+// The bytes of a token are spelled out in RFC 9110; every other byte ends or breaks a
+// field name.
 func TestValidNameKnowsEveryByte(t *testing.T) {
 	t.Parallel()
 	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

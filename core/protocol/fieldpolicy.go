@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// The control fields, which only the protocol sets. A handler cannot set them: they are removed
-// from what it wrote.
+// The control fields, which only the protocol sets. A handler cannot set them: they are
+// removed from what it wrote.
 const (
 	fieldReplayed = "Idempotent-Replayed" // "true" on a replay
 	fieldStatus   = "Idempotency-Status"  // "unrecorded" or "unprotected"
 	fieldBody     = "Idempotency-Body"    // "omitted" where the body was not kept
 )
 
-// IsControlField reports whether name, in any case, is a field that only the protocol sets. An
-// adapter whose framework holds the response in memory removes such fields from what the
-// handler set (R11); a [Recorder] removes them itself.
+// IsControlField reports whether name, in any case, is a field that only the protocol
+// sets. An adapter whose framework holds the response in memory removes such fields from
+// what the handler set (R11); a [Recorder] removes them itself.
 func IsControlField(name string) bool {
 	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
 }
 
-// isNeverKept reports whether a response field belongs to one response, one connection, one hop
-// or one client, so that repeating it in a replay would be wrong or unsafe.
+// isNeverKept reports whether a response field belongs to one response, one connection,
+// one hop or one client, so that repeating it in a replay would be wrong or unsafe.
 func isNeverKept(lower []byte) bool {
 	switch string(lower) {
 	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
@@ -39,21 +39,21 @@ func isNeverKept(lower []byte) bool {
 	return false
 }
 
-// neverKeptFamilies are the prefixes of fields that are never kept. With "trailer:" handlers of
-// net/http mark a trailer field in the header map.
+// neverKeptFamilies are the prefixes of fields that are never kept. With "trailer:"
+// handlers of net/http mark a trailer field in the header map.
 var neverKeptFamilies = [][]byte{
 	[]byte("access-control-"), []byte("proxy-"), []byte("ratelimit-"), []byte("trailer:"), []byte("x-b3-"),
 }
 
-// fieldPolicy decides which fields of a response are kept for its replays. The zero value keeps
-// all but those that are never kept. It is immutable and safe for concurrent use.
+// fieldPolicy decides which fields of a response are kept for its replays. The zero value
+// keeps all but those that are never kept. It is immutable and safe for concurrent use.
 type fieldPolicy struct {
 	allow map[string]struct{} // in lower case; nil: no list
 }
 
-// newFieldPolicy returns the policy that keeps the fields called allow, in any case; an empty
-// list keeps none, and nil keeps all. Either way some are never kept. Naming one of those is an
-// error, and so is what is not a field name.
+// newFieldPolicy returns the policy that keeps the fields called allow, in any case; an
+// empty list keeps none, and nil keeps all. Either way some are never kept. Naming one of
+// those is an error, and so is what is not a field name.
 func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	if allow == nil {
 		return fieldPolicy{}, nil
@@ -72,8 +72,8 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	return fieldPolicy{allow: names}, nil
 }
 
-// keeps reports whether the field called name, in any case, is kept. It does not allocate for
-// names of up to 64 bytes.
+// keeps reports whether the field called name, in any case, is kept. It does not allocate
+// for names of up to 64 bytes.
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
 	lower := appendLower(stack[:0], name)
@@ -91,10 +91,11 @@ func (p *fieldPolicy) keeps(name string) bool {
 	return ok
 }
 
-// filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines that
-// are not. It drops what the policy does not keep, what a Connection field of src names, and
-// what cannot be sent (see [validField]). It keeps every removal: that is about what outer
-// layers set. It does not allocate if dst has room. dst and src must not overlap.
+// filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines
+// that are not. It drops what the policy does not keep, what a Connection field of src
+// names, and what cannot be sent (see [validField]). It keeps every removal: that is
+// about what outer layers set. It does not allocate if dst has room. dst and src must not
+// overlap.
 func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	hopByHop := hasConnection(src)
 	orphaned := "" // the field whose first value was dropped: its next one replaces instead
@@ -124,7 +125,8 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 }
 
 // filterTrailers appends to dst the trailer fields of src that are kept: all that are not
-// never kept. They belong to the body, so that a list of fields to keep does not concern them.
+// never kept. They belong to the body, so that a list of fields to keep does not concern
+// them.
 func filterTrailers(dst, src []Field) []Field {
 	all := fieldPolicy{}
 	dst, _ = all.filter(dst, src)

@@ -11,43 +11,56 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// A Fingerprinter digests what a request asks for. A key that comes back with another fingerprint is refused with 422.
+// A Fingerprinter digests what a request asks for. A key that comes back with another
+// fingerprint is refused with 422.
 //
-// r.Body was read already and is not to be touched; body is all of it, the bytes as they were sent, and must be neither
-// kept nor modified. The key is to be part of the digest: else whoever reads the records could find short bodies by trying
-// them. An error refuses the request with 400 request-invalid. A Fingerprinter is safe for concurrent use, and
-// deterministic over processes and versions: a rolling deploy with two different ones answers 422 to honest retries.
+// r.Body has been read and must not be touched; body has all of its bytes, as they were
+// sent, and must be neither kept nor modified. The digest must include the key: otherwise
+// anyone who can read the records could guess short bodies. An error refuses the request
+// with 400 request-invalid. A Fingerprinter is safe for concurrent use, and returns the
+// same for the same request in every process and version: a rolling deploy with two
+// different ones answers honest retries with 422.
 //
-// [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Another one is best made of them: it passes
-// on a copy of the request in which what does not matter is blank.
+// [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Your own
+// function is best built on one of them: call it with a copy of the request in which the
+// parts that do not matter are empty.
 type Fingerprinter func(r *Request, key string, body []byte) (reprise.Fingerprint, error)
 
-// fingerprintLabel separates the digests of this version and purpose from all others. Changing it, or anything else of
-// the layout, answers 422 to the retries of everything in flight.
+// fingerprintLabel separates the digests of this version and purpose from all others. A
+// change to it, or to anything else in the layout, answers 422 to the retry of every
+// request in flight.
 const fingerprintLabel = "reprise/fingerprint/1\x00"
 
-// DefaultFingerprint is the [Fingerprinter] of a guard that names none. It never fails. What counts is the method, the escaped path, the
-// raw query, the media type and charset, the content coding and the bytes of the body. Case, white space and quoting in
-// media type, charset and coding do not count, nor do other parameters of the media type or other fields. Layout, version 1:
+// DefaultFingerprint is the [Fingerprinter] of a guard that configures none. It never
+// fails. It digests the method, the escaped path, the raw query, the media type and
+// charset, the content coding and the bytes of the body. Case, white space and quoting in
+// media type, charset and coding do not count, nor do other parameters of the media type
+// or other fields. Layout, version 1:
 //
 //	SHA-256("reprise/fingerprint/1\0" ‖ part("bytes") ‖ part(key) ‖ part(method) ‖ part(path) ‖ part(query)
 //		‖ part(media types) ‖ part(charsets) ‖ part(content codings) ‖ part(body))
 //
-// where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have one element for each Content-Type
-// line, the codings one for each listed, and elements are in lower case and joined by commas.
+// where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have
+// one element for each Content-Type line, the codings one for each listed, and elements
+// are in lower case and joined by commas.
 func DefaultFingerprint(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
 	return fingerprint("bytes", r, key, body), nil
 }
 
-// CanonicalJSON is a [Fingerprinter] for clients that build the JSON of a retry anew. It differs from
-// [DefaultFingerprint] where the media type is application/json, text/json or ends in +json: of such a body counts
-// the value, not how it is written. The order of members, white space, escapes in strings and the notation of numbers do
-// not matter; 1, 1.0 and 10e-1 are one number, and no two different numbers are ever taken for the same, however long.
+// CanonicalJSON is a [Fingerprinter] for clients that encode the JSON of a retry again.
+// It differs from [DefaultFingerprint] if the media type is application/json, text/json
+// or ends in +json: then it digests the JSON value, not its notation. The order of
+// members, white space, escapes in strings and the notation of numbers do not matter: 1,
+// 1.0 and 10e-1 are one number, and two different numbers are never taken for the same,
+// however long they are.
 //
-// A body that has no single reading counts as its bytes, as in DefaultFingerprint: one that is not JSON in UTF-8, has two
-// members of one name, half of a surrogate pair, more than 100 levels, or an exponent of more than 15 digits. It never fails.
+// A body that can be read in more than one way is digested byte by byte, as by
+// DefaultFingerprint: one that is not JSON in UTF-8, or has two members with one name,
+// half of a surrogate pair, more than 100 levels, or an exponent of more than 15 digits.
+// It never fails.
 //
-// The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical form for the body.
+// The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical
+// form for the body.
 func CanonicalJSON(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
 	if !isJSON(r) {
 		return DefaultFingerprint(r, key, body)
@@ -59,9 +72,11 @@ func CanonicalJSON(r *Request, key string, body []byte) (reprise.Fingerprint, er
 	return fingerprint("json", r, key, canonical), nil
 }
 
-// NoFingerprint is a [Fingerprinter] that binds a key to nothing: whatever comes with the key later gets the response of the
-// first request. It is for clients that cannot repeat their requests faithfully, and gives up the protection from
-// reused keys. It never fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖ part(key)).
+// NoFingerprint is a [Fingerprinter] that does not bind a key to its request: whatever
+// comes with the key later gets the response to the first request. It is for clients that
+// cannot repeat a request exactly, and it gives up the protection against reused keys. It
+// never fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖
+// part(key)).
 func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
@@ -70,16 +85,18 @@ func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error
 	return sha256.Sum256(b), nil
 }
 
-// withFields adds request fields to a fingerprint. names are in lower case and sorted. Layout,
-// version 1:
+// withFields adds request fields to a fingerprint. names are in lower case and sorted.
+// Layout, version 1:
 //
 //	SHA-256("reprise/fingerprint/1\0" ‖ part("fields") ‖ part(fingerprint)
 //		‖ for each name: part(name) ‖ u64(number of lines) ‖ part(line) …)
 //
-// with spaces and tabs around each line removed. "host" is the request's Host, in lower case.
+// with spaces and tabs around each line removed. "host" is the request's Host, in lower
+// case.
 func withFields(fp reprise.Fingerprint, r *Request, names []string) reprise.Fingerprint {
 	d := digesters.Get().(*digester)
-	b := append(d.parts[:0], fingerprintLabel...)
+	b := d.parts[:0]
+	b = append(b, fingerprintLabel...)
 	b = appendPart(b, "fields")
 	b = appendPart(b, fp[:])
 	for _, name := range names {
@@ -111,16 +128,16 @@ func sortedNames(names []string) []string {
 	return slices.Compact(lower)
 }
 
-// digester is what it takes to digest the parts of a request, to be used again by the next one.
+// digester has the buffers that a fingerprint needs. They are reused.
 type digester struct {
 	hash     hash.Hash
 	parts    []byte // all but the content
-	charsets []byte // a part on its own, for it is read together with the one before it
+	charsets []byte // a part of its own, because it is read together with the media types
 }
 
 var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
 
-// fingerprint digests the parts of r and of content, which stands for its body in the given form.
+// fingerprint digests the parts of r and content, which is its body in the given form.
 func fingerprint(form string, r *Request, key string, content []byte) reprise.Fingerprint {
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
@@ -155,13 +172,14 @@ func fingerprint(form string, r *Request, key string, content []byte) reprise.Fi
 	return sum
 }
 
-// appendPart appends s with its length before it, so that no two lists of parts look alike.
+// appendPart appends s with its length before it, so that two different lists of parts
+// never have the same bytes.
 func appendPart[S string | []byte](b []byte, s S) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 	return append(b, s...)
 }
 
-// openPart leaves room for the length of a part that is about to be appended; closePart fills it in.
+// openPart reserves room for the length of the part that follows; closePart fills it in.
 func openPart(b []byte) (opened []byte, at int) {
 	return binary.BigEndian.AppendUint64(b, 0), len(b)
 }
@@ -178,7 +196,7 @@ func appendElement(b []byte, i int, element string) []byte {
 	return appendLower(b, element)
 }
 
-// appendCodings appends the content codings of all lines as one list: how they are spread over lines does not matter.
+// appendCodings appends the content codings of all lines as one list.
 func appendCodings(b []byte, lines []string) []byte {
 	n := 0
 	for _, list := range lines {
@@ -194,7 +212,7 @@ func appendCodings(b []byte, lines []string) []byte {
 	return b
 }
 
-// isJSON reports whether every Content-Type line of r, and at least one, says JSON.
+// isJSON reports whether r has a Content-Type, and every line of it is a JSON type.
 func isJSON(r *Request) bool {
 	lines := r.values("Content-Type")
 	for _, line := range lines {
@@ -208,8 +226,9 @@ func isJSON(r *Request) bool {
 	return len(lines) > 0
 }
 
-// splitMediaType returns the media type of a Content-Type line and the value of its first charset parameter without
-// quotes, both as they are written. It takes any line: what is malformed is still split the same way each time.
+// splitMediaType returns the media type of a Content-Type line and the value of its first
+// charset parameter without quotes, both as they are written. A malformed line is split,
+// too, and always in the same way.
 func splitMediaType(line string) (media, charset string) {
 	media, parameters, _ := strings.Cut(line, ";")
 	for parameters != "" {
@@ -238,7 +257,7 @@ func cutParameter(s string) (parameter, rest string) {
 	return s, ""
 }
 
-// unquote takes the quotes off a quoted string. Escapes stay: no charset has a character that needs one.
+// unquote removes the quotes of a quoted string. Escapes stay: no charset needs one.
 func unquote(s string) string {
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		return s[1 : len(s)-1]

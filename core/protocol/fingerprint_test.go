@@ -22,8 +22,8 @@ func digest(t *testing.T, f Fingerprinter, r Request, key, body string) reprise.
 	return got
 }
 
-// The vectors were computed by a program of its own, from the layouts in the comments. A change of one of them
-// answers 422 to the retries of everything in flight.
+// The vectors were computed by a program of its own, from the layouts in the comments. A
+// change of one of them answers 422 to the retries of everything in flight.
 func TestFingerprintGoldenVectors(t *testing.T) {
 	t.Parallel()
 	everyByte := make([]byte, 256)
@@ -194,8 +194,8 @@ func TestNoFingerprintBindsToTheKeyOnly(t *testing.T) {
 	}
 }
 
-// FuzzFingerprintInjective cuts one text into key, method, path, query and body in two ways: two ways to cut are two
-// requests, and two requests have two fingerprints.
+// FuzzFingerprintInjective cuts one text into key, method, path, query and body in two
+// ways: two ways to cut are two requests, and two requests have two fingerprints.
 func FuzzFingerprintInjective(f *testing.F) {
 	f.Add("kPOST/aq=1body", uint(1), uint(5), uint(7), uint(10), uint(1), uint(5), uint(7), uint(11))
 	f.Add("", uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0))
@@ -210,7 +210,8 @@ func FuzzFingerprintInjective(f *testing.F) {
 	})
 }
 
-// cutText cuts text at four places, in order of their appearance, each taken modulo what is left.
+// cutText cuts text at four places, in order of their appearance, each taken modulo what
+// is left.
 func cutText(text string, places ...uint) (parts [5]string) {
 	for i, place := range places {
 		at := int(place % uint(len(text)+1))
@@ -225,7 +226,8 @@ func digestParts(t *testing.T, p [5]string) reprise.Fingerprint {
 	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
 }
 
-// FuzzMediaType checks that folding is stable: a line in another case, or what it was split into, is the same type.
+// FuzzMediaType checks that folding is stable: a line in another case, or what it was
+// split into, is the same type.
 func FuzzMediaType(f *testing.F) {
 	for _, line := range []string{
 		"text/plain; charset=utf-8", "text/plain;q=\"a;\\\";charset=x\";charset=\"y\"", ";", "a;charset", "\";", "a;charset=\"", "",

@@ -9,13 +9,14 @@ import (
 )
 
 // HeaderSection is the header section of a request as its bytes came in: the field lines
-// behind the request line, with their line ends, and with or without the empty line that ends
-// them. A parsed header does not tell everything of it: which lines were folded, which
-// framing fields contradicted each other, which fields followed the body as trailers.
+// behind the request line, with their line ends, and with or without the empty line that
+// ends them. A parsed header does not tell everything of it: which lines were folded,
+// which framing fields contradicted each other, which fields followed the body as
+// trailers.
 type HeaderSection string
 
-// Values returns an iterator over the values of the field lines called name, in any case, in
-// their order and without the white space around them.
+// Values returns an iterator over the values of the field lines called name, in any case,
+// in their order and without the white space around them.
 func (s HeaderSection) Values(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest := s; rest != ""; {
@@ -37,7 +38,8 @@ func (s HeaderSection) Count(name string) (lines int) {
 	return lines
 }
 
-// cut returns the first line without its end, what follows it, and whether the end was CRLF.
+// cut returns the first line without its end, what follows it, and whether the end was
+// CRLF.
 func (s HeaderSection) cut() (line string, rest HeaderSection, crlf bool) {
 	text, after, _ := strings.Cut(string(s), "\n")
 	line, crlf = strings.CutSuffix(text, "\r")
@@ -57,9 +59,9 @@ const (
 	malformed      // which fields there are
 )
 
-// flaw returns the worst flaw of the section (R27b; RFC 9112, sections 2.2, 5 and 6). http10
-// says that the request has HTTP/1.0, which knows no Transfer-Encoding. An empty section is
-// sound.
+// flaw returns the worst flaw of the section (R27b; RFC 9112, sections 2.2, 5 and 6).
+// http10 says that the request has HTTP/1.0, which knows no Transfer-Encoding. An empty
+// section is sound.
 //
 //	a line that is folded, or has no colon              malformed
 //	a field name with a byte that is not a token's      malformed

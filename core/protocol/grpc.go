@@ -24,8 +24,8 @@ var grpcStatuses = [...]int{
 	16: 401, // UNAUTHENTICATED
 }
 
-// meaning returns the status by which a response is kept or released: its own, or the one that
-// its Grpc-Status stands for, because every response of gRPC has the status 200.
+// meaning returns the status by which a response is kept or released: its own, or the one
+// that its Grpc-Status stands for, because every response of gRPC has the status 200.
 func (x *Exchange) meaning(status int) int {
 	lines := group(x.scratch.trailers, "Grpc-Status")
 	if lines == nil {

@@ -11,8 +11,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Guard is one policy over one engine. [New] returns one; its methods are safe for concurrent
-// use.
+// Guard is one policy over one engine. [New] returns one; its methods are safe for
+// concurrent use.
 type Guard struct {
 	engine   *reprise.Engine
 	cfg      Config
@@ -31,8 +31,8 @@ type Stats struct {
 
 type counts struct{ cookies, headers, unprotected atomic.Uint64 }
 
-// New returns a guard for a policy. The error wraps [reprise.ErrInvalid] and names the invalid
-// field of cfg.
+// New returns a guard for a policy. The error wraps [reprise.ErrInvalid] and names the
+// invalid field of cfg.
 func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if engine == nil {
 		return nil, fmt.Errorf("%w: New needs an engine", reprise.ErrInvalid)
@@ -52,14 +52,14 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}, nil
 }
 
-// With returns another guard over the same engine, whose policy is that of g except for what
-// change sets:
+// With returns another guard over the same engine, whose policy is that of g except for
+// what change sets:
 //
 //	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
 //
-// It is how routes, tenants or API versions get a policy of their own; [Config.Select] chooses
-// between guards by the request. The new guard counts its own Stats. Make guards when the
-// service starts, not for each request. The error is that of [New].
+// It is how routes, tenants or API versions get a policy of their own; [Config.Select]
+// chooses between guards by the request. The new guard counts its own Stats. Make guards
+// when the service starts, not for each request. The error is that of [New].
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
 	change(&cfg)
@@ -88,15 +88,15 @@ const (
 	retryStore   = 2 * time.Second
 )
 
-// Admit decides about one request. It checks method, key lines, presence, grammar, scope and
-// body, in this order, and then asks the engine. A request that is not keyed costs no
+// Admit decides about one request. It checks method, key lines, presence, grammar, scope
+// and body, in this order, and then asks the engine. A request that is not keyed costs no
 // allocation, calls no scope function and reads no body.
 //
-// scope names the authenticated principal that the key belongs to. An error, an empty name, or
-// one with a control byte refuses the request with 403; [ErrUnscoped] puts the key in the key
-// space that all clients share. It is called at most once, before Admit returns. ctx bounds
-// the wait for another attempt, if the policy waits, and its values are the handler's; see
-// [reprise.Engine.Begin].
+// scope names the authenticated principal that the key belongs to. An error, an empty
+// name, or one with a control byte refuses the request with 403; [ErrUnscoped] puts the
+// key in the key space that all clients share. It is called at most once, before Admit
+// returns. ctx bounds the wait for another attempt, if the policy waits, and its values
+// are the handler's; see [reprise.Engine.Begin].
 //
 // A function of the policy that panics refuses the request with 500 internal-error.
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
@@ -181,15 +181,15 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	return g.answer(ctx, req, res, err)
 }
 
-// runs reports whether ctx belongs to a run of the operation itself: the middleware is twice in
-// the chain, and must not wait for itself.
+// runs reports whether ctx belongs to a run of the operation itself: the middleware is
+// twice in the chain, and must not wait for itself.
 func (g *Guard) runs(ctx context.Context, principal, key string) bool {
 	view, inside := reprise.AttemptFrom(ctx)
 	return inside && ctx.Err() == nil && view.ID() == reprise.DeriveID(principal, g.cfg.Endpoint, key)
 }
 
-// keyLines returns the first field line that carries a key, under any of the names, and how
-// many there are.
+// keyLines returns the first field line that carries a key, under any of the names, and
+// how many there are.
 func (g *Guard) keyLines(req *Request) (line string, n int) {
 	values := req.values(g.cfg.Header)
 	n = len(values)

@@ -51,7 +51,8 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 	}
 }
 
-// R1: method, key lines, presence, grammar, scope, body. What comes later is not even asked for.
+// R1: method, key lines, presence, grammar, scope, body. What comes later is not even
+// asked for.
 func TestR1OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Required: true, MaxRequestBody: 4, Aliases: []string{"X-Idempotency-Key"}})
@@ -142,13 +143,13 @@ func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
 		if a.Exchange == nil {
 			t.Fatalf("%s: refused with %d", name, a.Response.Status)
 		}
-		defer a.Exchange.Close()
 		view, _ := reprise.AttemptFrom(a.Exchange.Context())
 		if other, taken := seen[view.ID()]; taken {
 			t.Errorf("%s and %s have the same operation", name, other)
 		}
 		seen[view.ID()] = name
 		a.Exchange.Finish(protocol.Captured{Status: 200})
+		a.Exchange.Close()
 	}
 }
 
@@ -267,7 +268,8 @@ func BenchmarkUnkeyed(b *testing.B) {
 	}
 }
 
-// A chain may meet the middleware twice, on a group and on its route: the run must not take itself for its duplicate.
+// A chain may meet the middleware twice, on a group and on its route: the run must not
+// take itself for its duplicate.
 func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})

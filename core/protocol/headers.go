@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// This file handles header maps as net/http and the frameworks on it have them: one map, shared
-// by every layer of a handler chain. What a handler set is found by comparing the map before
-// and after it.
+// This file handles header maps as net/http and the frameworks on it have them: one map,
+// shared by every layer of a handler chain. What a handler set is found by comparing the
+// map before and after it.
 
-// appendMap appends the fields of header. A name without values, which is how net/http is told to leave a field out, has
-// none.
+// appendMap appends the fields of header. A name without values, which tells net/http to
+// leave a field out, adds none.
 func appendMap(dst []Field, header map[string][]string) []Field {
 	for name, values := range header {
 		for i, value := range values {
@@ -21,7 +21,8 @@ func appendMap(dst []Field, header map[string][]string) []Field {
 	return dst
 }
 
-// appendGrouped appends one field, behind those of the same name in any case, so that the fields of a name stand together.
+// appendGrouped appends one field after those of the same name in any case, so that the
+// fields of a name stay together.
 func appendGrouped(dst []Field, name, value string) []Field {
 	for i, f := range slices.Backward(dst) {
 		if strings.EqualFold(f.Name, name) {
@@ -31,7 +32,7 @@ func appendGrouped(dst []Field, name, value string) []Field {
 	return append(dst, Field{Name: name, Value: value})
 }
 
-// group returns the fields of list called name, which stand together.
+// group returns the fields of list called name, which are next to each other.
 func group(list []Field, name string) []Field {
 	for i := range list {
 		if list[i].Name == name {
@@ -50,9 +51,9 @@ func groupLen(list []Field) int {
 	return n
 }
 
-// appendChanges appends what turns before into after: nothing for a name whose values are the
-// same, only the values that were added if the earlier ones come first, all values otherwise,
-// and a removal for a name that is gone.
+// appendChanges appends what turns before into after: nothing for a name whose values are
+// the same, only the values that were added if the earlier ones come first, all values
+// otherwise, and a removal for a name that is gone.
 func appendChanges(dst, before, after []Field) []Field {
 	for rest := after; len(rest) > 0; {
 		n := groupLen(rest)
@@ -77,7 +78,7 @@ func sameFields(a, b []Field) bool {
 	return slices.EqualFunc(a, b, func(a, b Field) bool { return a.Value == b.Value })
 }
 
-// restore makes header what it was when list was taken of it.
+// restore gives header the fields of list, which it had before.
 func restore(header map[string][]string, list []Field) {
 	for name, values := range header {
 		if len(values) > 0 && group(list, name) == nil {
@@ -118,8 +119,8 @@ func dropControlFields(header map[string][]string) {
 	}
 }
 
-// appendTrailers appends the trailer fields that header has after the handler: those that a
-// Trailer field announced, and those with net/http's prefix, without it.
+// appendTrailers appends the trailer fields that header has after the handler: those that
+// a Trailer field announced, and those with net/http's prefix, without it.
 func appendTrailers(dst []Field, header map[string][]string) []Field {
 	for _, f := range appendLate(dst[len(dst):], header) {
 		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), CleanValue(f.Value)
@@ -128,8 +129,8 @@ func appendTrailers(dst []Field, header map[string][]string) []Field {
 	return dst
 }
 
-// appendLate appends what header has of its trailer fields, as net/http wants to find them
-// after the body.
+// appendLate appends what header has of its trailer fields, as net/http wants to find
+// them after the body.
 func appendLate(dst []Field, header map[string][]string) []Field {
 	announced := header["Trailer"]
 	for name, values := range header {
@@ -145,7 +146,8 @@ func appendLate(dst []Field, header map[string][]string) []Field {
 
 const trailerPrefix = "Trailer:"
 
-// namesField reports whether one of the comma-separated lists in lines has name, in any case.
+// namesField reports whether one of the comma-separated lists in lines has name, in any
+// case.
 func namesField(lines []string, name string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
@@ -157,10 +159,11 @@ func namesField(lines []string, name string) bool {
 	return false
 }
 
-// WriteResponse sends r through a header map and a wire, as net/http and the frameworks on it
-// have them. Fields that outer layers set stay, unless r has them too or removes them. The
-// length of the body is declared, unless trailers follow it. That of an empty one is left to the
-// server, since an outer layer may make a body for responses that have none.
+// WriteResponse sends r through a header map and a wire, as net/http and the frameworks
+// on it have them. Fields that outer layers set stay, unless r has them too or removes
+// them. The length of the body is declared, unless trailers follow it. That of an empty
+// one is left to the server, since an outer layer may make a body for responses that have
+// none.
 func WriteResponse(header map[string][]string, wire Wire, r Response) {
 	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {
@@ -211,5 +214,6 @@ func trailerNames(trailers Header) []string {
 	return []string{strings.Join(names, ", ")}
 }
 
-// allowsBody reports whether a response of this status may have a body (RFC 9110, section 6.4.1).
+// allowsBody reports whether a response of this status may have a body (RFC 9110, section
+// 6.4.1).
 func allowsBody(status int) bool { return status >= 200 && status != 204 && status != 304 }

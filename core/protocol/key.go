@@ -11,28 +11,29 @@ import (
 // KeyMode says which forms of a key are accepted.
 type KeyMode uint8
 
-// The modes. In both, a value that begins with a quote is a String of RFC 9651, and two spellings of the same string
-// are the same key.
+// The modes. In both, a value that starts with a quote is a String of RFC 9651, and two
+// notations of one string are the same key.
 const (
-	// Compat accepts a bare value as well, made of letters, digits and . _ ~ : + / = - only, which is what most clients
-	// send. It is the same key as the quoted form of the same bytes.
+	// Compat also accepts a bare value of letters, digits and . _ ~ : + / = - only, which
+	// is what most clients send. It is the same key as its quoted form.
 	Compat KeyMode = iota
 
-	// Strict accepts strings only, as the draft of the header asks for.
+	// Strict accepts strings only, as the draft of the header requires.
 	Strict
 )
 
-// The range of the longest key that a guard accepts, in bytes of the decoded key. A UUID has 36.
+// The range of Config.MaxKeyLength, in bytes of the decoded key. A UUID has 36.
 const (
 	minKeyLimit     = 36
 	defaultKeyLimit = 255
 )
 
-// maxKeyParameters bounds what may stand in a field line beside the key: parameters are syntax-checked and then ignored.
+// maxKeyParameters bounds the parameters after a key, which are checked for syntax and
+// then ignored.
 const maxKeyParameters = 1024
 
-// keyError says what is wrong with a key, as the end of the sentence "The Idempotency-Key field …". It is a constant and
-// has nothing of what the client sent.
+// keyError says what is wrong with a key, as the end of the sentence "The Idempotency-Key
+// header …". It is a constant and contains nothing that the client sent.
 type keyError string
 
 func (e keyError) Error() string { return "reprise: the key " + string(e) }
@@ -56,9 +57,10 @@ type keyGrammar struct {
 	max  int // the longest decoded key, in bytes
 }
 
-// parse returns the decoded key of one field line: rules R2 to R6 as far as they concern a single line. The error is a
-// [keyError]. The key may be a part of line, so whoever keeps it longer than the request copies it. A bare key, and a
-// quoted one with neither escapes nor parameters, costs no allocation.
+// parse returns the decoded key of one field line (R2 to R6, as far as they concern a
+// single line). The error is a [keyError]. The key may be a part of line, so a caller
+// that keeps it longer than the request copies it. A bare key, and a quoted one without
+// escapes and parameters, costs no allocation.
 func (g keyGrammar) parse(line string) (key string, err error) {
 	line = trimSpace(line)
 	if line == "" {
@@ -92,14 +94,15 @@ func (g keyGrammar) parse(line string) (key string, err error) {
 	return key, nil
 }
 
-// parseString decodes a String with its parameters. The bytes of line are printable US-ASCII, and the first is a quote.
+// parseString decodes a String with its parameters. The bytes of line are printable
+// US-ASCII, and the first is a quote.
 func parseString(line string) (string, error) {
 	if inner := line[1:]; strings.IndexByte(inner, '"') == len(inner)-1 && strings.IndexByte(inner, '\\') < 0 && inner != "" {
 		return inner[:len(inner)-1], nil // nothing to decode
 	}
 	item, err := httpsfv.UnmarshalItem([]string{line})
 	if err != nil {
-		return "", errKeyString // without the parser's words: its error is about the client's bytes
+		return "", errKeyString // the parser's own error quotes the client's bytes
 	}
 	key, ok := item.Value.(string)
 	if !ok {
@@ -108,8 +111,8 @@ func parseString(line string) (string, error) {
 	return key, nil
 }
 
-// parseBare accepts the keys that clients send without quotes. It is not built on the tokens of RFC 9651: a bare UUID is
-// one, or is not, depending on its first digit.
+// parseBare accepts the keys that clients send without quotes. The tokens of RFC 9651
+// would not do: a bare UUID is a token only if its first digit is a letter.
 func parseBare(line string) (string, error) {
 	if !bareKeyBytes.haveAll(line) {
 		return "", errKeyBare

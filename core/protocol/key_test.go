@@ -141,8 +141,8 @@ func TestCommonKeysDoNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzKey checks of any line: one answer for each, never a panic, errors that are constants, and keys that are the same
-// however they are spelled.
+// FuzzKey checks of any line: one answer for each, never a panic, errors that are
+// constants, and keys that are the same however they are spelled.
 func FuzzKey(f *testing.F) {
 	for _, line := range []string{
 		uuid, `"` + uuid + `"`, `"a\"b\\c"`, `"k";a;b=1;c="x"`, `"k";d=?0;e=tok;f=:AA==:;g=1.5;h=@17;i=%"%c3%bc"`, `""`, " ", "a,b",

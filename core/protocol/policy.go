@@ -15,8 +15,8 @@ import (
 // This file calls the functions of a policy. One that panics must never leave a key held
 // (R33b): before the handler its panic is an error.
 
-// PanicError says that a function of a policy, or a scope function, panicked. The observer gets
-// it as the error of a refused request.
+// PanicError says that a function of a policy, or a scope function, panicked. The
+// observer gets it as the error of a refused request.
 type PanicError struct {
 	Function string // "Config.Fingerprint", "scope", …
 	Value    any    // what it panicked with
@@ -54,8 +54,8 @@ func panicSite() string {
 	}
 }
 
-// codeOf returns the code for an error of a user's function, which is otherwise unless the
-// function panicked.
+// codeOf returns the code for an error of a user's function, which is otherwise unless
+// the function panicked.
 func codeOf(err error, otherwise Code) Code {
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
@@ -106,8 +106,8 @@ func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter
 	return g.write(ctx, req, g.problems.of(code, retryAfter))
 }
 
-// write returns the response for p in the form of the policy. If the policy's function panics,
-// it is the standard form.
+// write returns the response for p in the form of the policy. If the policy's function
+// panics, it is the standard form.
 func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	if g.cfg.WriteProblem == nil {
 		return problemResponse(p)

@@ -27,7 +27,8 @@ func (l *eventLog) Observe(_ context.Context, e reprise.Event) {
 	l.events = append(l.events, e)
 }
 
-// outcomes returns how requests ended, with the reasons of those that were refused, and forgets them.
+// outcomes returns how requests ended, with the reasons of those that were refused, and
+// forgets them.
 func (l *eventLog) outcomes() (list []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +63,8 @@ func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 	return &bench{t, guard}, log
 }
 
-// Every request with a key ends in one outcome that the observer sees, with the policy's name.
+// Every request with a key ends in one outcome that the observer sees, with the policy's
+// name.
 func TestEveryRefusalReachesTheObserver(t *testing.T) {
 	t.Parallel()
 	noTenant := errors.New("no tenant in the token")
@@ -176,7 +178,7 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 	type tenant struct{}
 	var strict *protocol.Guard
 	b := setup(t, protocol.Config{Select: func(ctx context.Context, r *protocol.Request) *protocol.Guard {
-		if ctx.Value(tenant{}) == "bank" || r.Method == "PUT" {
+		if ctx.Value(tenant{}) == "bank" || r.Method == http.MethodPut {
 			return strict
 		}
 		return nil

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// defaultProblemBase is where the problem types are documented. A type is the base followed by the code.
+// defaultProblemBase is where the problem types are documented. A type is the base
+// followed by the code.
 const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/problems.md#"
 
-// validProblemBase reports whether base can be part of a URI, and stand in the angle brackets
-// of a Link field: printable US-ASCII without the bytes that RFC 3986 excludes from every URI.
+// validProblemBase reports whether base can be part of a URI, and stand in the angle
+// brackets of a Link field: printable US-ASCII without the bytes that RFC 3986 excludes
+// from every URI.
 func validProblemBase(base string) bool {
 	for i := range len(base) {
 		if base[i] <= ' ' || base[i] > '~' || strings.IndexByte("<>\"\\^`{|}", base[i]) >= 0 {
@@ -23,8 +25,8 @@ func validProblemBase(base string) bool {
 	return base != ""
 }
 
-// Code names the reason why the middleware answered instead of the handler. Client programs
-// branch on it.
+// Code names the reason why the middleware answered instead of the handler. Client
+// programs branch on it.
 type Code string
 
 // The codes. Each is documented for clients in docs/problems.md.
@@ -45,8 +47,8 @@ const (
 	CodeInternalError     Code = "internal-error"
 )
 
-// Problem is an answer of the middleware itself, in the terms of RFC 9457. It contains nothing
-// from the request.
+// Problem is an answer of the middleware itself, in the terms of RFC 9457. It contains
+// nothing from the request.
 type Problem struct {
 	Code       Code
 	Status     int
@@ -129,8 +131,8 @@ type prepared struct {
 	response Response
 }
 
-// newProblems returns the answers whose type URIs begin with base and whose details name the
-// header headerName.
+// newProblems returns the answers whose type URIs begin with base and whose details name
+// the header headerName.
 func newProblems(base, headerName string) problems {
 	ps := problems{headerName: headerName, ready: make(map[Code]prepared, len(problemTable))}
 	for _, p := range problemTable {
@@ -141,8 +143,9 @@ func newProblems(base, headerName string) problems {
 	return ps
 }
 
-// of returns the problem for code, which is one of the constants. retryAfter is how long the
-// client should wait; it is left out if it is not positive, or a retry makes no sense.
+// of returns the problem for code, which is one of the constants. retryAfter is how long
+// the client should wait; it is left out if it is not positive, or a retry makes no
+// sense.
 func (ps *problems) of(code Code, retryAfter time.Duration) Problem {
 	p := ps.ready[code].problem
 	if retryAfter > 0 && p.Retryable {
@@ -170,8 +173,8 @@ func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
 	return ready.response
 }
 
-// completed adds to the response of a configured function what it may not lack: a status, and
-// that no cache stores it.
+// completed adds to the response of a configured function what it may not lack: a status,
+// and that no cache stores it.
 func completed(r Response, p Problem) Response {
 	if r.Status == 0 {
 		r.Status = p.Status
@@ -196,8 +199,8 @@ func problemResponse(p Problem) Response {
 	return Response{Status: p.Status, Header: problemHeader(p), Body: problemBody(p)}
 }
 
-// problemHeader includes a link to the documentation of the key's header, for clients that do
-// not know it.
+// problemHeader includes a link to the documentation of the key's header, for clients
+// that do not know it.
 func problemHeader(p Problem) Header {
 	fields := []Field{{Name: "Content-Type", Value: "application/problem+json"}, noStore}
 	if p.RetryAfter > 0 {

@@ -226,7 +226,8 @@ func TestValidProblemBase(t *testing.T) {
 	}
 }
 
-// The types are URIs that somebody opens, so each code is a heading of the page that they lead to.
+// The types are URIs that somebody opens, so each code is a heading of the page that they
+// lead to.
 func TestEveryProblemIsDocumented(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -247,8 +248,9 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	}
 }
 
-// FuzzProblem answers with any configuration to any key: the body is always one JSON document, it never changes with what the
-// client sent, and nothing of a field can end its line.
+// FuzzProblem answers with any configuration to any key: the body is always one JSON
+// document, it never changes with what the client sent, and nothing of a field can end
+// its line.
 func FuzzProblem(f *testing.F) {
 	f.Add(defaultProblemBase, "Idempotency-Key", "\"\x00<script>\"", int64(time.Second))
 	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))

@@ -2,5 +2,6 @@
 
 package protocol_test
 
-// raceEnabled tells the tests that count allocations that they cannot: the race detector drops pooled buffers at random.
+// raceEnabled tells the tests that count allocations that they cannot: the race detector
+// drops pooled buffers at random.
 const raceEnabled = true

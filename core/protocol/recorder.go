@@ -15,9 +15,10 @@ type Wire interface {
 }
 
 // Recorder stands between a handler and its [Wire]. It holds the response back until the
-// attempt is resolved. A handler that flushes, or whose body grows over the limit, streams
-// from then on, unless the effects commit with the response. What is written after the
-// exchange was finished is refused. It is safe for concurrent use as far as the header map is.
+// attempt is resolved. A handler that flushes, or whose body grows over the limit,
+// streams from then on, unless the effects commit with the response. What is written
+// after the exchange was finished is refused. It is safe for concurrent use as far as the
+// header map is.
 //
 // An adapter embeds a Recorder in the writer that it gives to the handler, and then calls
 // Start, Finish after the handler returned, and Close in any case:
@@ -51,17 +52,17 @@ var (
 	errLength = errors.New("reprise: response body longer than its declared Content-Length")
 )
 
-// Start starts to record the response that a handler writes. header is the map of fields that
-// all layers share. sniff returns the media type of a body whose handler did not set one, as
-// the framework would guess it; nil guesses none.
+// Start starts to record the response that a handler writes. header is the map of fields
+// that all layers share. sniff returns the media type of a body whose handler did not set
+// one, as the framework would guess it; nil guesses none.
 func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sniff func([]byte) string) {
 	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
 	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
 }
 
-// WriteHeader takes the status, and the header as it is now. An informational status is sent
-// at once and decides nothing (R17). Only the first final status counts. A status that net/http
-// does not send panics, as it does there.
+// WriteHeader takes the status, and the header as it is now. An informational status is
+// sent at once and decides nothing (R17). Only the first final status counts. A status
+// that net/http does not send panics, as it does there.
 func (r *Recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
@@ -77,16 +78,17 @@ func (r *Recorder) WriteHeader(status int) {
 	}
 }
 
-// Write takes a part of the body. It succeeds although the client has left: the handler goes
-// on, and its response is kept for the retry (R23). Only when the response streams and its
-// body is too long to be kept, so that nobody has a use for the rest, Write fails as it does
-// without the middleware.
+// Write takes a part of the body. It succeeds although the client has left: the handler
+// goes on, and its response is kept for the retry (R23). Only when the response streams
+// and its body is too long to be kept, so that nobody has a use for the rest, Write fails
+// as it does without the middleware.
 func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
 
 // WriteString is Write for strings.
 func (r *Recorder) WriteString(s string) (int, error) { return write(r, s) }
 
-// ReadFrom takes the rest of the body from src, so that io.Copy does not bypass the Recorder.
+// ReadFrom takes the rest of the body from src, so that io.Copy does not bypass the
+// Recorder.
 func (r *Recorder) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{r}, src)
 }
@@ -128,8 +130,8 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	return len(p), nil
 }
 
-// Flush sends what was written, and the rest of the response as it is written from now on. It
-// does nothing, and returns false, if the effects commit with the response.
+// Flush sends what was written, and the rest of the response as it is written from now
+// on. It does nothing, and returns false, if the effects commit with the response.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,9 +152,9 @@ func (r *Recorder) Hijack() {
 	r.taken = true
 }
 
-// Cut says that the response was cut short, which the framework knows and the Recorder does
-// not: a handler returned an error after it had written a part of the body. Such a response is
-// sent as far as it was written, and never replayed (R33).
+// Cut says that the response was cut short, which the framework knows and the Recorder
+// does not: a handler returned an error after it had written a part of the body. Such a
+// response is sent as far as it was written, and never replayed (R33).
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +168,8 @@ func (r *Recorder) Status() int {
 	return r.status
 }
 
-// Finish finishes the exchange after the handler returned, and sends the response. Only the
-// first call has an effect. It panics if Config.Decide does.
+// Finish finishes the exchange after the handler returned, and sends the response. Only
+// the first call has an effect. It panics if Config.Decide does.
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,9 +203,10 @@ func (r *Recorder) wrongLength() bool {
 	return r.declared >= 0 && r.written != r.declared && allowsBody(r.status)
 }
 
-// Abandon finishes the exchange of a handler that did not return: it panicked, or ended its
-// goroutine. The panic goes on. If nothing has been sent, the header is as it was before the
-// handler. After Finish it does nothing, so that it can be deferred; Close calls it.
+// Abandon finishes the exchange of a handler that did not return: it panicked, or ended
+// its goroutine. The panic goes on. If nothing has been sent, the header is as it was
+// before the handler. After Finish it does nothing, so that it can be deferred; Close
+// calls it.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,8 +262,8 @@ func (r *Recorder) goLive() {
 	r.send(r.x.Mark())
 }
 
-// send sends the handler's own response, with the header as it was when the handler wrote it,
-// and then the trailers that the handler has set until now.
+// send sends the handler's own response, with the header as it was when the handler wrote
+// it, and then the trailers that the handler has set until now.
 func (r *Recorder) send(mark Field) {
 	s := r.x.scratch
 	late := appendLate(s.kept[:0], r.header)
@@ -281,9 +284,9 @@ func (r *Recorder) send(mark Field) {
 	s.kept = late
 }
 
-// nameType adds the media type that the framework would guess, so that a replay has the one of
-// the first response. Only what was set below the middleware speaks against it: an outer layer
-// that compresses sets Content-Encoding for bytes that it has not seen yet.
+// nameType adds the media type that the framework would guess, so that a replay has the
+// one of the first response. Only what was set below the middleware speaks against it: an
+// outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
 func (r *Recorder) nameType() {
 	s := r.x.scratch
 	if r.sniff == nil || len(s.response) == 0 || !allowsBody(r.status) || group(s.committed, "Content-Type") != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// bench is a guard over a memory store, and a way to send it requests without a network: what has to hold over one is
-// shown by the conformance suite.
+// bench is a guard over a memory store, and a way to send it requests without a network:
+// what has to hold over one is shown by the conformance suite.
 type bench struct {
 	t     *testing.T
 	guard *protocol.Guard
@@ -302,7 +302,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// P10: capturing 64 KiB costs no allocation that grows with it, once the buffers are there.
+// P10: capturing 64 KiB costs no allocation that grows with it, once the buffers are
+// there.
 func TestP10CaptureAllocations(t *testing.T) { //nolint:paralleltest // counts allocations
 	if raceEnabled {
 		t.Skip("pools are not kept under the race detector; go test without -race counts")
@@ -518,7 +519,8 @@ func TestLineEndsInValuesAreReplayedAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// The guess of the media type is about the handler's bytes, whatever an outer layer makes of them.
+// The guess of the media type is about the handler's bytes, whatever an outer layer makes
+// of them.
 func TestR16MediaTypeBehindACompressor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -7,7 +7,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The fields that mark an answer. They are shared by all answers and never modified.
+// The fields that mark a response. All responses share them, and nothing modifies them.
 var (
 	markReplayed    = []Field{{Name: fieldReplayed, Value: "true"}}
 	markUnrecorded  = Field{Name: fieldStatus, Value: "unrecorded"}
@@ -16,7 +16,7 @@ var (
 
 var summaryBody = []byte(`{"status":"completed"}`)
 
-// replay is the answer from a record (R12 to R19, R35).
+// replay returns the response from a record (R12 to R19, R35).
 func (g *Guard) replay(ctx context.Context, req *Request, payload []byte) Response {
 	s, err := decodeStored(payload)
 	switch {
@@ -32,7 +32,8 @@ func (g *Guard) replay(ctx context.Context, req *Request, payload []byte) Respon
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}
 }
 
-// summary answers for a response whose body was not kept: what described that body goes with it.
+// summary returns what stands for a response whose body was not kept, without the fields
+// that described that body.
 func summary(s *stored) Response {
 	fields := make([]Field, 0, s.header.Len()+3)
 	for f := range s.header.All() {
@@ -45,7 +46,8 @@ func summary(s *stored) Response {
 	return Response{Status: s.status, Header: Header{fields: fields}, Body: summaryBody}
 }
 
-// describesBody reports whether a field is about the bytes of a body, so that it is wrong beside another one.
+// describesBody reports whether a field describes the bytes of a body, so that it would
+// be wrong for another body.
 func describesBody(name string) bool {
 	switch lower := strings.ToLower(name); lower {
 	case "etag", "last-modified", "accept-ranges", "digest", "repr-digest", "want-digest":

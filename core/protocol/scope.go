@@ -7,13 +7,13 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// ErrUnscoped is what a scope function returns as its error to put a key in the one key space
-// that all clients share. Anyone who learns another client's key can then replay its response.
-// Every adapter's Unscoped returns it.
+// ErrUnscoped is what a scope function returns as its error to put a key in the one key
+// space that all clients share. Anyone who learns another client's key can then replay
+// its response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
-// sharedScope is the scope of the key space that all clients share. No principal has this name,
-// because a name with a control byte is refused (R43).
+// sharedScope is the scope of the key space that all clients share. No principal has this
+// name, because a name with a control byte is refused (R43).
 const sharedScope = "\x00unscoped"
 
 // Why a scope is refused.

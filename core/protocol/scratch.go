@@ -14,8 +14,8 @@ type scratch struct {
 	trailers  []Field // what the handler set to be sent after the body
 }
 
-// largestScratch is the largest buffer that is reused. The collector frees larger ones, so
-// that a few large bodies do not hold memory for ever.
+// largestScratch is the largest buffer that is reused. The collector frees larger ones,
+// so that a few large bodies do not hold memory for ever.
 const largestScratch = 256 << 10
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

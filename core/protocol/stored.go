@@ -9,34 +9,36 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The limits of the header section of a stored response: how many fields, and how many bytes in their names and values.
+// The limits of the header of a stored response: the number of fields, and the bytes of
+// their names and values.
 const (
 	maxStoredFields      = 64
 	maxStoredHeaderBytes = 16 << 10
 )
 
-// storedFlags say what is special about a stored response.
+// storedFlags are the special properties of a stored response.
 type storedFlags uint8
 
 const (
-	// storedOmitted: the response was complete and its body was not kept, because it was over the limit or because the
-	// handler said so.
+	// storedOmitted: the response was complete, but its body was not kept, because it was
+	// over the limit or because the handler decided so.
 	storedOmitted storedFlags = 1 << iota
 
-	// storedCut: no complete response exists. It was cut short, its connection was hijacked, or the handler panicked
-	// after its first byte.
+	// storedCut: there is no complete response. It was cut short, its connection was
+	// hijacked, the handler panicked after its first byte, or a part of it cannot be
+	// kept.
 	storedCut
 
-	// storedSealed (encrypted) and storedOffloaded (the body is elsewhere) are reserved: this version writes neither, and
-	// refuses both.
+	// storedSealed (encrypted) and storedOffloaded (the body is elsewhere) are reserved:
+	// this version neither writes nor accepts them.
 	storedSealed
 	storedOffloaded
 
 	storedKnown = storedOmitted | storedCut
 )
 
-// stored is a response as a record keeps it. To encode one, set fields and trailers; decoding
-// sets header and trailer.
+// stored is a response as a record keeps it. To encode one, set fields and trailers;
+// decoding sets header and trailer.
 type stored struct {
 	status int // 200 to 999
 	flags  storedFlags
@@ -47,7 +49,8 @@ type stored struct {
 	body []byte // none if flags has storedOmitted or storedCut
 }
 
-// The layout, version 1, with big-endian numbers; docs/adr/0003-stored-response.md explains it:
+// The layout, version 1, with big-endian numbers; docs/adr/0003-stored-response.md
+// explains it:
 //
 //	u8 version = 1 ‖ u8 flags ‖ u16 status ‖ u16 number of fields ‖ u32 length of the field section ‖ u32 length of the body
 //	‖ field section ‖ body ‖ u32 CRC-32C of everything before it
@@ -75,8 +78,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// What can be wrong with a stored response. The errors are made once, so that refusing garbage
-// costs nothing.
+// What can be wrong with a stored response. The errors are made once, so that refusing
+// garbage costs nothing.
 var (
 	errStoredVersion = corrupt("has a version that this release does not know")
 	errStoredFlags   = corrupt("has flags that this release does not know")
@@ -101,7 +104,7 @@ func fitsStored(fields []Field) bool {
 	return len(fields) <= maxStoredFields && size <= maxStoredHeaderBytes
 }
 
-// keepsBody reports whether a stored response with these flags has its body.
+// keepsBody reports whether a stored response with these flags has a body.
 func (f storedFlags) keepsBody() bool { return f&(storedOmitted|storedCut) == 0 }
 
 // size returns how many bytes [appendStored] appends.
@@ -123,9 +126,10 @@ func (s *stored) fieldsSize() int {
 	return size
 }
 
-// appendStored appends the encoded form of s to dst, without allocating where dst has room for s.size() bytes. The
-// caller made sure that the status is in its range, that [fieldPolicy.filter] let the fields pass and that
-// [fitsStored] holds. A body that the flags deny is left out.
+// appendStored appends the encoded form of s to dst. It does not allocate if dst has room
+// for s.size() bytes. The caller has checked the range of the status, filtered the fields
+// with [fieldPolicy.filter] and checked them with [fitsStored]. The body is left out if
+// the flags say so.
 func appendStored(dst []byte, s *stored) []byte {
 	body := s.body
 	if !s.flags.keepsBody() {
@@ -170,9 +174,10 @@ func append32(dst []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // reprise.MaxPayload bounds it
 }
 
-// decodeStored reads what [appendStored] wrote. A record is untrusted input: everything is checked here, so that nothing
-// that reads the result later has to. The header and the body are views into payload, which nobody may modify from then
-// on. It does not allocate, whatever payload is. The error wraps [reprise.ErrCorrupt].
+// decodeStored reads what [appendStored] wrote. A record is untrusted input: everything
+// is checked here, so that readers of the result need not. The header and the body are
+// views into payload, which must not be modified from then on. It never allocates. The
+// error wraps [reprise.ErrCorrupt].
 func decodeStored(payload []byte) (stored, error) {
 	if len(payload) == 0 || payload[0] != storedVersion {
 		return stored{}, errStoredVersion
@@ -197,8 +202,9 @@ func decodeStored(payload []byte) (stored, error) {
 	if uint64(len(content)) != fieldsSize+bodySize {
 		return stored{}, errStoredLength
 	}
-	section, body := content[:fieldsSize], content[fieldsSize:len(content):len(content)] // whoever appends to the body, copies it
-	// A string without a copy: sound because payloads are immutable, which ClaimResult.Payload says.
+	section, body := content[:fieldsSize], content[fieldsSize:len(content):len(content)] // appending to the body copies it
+	// A string without a copy is sound because payloads are immutable; see
+	// ClaimResult.Payload.
 	view := unsafe.String(unsafe.SliceData(section), len(section)) //nolint:gosec // bounded by the slice itself
 	header, trailers, err := checkFields(view, fields)
 	if err != nil {
@@ -213,8 +219,9 @@ func decodeStored(payload []byte) (stored, error) {
 	return s, nil
 }
 
-// checkFields checks that section is exactly n fields, within the limits, that can be sent. It
-// returns the length of the fields that are no trailers, and the number of trailers.
+// checkFields checks that section is exactly n fields, within the limits, that can be
+// sent. It returns the length of the fields that are no trailers, and the number of
+// trailers.
 func checkFields(section string, n int) (header, trailers int, err error) {
 	if n > maxStoredFields || len(section) > maxStoredHeaderBytes+n*storedFieldSize {
 		return 0, 0, errStoredLimit
@@ -240,8 +247,8 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 	return header, trailers, nil
 }
 
-// cutField reads the first field of section and returns what follows it. ok is false where section does not begin with a
-// whole field.
+// cutField reads the first field of section and returns the rest. ok is false if section
+// does not start with a complete field.
 func cutField(section string) (f Field, rest string, ok bool) {
 	if len(section) < storedFieldSize || section[0] > kindTrailerAdd {
 		return Field{}, "", false

@@ -13,8 +13,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// goldenStored were computed by a program of its own, from docs/adr/0003-stored-response.md. Whoever changes one of them
-// makes the records of running deployments unreadable.
+// goldenStored were computed by a program of its own, from
+// docs/adr/0003-stored-response.md. Whoever changes one of them makes the records of
+// running deployments unreadable.
 var goldenStored = []struct {
 	name   string
 	stored stored
@@ -161,7 +162,8 @@ func withSum(content []byte) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clone(content), crc32.Checksum(content, castagnoli))
 }
 
-// refused are payloads with a correct checksum, as somebody could write who has access to the store.
+// refused are payloads with a correct checksum, as somebody could write who has access to
+// the store.
 func refused() map[string][]byte {
 	head := func(flags byte, status, fields uint16, section, body uint32) []byte {
 		b := []byte{storedVersion, flags}
@@ -268,8 +270,8 @@ func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
 	}
 }
 
-// FuzzDecodeStored decodes anything, as it is and with the checksum that it lacks. What is accepted is within the limits
-// and has one encoding only.
+// FuzzDecodeStored decodes anything, as it is and with the checksum that it lacks. What
+// is accepted is within the limits and has one encoding only.
 func FuzzDecodeStored(f *testing.F) {
 	for _, c := range goldenStored {
 		payload := appendStored(nil, &c.stored)
@@ -299,7 +301,8 @@ func FuzzDecodeStored(f *testing.F) {
 	})
 }
 
-// FuzzStored encodes any response that may be stored, and gets it back; and does not get it back with one byte changed.
+// FuzzStored encodes any response that may be stored, and gets it back; and does not get
+// it back with one byte changed.
 func FuzzStored(f *testing.F) {
 	f.Add(uint16(201), uint8(0), "Content-Type", "application/json", "Link", "</a>", true, []byte(`{"id":7}`), uint(0), uint8(1))
 	f.Add(uint16(204), uint8(1), "A", "", "B", "\xff", false, []byte{}, uint(17), uint8(255))
