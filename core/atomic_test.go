@@ -85,7 +85,7 @@ func TestAtomicCompletionThatFails(t *testing.T) {
 				t.Errorf("asked %d times, want once", n)
 			}
 			if n := b.events.count(reprise.EventUnrecorded); n != 1 {
-				t.Errorf("told %d times", n)
+				t.Errorf("reported %d times", n)
 			}
 		})
 	}

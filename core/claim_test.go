@@ -163,7 +163,7 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 			t.Errorf("released %v apart, want %v", apart, budget)
 		}
 		if n := b.events.count(reprise.EventReleased); n != 1 {
-			t.Errorf("told of %d releases, want 1", n)
+			t.Errorf("%d releases reported, want 1", n)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
 		_, err := b.Begin(t.Context(), order("k"))
 		wantError(t, "Begin", err, reprise.ErrUnknown)
 		if !strings.Contains(err.Error(), "a bug in the store") {
-			t.Errorf("the error does not tell of the panic: %v", err)
+			t.Errorf("the error does not mention the panic: %v", err)
 		}
 	})
 	inTimeNamed(t, "while it runs", func(t *testing.T) {

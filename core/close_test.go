@@ -116,7 +116,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 			t.Errorf("released %d times", n)
 		}
 		if n := b.events.count(reprise.EventLeaseLost); n != 2 {
-			t.Errorf("told of %d losses, want 2", n)
+			t.Errorf("%d losses reported, want 2", n)
 		}
 
 		complete(t, a, "answer", reprise.Recorded) // where the store takes it
@@ -131,7 +131,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A batch that hangs and does not heed its context keeps no handler from being told.
+// A batch that hangs and does not heed its context delays no cancellation.
 func TestCloseTellsHandlersThoughARenewalHangs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -107,7 +107,7 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 			t.Errorf("recorded %q", got)
 		}
 		if u, c := b.events.count(reprise.EventUnrecorded), b.events.count(reprise.EventCompleted); u != 1 || c != 1 {
-			t.Errorf("told %d times of an unrecorded response and %d of its record, want 1 and 1", u, c)
+			t.Errorf("an unrecorded response was reported %d times and its record %d, want 1 and 1", u, c)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) 
 			t.Errorf("asked %d times after the store had said that the lease is lost, want once", n)
 		}
 		if n := b.events.count(reprise.EventUnrecorded); n != 1 {
-			t.Errorf("told %d times of one unrecorded response", n)
+			t.Errorf("one unrecorded response was reported %d times", n)
 		}
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Errorf("Close: %v", err)
@@ -202,7 +202,7 @@ func TestLostCompletion(t *testing.T) {
 				t.Errorf("replayed %q, want %q", got, c.after)
 			}
 			if n := b.events.count(reprise.EventLeaseLost); n != 1 {
-				t.Errorf("told %d times of one loss", n)
+				t.Errorf("one loss was reported %d times", n)
 			}
 		})
 	}
@@ -313,7 +313,7 @@ func TestReleaseThatFailsGoesOnInTheBackground(t *testing.T) {
 		synctest.Wait()
 		release(t, b.claim(t, order("k")))
 		if n := b.events.count(reprise.EventReleased); n != 2 {
-			t.Errorf("told of %d releases, want 2", n)
+			t.Errorf("%d releases reported, want 2", n)
 		}
 	})
 }
@@ -354,10 +354,10 @@ func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
 		b.store.heal()
 		time.Sleep(2 * budget)
 		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
-			t.Error("told of a loss")
+			t.Error("a loss was reported")
 		}
 		if n := b.events.count(reprise.EventCompleted); n != 1 {
-			t.Errorf("told of %d completions, want 1", n)
+			t.Errorf("%d completions reported, want 1", n)
 		}
 	})
 }

@@ -117,7 +117,7 @@ func TestFirstCauseStays(t *testing.T) {
 		a := overtake(t, b, order("k"))
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
 		if r, l := b.events.count(reprise.EventRunTooLong), b.events.count(reprise.EventLeaseLost); r != 1 || l != 1 {
-			t.Errorf("told of %d long runs and %d losses, want 1 and 1", r, l)
+			t.Errorf("%d long runs and %d losses reported, want 1 and 1", r, l)
 		}
 		b.store.heal()
 		release(t, a)

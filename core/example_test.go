@@ -98,7 +98,8 @@ func ExampleAttempt_Release() {
 	// claimed <nil>
 }
 
-// A handler passes a derived key downstream: the same in every attempt, and nobody can tell the client's key from it.
+// A handler passes a derived key downstream. It is the same in every attempt and does not
+// reveal the client's key.
 func ExampleAttemptFrom() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

@@ -87,7 +87,8 @@ func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 	})
 }
 
-// All have one deadline, so those that joined the claim may give up just before its answer.
+// All have one deadline, so those that joined the claim may give up just before its
+// answer.
 func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

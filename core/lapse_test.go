@@ -87,7 +87,7 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 		time.Sleep(lease - margin - 1)
 		b.want(t, op, reprise.InProgress)
 		if claims != 1 {
-			t.Fatalf("%d round trips while the attempt is believed in, want 1", claims)
+			t.Fatalf("%d round trips while its lease is relied on, want 1", claims)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
@@ -125,7 +125,7 @@ func TestMaxRunCancelsTheHandlerAndKeepsTheLease(t *testing.T) {
 		time.Sleep(10 * lease)
 		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
 		if n := b.events.count(reprise.EventRunTooLong); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("reported %d times", n)
 		}
 		complete(t, a, "answer", reprise.Recorded)
 	})

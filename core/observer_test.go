@@ -16,8 +16,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Every transition that there is, told once and with what belongs to it.
-func TestEveryTransitionIsToldOnce(t *testing.T) {
+// Every transition is reported once, with what belongs to it.
+func TestEveryTransitionIsReportedOnce(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})
 		other := setupOver(t, b.store.Store, reprise.Config{})
@@ -92,16 +92,16 @@ func TestEveryTransitionIsToldOnce(t *testing.T) {
 
 func TestObserverThatPanicsIsHarmless(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		told := &events{}
+		seen := &events{}
 		bad := reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug in the observer") })
-		b := setup(t, reprise.Config{Observer: reprise.Observers(bad, nil, told)})
+		b := setup(t, reprise.Config{Observer: reprise.Observers(bad, nil, seen)})
 		a := b.claim(t, order("k"))
 		time.Sleep(lease)
 		wantCause(t, a.Context(), nil)
 		complete(t, a, "answer", reprise.Recorded)
 		b.want(t, order("k"), reprise.Completed)
-		if told.count(reprise.EventClaimed) != 1 || told.count(reprise.EventReplayed) != 1 {
-			t.Errorf("the observer behind it was told %v", told.kinds())
+		if seen.count(reprise.EventClaimed) != 1 || seen.count(reprise.EventReplayed) != 1 {
+			t.Errorf("the observer behind it saw %v", seen.kinds())
 		}
 
 		alone := setup(t, reprise.Config{Observer: bad})
@@ -199,7 +199,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func TestAuditLogTellsEverythingAndNoSecret(t *testing.T) {
+func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const secretKey, secretScope, secretBody = "secret-key", "secret-scope", "secret-body"
 		log := &buffer{}

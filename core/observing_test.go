@@ -23,9 +23,9 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		block := make(chan struct{})
 		var blocked atomic.Int64
-		told := &events{}
+		seen := &events{}
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
-			told.Observe(ctx, e)
+			seen.Observe(ctx, e)
 			if e.Kind == reprise.EventLeaseLost || e.Kind == reprise.EventStoreError {
 				blocked.Add(1)
 				<-block
@@ -61,7 +61,7 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 		}
 		close(block)
 		synctest.Wait()
-		if got := told.count(reprise.EventLeaseLost); got != n {
+		if got := seen.count(reprise.EventLeaseLost); got != n {
 			t.Errorf("%d losses reported after all, want %d", got, n)
 		}
 		if s := b.Stats(); s.EventsQueued != 0 || s.EventsSlow == 0 || s.EventsDropped != 0 {
@@ -77,12 +77,12 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const queue, n = 4096, 6000
 		block := make(chan struct{})
-		told := &events{}
+		seen := &events{}
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
 			if e.Kind == reprise.EventRenewed {
 				<-block
 			}
-			told.Observe(ctx, e)
+			seen.Observe(ctx, e)
 		})})
 		attempts := make([]*reprise.Attempt, n)
 		for i := range attempts {
@@ -101,7 +101,7 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Error(err)
 		}
-		if got := told.count(reprise.EventRenewed); got != queue+1 {
+		if got := seen.count(reprise.EventRenewed); got != queue+1 {
 			t.Errorf("Close left %d of %d events in the queue", queue+1-got, queue+1)
 		}
 	})

@@ -70,7 +70,7 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 			t.Error("renewed after its completion")
 		}
 		if n := b.events.count(reprise.EventRenewed); n != len(at) {
-			t.Errorf("told of %d renewals, want %d", n, len(at))
+			t.Errorf("%d renewals reported, want %d", n, len(at))
 		}
 	})
 }
@@ -127,9 +127,9 @@ func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
 	})
 }
 
-// Handlers are told in time though the store sits on a batch, also by a store that does
-// not even heed its context.
-func TestBatchThatHangsKeepsNobodyFromBeingTold(t *testing.T) {
+// Handlers are cancelled in time while the store hangs on a batch, also by a store that
+// does not even heed its context.
+func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 	for name, heed := range map[string]bool{"heeds its context": true, "does not": false} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -175,7 +175,7 @@ func TestBatchThatHangsKeepsNobodyFromBeingTold(t *testing.T) {
 			release(t, first)
 			release(t, second)
 			if n := b.events.count(reprise.EventLeaseLost); n != 2 {
-				t.Errorf("told of %d losses, want 2", n)
+				t.Errorf("%d losses reported, want 2", n)
 			}
 		})
 	}
@@ -233,10 +233,10 @@ func TestAnswersToARenewal(t *testing.T) {
 				<-a.Context().Done()
 				wantCause(t, a.Context(), reprise.ErrLeaseLost)
 				if took := time.Since(start); took > c.lostAt {
-					t.Errorf("told after %v, want %v at most", took, c.lostAt)
+					t.Errorf("cancelled after %v, want %v at most", took, c.lostAt)
 				}
 				if n := b.events.count(reprise.EventLeaseLost); n != 1 {
-					t.Errorf("told of the loss %d times", n)
+					t.Errorf("the loss was reported %d times", n)
 				}
 			}
 			b.store.heal()
@@ -284,7 +284,7 @@ func TestEndDuringARenewal(t *testing.T) {
 		close(answer)
 		synctest.Wait()
 		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
-			t.Error("told of a loss")
+			t.Error("a loss was reported")
 		}
 	})
 }
@@ -298,7 +298,7 @@ func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
 		a, start := b.claim(t, order("k")), time.Now()
 		<-a.Context().Done()
 		if took := time.Since(start); took != 750*time.Millisecond {
-			t.Errorf("told after %v, want 750ms", took)
+			t.Errorf("cancelled after %v, want 750ms", took)
 		}
 		release(t, a)
 	})

@@ -116,7 +116,7 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 }
 
 // The claim that is shared is of a request that the key does not belong to. The right one
-// is not told so.
+// is not answered so.
 func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -30,7 +30,7 @@ func inTime(t *testing.T, body func(t *testing.T)) {
 }
 
 // bench is one process: an engine over a store that a test can interfere with, and what
-// its observer was told.
+// its observer saw.
 type bench struct {
 	*reprise.Engine
 	store  *hooked
@@ -209,7 +209,7 @@ func (s *events) Observe(_ context.Context, e reprise.Event) {
 	s.list = append(s.list, e)
 }
 
-// kinds returns what was told so far, in order.
+// kinds returns what was observed so far, in order.
 func (s *events) kinds() []reprise.EventKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *events) kinds() []reprise.EventKind {
 	return kinds
 }
 
-// want fails the test unless exactly these were told, in order.
+// want fails the test unless exactly these were observed, in order.
 func (s *events) want(t *testing.T, want ...reprise.EventKind) {
 	t.Helper()
 	synctest.Wait()
@@ -229,7 +229,7 @@ func (s *events) want(t *testing.T, want ...reprise.EventKind) {
 	}
 }
 
-// count returns how often kind was told.
+// count returns how often kind was observed.
 func (s *events) count(kind reprise.EventKind) int {
 	n := 0
 	for _, k := range s.kinds() {

@@ -96,7 +96,7 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 				}
 			}
 			if n := b.events.count(reprise.EventReplayed); n != 50 {
-				t.Errorf("told of %d replays, want 50", n)
+				t.Errorf("%d replays reported, want 50", n)
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestWaitEnds(t *testing.T) {
 		}
 		complete(t, a, "answer", reprise.Recorded)
 		if n := b.events.count(reprise.EventInProgress); n != 4 {
-			t.Errorf("told of %d refusals, want 4", n)
+			t.Errorf("%d refusals reported, want 4", n)
 		}
 	})
 }

@@ -19,7 +19,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	if err == nil {
 		return answer, nil
 	}
-	// The store is full as far as the shard of this ID can tell. Others may hold dead
+	// The store is full as far as the shard of this ID knows. Others may hold dead
 	// records; no lock is held while they are swept.
 	for i := range s.shards {
 		s.sweep(&s.shards[i], sweepPerClaim)
