@@ -31,6 +31,6 @@
 //
 // # Tests
 //
-// The tests beside the code need no server. The store suite, faults, failovers, permissions
-// and benchmarks run on real servers in lab/redis.
+// The tests beside the code need no server. The store suite, faults, failovers,
+// permissions and benchmarks run on real servers in lab/redis.
 package repriseredis
