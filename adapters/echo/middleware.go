@@ -67,9 +67,11 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
 	w := &writer{behind: outer.Writer}
 	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
+	response := echo.NewResponse(w, c.Echo())
+	response.Status = outer.Status
 	defer func() { // also where the handler panics: a recovery outside finds its own response
 		w.Close()
-		if !x.Runs(c.Request().Context()) {
+		if reused(c, x, response, w) {
 			return
 		}
 		if form := c.Request().MultipartForm; form != nil {
@@ -78,15 +80,13 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 		c.SetResponse(outer)
 		c.SetRequest(request)
 	}()
-	response := echo.NewResponse(w, c.Echo())
-	response.Status = outer.Status
 	c.SetResponse(response)
 	inner := request.WithContext(x.Context())
 	inner.Body = x.Body()
 	c.SetRequest(inner)
 	err := next(c)
 	switch {
-	case !x.Runs(c.Request().Context()): // the handler outlived a timeout, and c serves another request
+	case reused(c, x, response, w):
 		w.Cut()
 		return
 	case err != nil && w.Status() != 0 && w.Status() < http.StatusBadRequest: // a stream broke off
@@ -98,6 +98,14 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	w.Finish()
 }
 
+// reused reports whether c serves another request: the handler outlived
+// middleware.Timeout outside, and what it wrote through c since then went to that
+// request. Echo resets the response of c for that, whichever it is. A handler that left
+// its own request in c with another context still has its response.
+func reused(c echo.Context, x *protocol.Exchange, response *echo.Response, w *writer) bool {
+	return (c.Response() != response || response.Writer != w) && !x.Runs(c.Request().Context())
+}
+
 // request returns what the protocol reads of r.
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
@@ -106,8 +114,8 @@ func request(r *http.Request) protocol.Request {
 	}
 }
 
-// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped the
-// body.
+// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped
+// the body.
 func tooLarge(err error) bool {
 	var limit *http.MaxBytesError
 	var refused *echo.HTTPError

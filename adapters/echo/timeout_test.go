@@ -23,8 +23,7 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	} {
 		b.POST(path, b.counted(func(c echo.Context) error {
 			w := httptest.NewRecorder()
-			c.SetRequest(c.Request().Clone(t.Context())) // as Echo's pool does for the next request
-			c.SetResponse(echo.NewResponse(w, c.Echo()))
+			c.Reset(c.Request().Clone(t.Context()), w) // as Echo does for the next request
 			err := handler(c)
 			if path == "/fails" && w.Body.Len() > 0 {
 				t.Error("the error was handled before the handler returned")
@@ -51,4 +50,18 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 		b.afresh("POST", path)
 	}
 	b.ran(6)
+}
+
+// A handler may leave its request in the context with a context of its own.
+func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/orders", b.counted(func(c echo.Context) error {
+		c.SetRequest(c.Request().Clone(t.Context()))
+		return created(c)
+	}), b.guarded)
+	if first, _ := b.twice("POST", "/orders"); first.body != createdBody {
+		t.Errorf("answered %+v", first)
+	}
+	b.ran(1)
 }

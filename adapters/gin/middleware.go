@@ -68,7 +68,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	outside, _ := c.Get(reprise.ContextKey)
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
-		if x.Runs(c.Request.Context()) {
+		if !reused(c, x, w) {
 			if form := c.Request.MultipartForm; form != nil {
 				request.MultipartForm = form // the server removes its files
 			}
@@ -82,7 +82,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	c.Set(reprise.ContextKey, x.Context())
 	c.Next()
 	switch {
-	case !x.Runs(c.Request.Context()): // the chain outlived a timeout, and c serves another request
+	case reused(c, x, w):
 		w.rec.Cut()
 		return
 	case w.answered():
@@ -99,6 +99,13 @@ func run(c *gin.Context, x *protocol.Exchange) {
 		w.noRoute()
 	}
 	w.finish()
+}
+
+// reused reports whether c serves another request: the chain outlived a timeout outside,
+// and what it wrote through c since then went to that request. A chain that left its own
+// request in c with another context still has the writer.
+func reused(c *gin.Context, x *protocol.Exchange, w *writer) bool {
+	return c.Writer != w && !x.Runs(c.Request.Context())
 }
 
 // request returns what the protocol reads of r.

@@ -132,3 +132,17 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.afresh("POST", "/orders")
 	b.ran(2)
 }
+
+// A handler may leave its request in the context with a context of its own.
+func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/orders", b.guarded, b.counted(func(c *gin.Context) {
+		c.Request = c.Request.Clone(t.Context())
+		created(c)
+	}))
+	if first, _ := b.twice("POST", "/orders"); first.body != createdBody {
+		t.Errorf("answered %+v", first)
+	}
+	b.ran(1)
+}
