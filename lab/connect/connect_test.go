@@ -1,5 +1,5 @@
-// Package connect_test proves the net/http adapter with the three protocols of connect-go:
-// its own, gRPC and gRPC-Web, over HTTP/1.1 and HTTP/2.
+// Package connect_test proves the net/http adapter with the three protocols of
+// connect-go: its own, gRPC and gRPC-Web, over HTTP/1.1 and HTTP/2.
 package connect_test
 
 import (
@@ -171,17 +171,17 @@ func (s *service) stream(ctx context.Context, how string) (a answer) {
 	return a
 }
 
-// TestRetriesGetTheFirstAnswer calls each protocol twice with one key: the answer is the same,
-// trailers and errors included, and the service ran once. An error that is worth a retry is
-// released where its status tells so.
+// TestRetriesGetTheFirstAnswer calls each protocol twice with one key: the answer is the
+// same, trailers and errors included, and the service ran once. An error that is worth a
+// retry is released where its status tells so.
 func TestRetriesGetTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]struct {
 		options []connect.ClientOption
 		h2      bool
 
-		// A stream of the Connect protocol and of gRPC-Web has its status at the end of the
-		// body, where no middleware looks for it: such an error is kept.
+		// A stream of the Connect protocol and of gRPC-Web has its status at the end of
+		// the body, where no middleware looks for it: such an error is kept.
 		unaryTells, streamTells bool
 	}{
 		"connect over HTTP/1.1":  {unaryTells: true},

@@ -19,8 +19,9 @@ import (
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-// TestCostOfNetHTTPOverMemory is the gate of P5 and P11: what the middleware allocates besides net/http and a handler that
-// does nothing but answer. It is not parallel, because it counts the allocations of the process.
+// TestCostOfNetHTTPOverMemory is the gate of P5 and P11: what the middleware allocates
+// besides net/http and a handler that does nothing but answer. It is not parallel,
+// because it counts the allocations of the process.
 func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
@@ -45,7 +46,8 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkNetHTTPOverMemory shows the time as well: unkeyed against not-keyed is what the middleware adds to a request without a key.
+// BenchmarkNetHTTPOverMemory shows the time as well: unkeyed against not-keyed is what
+// the middleware adds to a request without a key.
 func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
@@ -55,8 +57,8 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	})
 }
 
-// BenchmarkUnkeyedNetHTTP is P11: the difference of the two is what the middleware costs a request without a key, in time and
-// allocations, without a network in between.
+// BenchmarkUnkeyedNetHTTP is P11: the difference of the two is what the middleware costs
+// a request without a key, in time and allocations, without a network in between.
 func BenchmarkUnkeyedNetHTTP(b *testing.B) {
 	for name, handler := range map[string]http.Handler{"bare": costHandler(), "protected": costMiddleware(b)(costHandler())} {
 		b.Run(name, func(b *testing.B) {

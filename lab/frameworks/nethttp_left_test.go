@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A handler that streams without end stops when its client has left: as soon as the body is too
-// long to be kept, a write fails as it does without the middleware.
+// A handler that streams without end stops when its client has left: as soon as the body
+// is too long to be kept, a write fails as it does without the middleware.
 func TestEndlessStreamEndsWhenItsClientHasLeft(t *testing.T) {
 	t.Parallel()
 	var written atomic.Int64

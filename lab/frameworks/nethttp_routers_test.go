@@ -14,8 +14,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// routers are the ones that the net/http adapter also serves. Each has the middleware on a group, a route with a parameter in
-// it, and nothing else below.
+// routers are the ones that the net/http adapter also serves. Each has the middleware on
+// a group, a route with a parameter in it, and nothing else below.
 var routers = map[string]func(guarded func(http.Handler) http.Handler, handler func(param func(*http.Request) string) http.Handler) http.Handler{
 	"ServeMux": func(guarded func(http.Handler) http.Handler, handler func(func(*http.Request) string) http.Handler) http.Handler {
 		below, m := http.NewServeMux(), http.NewServeMux()
@@ -73,8 +73,10 @@ func TestNetHTTPServesRouters(t *testing.T) {
 	}
 }
 
-// Timeouts belong outside of the middleware. Outside, the client gets its 503, the handler goes on, and the retry gets its answer.
-// Inside, the timeout's 503 is the handler's answer: it is released, and the retry runs while the first handler still does.
+// Timeouts belong outside of the middleware. Outside, the client gets its 503, the
+// handler goes on, and the retry gets its answer. Inside, the timeout's 503 is the
+// handler's answer: it is released, and the retry runs while the first handler still
+// does.
 func TestTimeoutHandlerBelongsOutside(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
