@@ -12,8 +12,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresGoose: goose applies the migrations that are printed for it, in both directions, and
-// Migrate and Check know what it applied.
+// TestPostgresGoose: goose applies the migrations that are printed for it, in both
+// directions, and Migrate and Check know what it applied.
 func TestPostgresGoose(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
