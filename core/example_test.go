@@ -13,7 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// One engine per process and store. The zero Config is the documented default in every field.
+// One engine per process and store. The zero Config is the documented default in every
+// field.
 func ExampleNew() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
@@ -145,8 +146,9 @@ func ExampleNewAuditLog() {
 	// level=INFO msg="idempotency replayed" id=3ef92e4e6e08 scope=d68629cd920f
 }
 
-// Close drains: it takes no new operations and waits for those that run. When its context ends first, what is left is
-// cancelled, and the next attempt takes it over when its lease has run out.
+// Close drains: it takes no new operations and waits for those that run. When its context
+// ends first, what is left is cancelled, and the next attempt takes it over when its
+// lease has run out.
 func ExampleEngine_Close() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

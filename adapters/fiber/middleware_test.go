@@ -87,8 +87,8 @@ func TestR16ReplayHasTheMediaTypeOfTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// The default media type of fasthttp is kept, too, although the list of fields to keep does not
-// have it: it belongs to the stored body.
+// The default media type of fasthttp is kept, too, although the list of fields to keep
+// does not have it: it belongs to the stored body.
 func TestR14MediaTypeIsAlwaysKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{guard: protocol.Config{KeepHeaders: []string{"X-Made"}}}, handle(echo))

@@ -16,8 +16,8 @@ import (
 // tells it from the same text set by a handler.
 var defaultType = new(fasthttp.ResponseHeader).ContentType()
 
-// fields goes over the header as views, without the trailer fields. The default media type is
-// a part of it if typed says that it is going to be sent.
+// fields goes over the header as views, without the trailer fields. The default media
+// type is a part of it if typed says that it is going to be sent.
 func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true
@@ -48,8 +48,8 @@ func isTrailer(h *fasthttp.ResponseHeader, name []byte) (trailer bool) {
 	return trailer
 }
 
-// tidy removes the control fields, which only the protocol sets (R11), and the line ends in
-// values, which fasthttp would send as they are.
+// tidy removes the control fields, which only the protocol sets (R11), and the line ends
+// in values, which fasthttp would send as they are.
 func tidy(h *fasthttp.ResponseHeader) {
 	var control, unclean []string
 	for name, value := range fields(h, false) {

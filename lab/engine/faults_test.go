@@ -193,7 +193,8 @@ func TestEngineReleaseThatFailsGoesOn(t *testing.T) {
 	})
 }
 
-// The handler does not look at its context: the table of its process must let the store answer from the local deadline on.
+// The handler does not look at its context: the table of its process must let the store
+// answer from the local deadline on.
 func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 	inBubble(t, "handler", func(t *testing.T) {
 		a, b := twoProcesses(t)

@@ -18,7 +18,8 @@ import (
 
 const modelRetention = 5 * time.Minute
 
-// modelStep is one thing that happens. Which of its fields mean something depends on its kind.
+// modelStep is one thing that happens. Which of its fields mean something depends on its
+// kind.
 type modelStep struct {
 	Kind    int // of modelKinds
 	Process int
@@ -33,7 +34,8 @@ type modelStep struct {
 
 var modelKinds = []string{"begin", "begin", "begin", "complete", "complete", "release", "sleep", "sleep", "sleep", "deafen", "deafen", "hear"}
 
-// modelSteps draws a sequence. Its instants are those at which something happens, and a nanosecond about them.
+// modelSteps draws a sequence. Its instants are those at which something happens, and a
+// nanosecond about them.
 func modelSteps() *rapid.Generator[[]modelStep] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelStep {
 		return modelStep{
@@ -115,7 +117,8 @@ func (r *modelRun) begin(ctx context.Context, s modelStep) error {
 		Preset: s.Preset, MaxAttempts: s.Limit, Retention: modelRetention,
 	}
 	id, store := reprise.DeriveID(op.Scope, op.Endpoint, op.Key), r.stores[s.Process]
-	// Where the engine does not ask the store, its answer has to be what the store would have said.
+	// Where the engine does not ask the store, its answer has to be what the store would
+	// have said.
 	store.takeover = op.Preset == reprise.Recoverable
 	r.model.Lock()
 	store.outcome, store.attempt = r.model.claim(reprise.ClaimRequest{ID: id, Fingerprint: op.Fingerprint}, false)
@@ -160,7 +163,8 @@ func (r *modelRun) complete(a *modelAttempt) error {
 	return nil
 }
 
-// runModel runs a sequence in a bubble of its own and says at which step the engine left the model.
+// runModel runs a sequence in a bubble of its own and says at which step the engine left
+// the model.
 func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &modelRun{met: met, model: &model{records: make(map[reprise.ID]*modelRecord)}}
@@ -193,8 +197,9 @@ func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 	return failure
 }
 
-// TestEngineFollowsItsModel runs random sequences of two processes over one memory store, with clock steps, leases that run
-// out and lost replies, and predicts every answer: 6,000 sequences, and more in a soak.
+// TestEngineFollowsItsModel runs random sequences of two processes over one memory store,
+// with clock steps, leases that run out and lost replies, and predicts every answer:
+// 6,000 sequences, and more in a soak.
 func TestEngineFollowsItsModel(t *testing.T) {
 	t.Parallel()
 	met := &modelMet{count: make(map[string]int)}

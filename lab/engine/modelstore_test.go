@@ -8,7 +8,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// modelRecord is what the model knows of an ID. Whether it is seen, live or lapsed follows from the instants.
+// modelRecord is what the model knows of an ID. Whether it is seen, live or lapsed
+// follows from the instants.
 type modelRecord struct {
 	owner       reprise.Owner
 	fingerprint reprise.Fingerprint
@@ -19,8 +20,8 @@ type modelRecord struct {
 	payload     string
 }
 
-// model is the sequential meaning of an engine and its store: a page of code without a lease that is renewed, a reply that
-// is lost, or two processes.
+// model is the sequential meaning of an engine and its store: a page of code without a
+// lease that is renewed, a reply that is lost, or two processes.
 type model struct {
 	sync.Mutex // held by whoever asks: renewals come from another goroutine
 	records    map[reprise.ID]*modelRecord
@@ -56,7 +57,8 @@ func (m *model) claim(r reprise.ClaimRequest, takeover bool) (want reprise.Outco
 	}
 }
 
-// completeStatus says how a completion is answered that the store took or did not, and then said who has the ID.
+// completeStatus says how a completion is answered that the store took or did not, and
+// then said who has the ID.
 func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
 	switch {
 	case taken:
@@ -70,8 +72,9 @@ func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
 	}
 }
 
-// modelStore asks the model at each call, since time passes between the tries of one operation, and tells it of the instant
-// at which the store acted. It loses replies and refuses renewals on command.
+// modelStore asks the model at each call, since time passes between the tries of one
+// operation, and tells it of the instant at which the store acted. It loses replies and
+// refuses renewals on command.
 type modelStore struct {
 	reprise.Store
 	model    *model

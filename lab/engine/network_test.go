@@ -35,8 +35,9 @@ func (d *dice) upTo(most time.Duration) time.Duration {
 	return time.Duration(d.r.Int64N(int64(most) + 1))
 }
 
-// network is the way of one process to the store: slow, lossy, and now and then gone. Requests and replies are lost in
-// silence, as they are on a real one, and a request that is late arrives after its sender gave it up.
+// network is the way of one process to the store: slow, lossy, and now and then gone.
+// Requests and replies are lost in silence, as they are on a real one, and a request that
+// is late arrives after its sender gave it up.
 type network struct {
 	reprise.Store
 	dice   *dice
@@ -69,7 +70,8 @@ func (n *network) pass(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// lose waits until the caller gives up or, every other time, until the connection is reset.
+// lose waits until the caller gives up or, every other time, until the connection is
+// reset.
 func (n *network) lose(ctx context.Context) error {
 	n.lost.Add(1)
 	var reset <-chan time.Time

@@ -28,8 +28,8 @@ const (
 	simPatience  = time.Hour // for everything to come to an end after the chaos
 )
 
-// simulation is a bubble with processes that pause and crash over a lossy network, and clients that retry until they have their
-// answer. It notes what must never be.
+// simulation is a bubble with processes that pause and crash over a lossy network, and
+// clients that retry until they have their answer. It notes what must never be.
 type simulation struct {
 	seed    uint64
 	store   *memstore.Store
@@ -82,7 +82,8 @@ func (s *simulation) boot(place int) *simProcess {
 	return s.processes[place]
 }
 
-// crash ends a process at once: nothing that it does gets out any more, and its handlers are gone.
+// crash ends a process at once: nothing that it does gets out any more, and its handlers
+// are gone.
 func (s *simulation) crash(place int) {
 	s.mu.Lock()
 	p := s.processes[place]
@@ -120,7 +121,8 @@ func (s *simulation) chaos() {
 	s.faulty.Store(false)
 }
 
-// enter notes that a handler starts, and looks whether it is the only one that believes to hold the key.
+// enter notes that a handler starts, and looks whether it is the only one that believes
+// to hold the key.
 func (s *simulation) enter(key string, h *simHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +158,8 @@ func (s *simulation) recorded(key, answer string) {
 	s.answers[key] = answer
 }
 
-// handle runs a handler to its end, and reports false when its process crashed under it. Some do not look at their context.
+// handle runs a handler to its end, and reports false when its process crashed under it.
+// Some do not look at their context.
 func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attempt) bool {
 	h := &simHandler{a.Context(), p}
 	s.enter(key, h)
@@ -280,9 +283,10 @@ func simulate(t *testing.T, seed uint64) *simulation {
 	return s
 }
 
-// TestEngineSimulation runs processes that pause and crash over a network that loses requests and replies, or delivers them
-// late. Its seed is in the name of each subtest, and REPRISE_SEED runs that one alone. It fixes the faults and the clients;
-// the engine's own jitter and the scheduler it does not.
+// TestEngineSimulation runs processes that pause and crash over a network that loses
+// requests and replies, or delivers them late. Its seed is in the name of each subtest,
+// and REPRISE_SEED runs that one alone. It fixes the faults and the clients; the engine's
+// own jitter and the scheduler it does not.
 func TestEngineSimulation(t *testing.T) {
 	t.Parallel()
 	runs, seeds := 100, rand.Uint64

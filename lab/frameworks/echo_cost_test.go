@@ -14,8 +14,9 @@ import (
 
 func init() { costFrameworks["echo"] = costEcho }
 
-// costEcho is [costHandler] in Echo, behind the middleware if there is a guard, else behind one that does nothing: Echo wraps the
-// handler anew for each request, which costs an allocation whatever the middleware is.
+// costEcho is [costHandler] in Echo, behind the middleware if there is a guard, else
+// behind one that does nothing: Echo wraps the handler anew for each request, which costs
+// an allocation whatever the middleware is.
 func costEcho(guard *protocol.Guard) http.Handler {
 	e := echo.New()
 	if guard != nil {

@@ -9,13 +9,14 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-// costFrameworks has [costHandler] in each framework by its name, behind the middleware if there
-// is a guard. The build tag of a framework leaves its file out.
+// costFrameworks has [costHandler] in each framework by its name, behind the middleware
+// if there is a guard. The build tag of a framework leaves its file out.
 var costFrameworks = map[string]func(*protocol.Guard) http.Handler{}
 
-// TestCostOfFrameworksOverMemory is their gate of P5: a request to a handler that does nothing but answer costs at most three allocations
-// more than with net/http, framework included, and one that is not keyed costs no more than without the middleware. It is not
-// parallel, because it counts the allocations of the process.
+// TestCostOfFrameworksOverMemory is their gate of P5: a request to a handler that does
+// nothing but answer costs at most three allocations more than with net/http, framework
+// included, and one that is not keyed costs no more than without the middleware. It is
+// not parallel, because it counts the allocations of the process.
 func TestCostOfFrameworksOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")

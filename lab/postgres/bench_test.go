@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// BenchmarkPostgres measures new operations and replays of both stores beside their floors: two bare statements on one row, one
-// SELECT by primary key, and a transaction of the handler's own, each sent in the same way.
+// BenchmarkPostgres measures new operations and replays of both stores beside their
+// floors: two bare statements on one row, one SELECT by primary key, and a transaction of
+// the handler's own, each sent in the same way.
 func BenchmarkPostgres(b *testing.B) {
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeCacheStatement} {
 		b.Run("mode="+mode.String(), func(b *testing.B) { benchPostgres(b, mode) })

@@ -22,8 +22,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresBurst: more orders at once than the pool has connections all succeed, one after the
-// other.
+// TestPostgresBurst: more orders at once than the pool has connections all succeed, one
+// after the other.
 func TestPostgresBurst(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -106,8 +106,9 @@ func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgA
 	return answers
 }
 
-// TestPostgresDuplicatesTakeNoSlot: a storm of duplicates takes no slot beside that of the first
-// request, and one in another process whose slots are all taken is answered at once.
+// TestPostgresDuplicatesTakeNoSlot: a storm of duplicates takes no slot beside that of
+// the first request, and one in another process whose slots are all taken is answered at
+// once.
 func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t, labtest.MaxConns(4))
@@ -161,8 +162,8 @@ func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
 	}
 }
 
-// TestPostgresStricterLimitsStand: the limits of an attempt are TxTimeout where the session has none
-// or weaker ones, and the session's own where they are stricter.
+// TestPostgresStricterLimitsStand: the limits of an attempt are TxTimeout where the
+// session has none or weaker ones, and the session's own where they are stricter.
 func TestPostgresStricterLimitsStand(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -189,7 +190,8 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 	}
 }
 
-// TestPostgresOneTransactionID: the effects of a request and its record have one transaction ID.
+// TestPostgresOneTransactionID: the effects of a request and its record have one
+// transaction ID.
 func TestPostgresOneTransactionID(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
@@ -203,8 +205,8 @@ func TestPostgresOneTransactionID(t *testing.T) {
 	}
 }
 
-// TestPostgresSerializableHandlers: of two attempts that PostgreSQL cannot serialize one is not
-// applied, and its retry is.
+// TestPostgresSerializableHandlers: of two attempts that PostgreSQL cannot serialize one
+// is not applied, and its retry is.
 func TestPostgresSerializableHandlers(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
@@ -281,8 +283,8 @@ func (p *pgPanicTracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBat
 // TraceBatchEnd implements pgx.BatchTracer.
 func (p *pgPanicTracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { p.count() }
 
-// TestPostgresTracerPanics: a tracer of the application that panics, wherever it does, loses neither
-// a slot nor a connection.
+// TestPostgresTracerPanics: a tracer of the application that panics, wherever it does,
+// loses neither a slot nor a connection.
 func TestPostgresTracerPanics(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -14,8 +14,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// The tests of this file lose the answer to a COMMIT. The rule is one: what was applied is never answered ErrNotApplied, and what
-// was not applied is never answered with success.
+// The tests of this file lose the answer to a COMMIT. The rule is one: what was applied
+// is never answered ErrNotApplied, and what was not applied is never answered with
+// success.
 
 // pgCut is a transactional store that is reached through a proxy, and one that is not.
 type pgCut struct {
@@ -25,7 +26,8 @@ type pgCut struct {
 	store *reprisepg.TransactionalStore
 }
 
-// newPgCut sends batches as one piece that contains the text COMMIT, for the proxy to find.
+// newPgCut sends batches as one piece that contains the text COMMIT, for the proxy to
+// find.
 func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.PoolOption) *pgCut {
 	t.Helper()
 	f := pgSetup(t, server)
@@ -46,7 +48,8 @@ func (c *pgCut) begin(t *testing.T) reprise.ClaimRequest {
 	return r
 }
 
-// applied reports whether the effect of an owner is there, and fails the test when the record says otherwise.
+// applied reports whether the effect of an owner is there, and fails the test when the
+// record says otherwise.
 func (c *pgCut) applied(t *testing.T, r reprise.ClaimRequest) bool {
 	t.Helper()
 	effects := pgValue[int](t, c.Pool, "SELECT count(*) FROM "+c.name("effects")+" WHERE owner = $1", r.Owner[:])
@@ -68,8 +71,9 @@ func (c *pgCut) judge(t *testing.T, r reprise.ClaimRequest, err error) {
 	}
 }
 
-// TestPostgresCommitReplyLost: the proxy loses the request, the reply, or the connection in between, and the store still tells what became of
-// it. When it cannot look either, it says so, and the next look finds out.
+// TestPostgresCommitReplyLost: the proxy loses the request, the reply, or the connection
+// in between, and the store still tells what became of it. When it cannot look either, it
+// says so, and the next look finds out.
 func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Parallel()
 	c := newPgCut(t, servers.SharedPostgres(t))
@@ -113,8 +117,9 @@ func pgIsOneOf(err error, want []error) bool {
 	return false
 }
 
-// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, the answer to a COMMIT stays away, and the
-// connection is cut. Nothing is called rolled back that is not, and nothing confirmed that no standby has.
+// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, the
+// answer to a COMMIT stays away, and the connection is cut. Nothing is called rolled back
+// that is not, and nothing confirmed that no standby has.
 func TestPostgresCommitHeldByStandby(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -126,7 +131,8 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	r := c.begin(t)
 	pgWant(t, "complete with the standby there", pgComplete(t, c.cut, r, "answer"), nil)
 
-	// What the witness needs is made before the standby goes away; from then on no commit returns.
+	// What the witness needs is made before the standby goes away; from then on no commit
+	// returns.
 	held := []reprise.ClaimRequest{c.begin(t), c.begin(t), c.begin(t)}
 	standby.Link.Set(t, servers.Stall)
 	defer c.proxy.Cut() // a silent connection would hold up the pool's end
@@ -148,8 +154,8 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	}
 }
 
-// TestPostgresCancelledStandbyWait: a commit whose wait for the standby was cancelled is no success, on either store, and its
-// repetition waits again.
+// TestPostgresCancelledStandbyWait: a commit whose wait for the standby was cancelled is
+// no success, on either store, and its repetition waits again.
 func TestPostgresCancelledStandbyWait(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -198,8 +204,9 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	pgWant(t, "commit with the standby there", commit(t.Context()), nil)
 }
 
-// TestPostgresPromotion: after a failover the new primary decides. What it does not have was not applied, what it has is replayed, and
-// a pool that still reaches a standby is refused.
+// TestPostgresPromotion: after a failover the new primary decides. What it does not have
+// was not applied, what it has is replayed, and a pool that still reaches a standby is
+// refused.
 func TestPostgresPromotion(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)

@@ -14,7 +14,8 @@ import (
 // contenders claim each key at once.
 const contenders = 16
 
-// TestPostgresContention: of sixteen claims of one key at once, one is granted, over a thousand keys and on both stores.
+// TestPostgresContention: of sixteen claims of one key at once, one is granted, over a
+// thousand keys and on both stores.
 func TestPostgresContention(t *testing.T) {
 	t.Parallel()
 	const keys = 1000

@@ -20,7 +20,8 @@ import (
 // pgBody is a response of the size that the targets are set for.
 var pgBody = strings.Repeat("x", 256)
 
-// TestPostgresReplayWritesNothing (P7): a thousand replays of each store leave the server's log where it was.
+// TestPostgresReplayWritesNothing (P7): a thousand replays of each store leave the
+// server's log where it was.
 func TestPostgresReplayWritesNothing(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
@@ -44,8 +45,8 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 	}
 }
 
-// TestPostgresRowsAreSmallAndHot (P7): a completed record of 256 bytes takes at most 650, indexes included, and nine of ten updates stay
-// on their page and out of the indexes.
+// TestPostgresRowsAreSmallAndHot (P7): a completed record of 256 bytes takes at most 650,
+// indexes included, and nine of ten updates stay on their page and out of the indexes.
 func TestPostgresRowsAreSmallAndHot(t *testing.T) {
 	t.Parallel()
 	const records, workers = 4000, 16
@@ -75,7 +76,8 @@ func TestPostgresRowsAreSmallAndHot(t *testing.T) {
 		}
 		return updates >= records
 	})
-	// Pages in use, not the size of the file: a busy server adds up to 512 empty pages at once.
+	// Pages in use, not the size of the file: a busy server adds up to 512 empty pages at
+	// once.
 	bytes := pgValue[int64](t, f.Pool, `SELECT (SELECT count(DISTINCT (ctid::text::point)[0]) FROM `+f.records()+`)::bigint * current_setting('block_size')::bigint
 		+ pg_indexes_size($1::regclass)`, f.records())
 	perRow := float64(bytes) / records
@@ -86,7 +88,8 @@ func TestPostgresRowsAreSmallAndHot(t *testing.T) {
 	t.Logf("%d records: %.1f %% of %d updates HOT, %.0f bytes a row", records, 100*share, updates, perRow)
 }
 
-// TestPostgresIdlePurgeUsesTheIndex: with nothing to delete a purge reads a handful of pages, however many records there are.
+// TestPostgresIdlePurgeUsesTheIndex: with nothing to delete a purge reads a handful of
+// pages, however many records there are.
 func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -160,8 +163,9 @@ func (s *pgStatements) count() int {
 	return len(s.seen)
 }
 
-// TestPostgresRoundTrips (P7, P8): a new operation of the leased store is two statements and two round trips, a replay one. The
-// transactional store adds none to a transaction that the handler would have opened and committed by itself.
+// TestPostgresRoundTrips (P7, P8): a new operation of the leased store is two statements
+// and two round trips, a replay one. The transactional store adds none to a transaction
+// that the handler would have opened and committed by itself.
 func TestPostgresRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -216,7 +220,8 @@ func TestPostgresRoundTrips(t *testing.T) {
 	count("transactional, replay", 2, func() { pgMustClaim(t, transactional, pgRival(r), reprise.Completed) })
 }
 
-// TestPostgresTransactionalWritesOneRowVersion (P8): there is no row of the claim that the completion replaces.
+// TestPostgresTransactionalWritesOneRowVersion (P8): there is no row of the claim that
+// the completion replaces.
 func TestPostgresTransactionalWritesOneRowVersion(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

@@ -19,8 +19,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgLedger is a workload on the transactional store whose effects can be counted: each operation inserts one row with its key and
-// its owner, and its client tries until it has an answer.
+// pgLedger is a workload on the transactional store whose effects can be counted: each
+// operation inserts one row with its key and its owner, and its client tries until it has
+// an answer.
 type pgLedger struct {
 	*pgFixture
 	stores []*reprisepg.TransactionalStore // one for each process
@@ -69,7 +70,8 @@ func pgExecTx(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
-// work runs operations in clients goroutines until stop is closed, and returns when each has its answer.
+// work runs operations in clients goroutines until stop is closed, and returns when each
+// has its answer.
 func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -88,7 +90,8 @@ func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 	wg.Wait()
 }
 
-// operate retries one operation, on whichever process, until it is answered: by its own completion or by a replay.
+// operate retries one operation, on whichever process, until it is answered: by its own
+// completion or by a replay.
 func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
 	l.operations.Add(1)
 	deadline := time.Now().Add(60 * time.Second)
@@ -136,7 +139,8 @@ func (l *pgLedger) attempt(t *testing.T, store *reprisepg.TransactionalStore, r 
 	return err == nil
 }
 
-// verify demands one effect for each operation, and that it is of the owner whose answer is kept.
+// verify demands one effect for each operation, and that it is of the owner whose answer
+// is kept.
 func (l *pgLedger) verify(t *testing.T) {
 	t.Helper()
 	operations := int(l.operations.Load())
@@ -156,7 +160,8 @@ func (l *pgLedger) verify(t *testing.T) {
 		operations, l.tries.Load(), l.rolledBack.Load(), l.unknown.Load())
 }
 
-// TestPostgresTransactionalKills (G4): sessions are terminated at random moments, and each operation has its effect once.
+// TestPostgresTransactionalKills (G4): sessions are terminated at random moments, and
+// each operation has its effect once.
 func TestPostgresTransactionalKills(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -176,8 +181,8 @@ func TestPostgresSQLTransactionalKills(t *testing.T) {
 	l.kill(t, 100, "application_name = '"+name+"'")
 }
 
-// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands between, and speaks for the server when it
-// is gone.
+// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands
+// between, and speaks for the server when it is gone.
 func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -187,7 +192,8 @@ func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
 	l.kill(t, 50, "backend_type = 'client backend' AND pid <> pg_backend_pid()")
 }
 
-// kill ends enough of the sessions that where describes, while operations run, and counts their effects.
+// kill ends enough of the sessions that where describes, while operations run, and counts
+// their effects.
 func (l *pgLedger) kill(t *testing.T, enough int, where string) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -223,8 +229,8 @@ func pgTerminate(t *testing.T, pool *pgxpool.Pool, where string) int {
 	return int(tag.RowsAffected())
 }
 
-// TestPostgresTransactionalCrash (G4): the server crashes in the middle of the work and recovers, and each operation has its effect
-// once.
+// TestPostgresTransactionalCrash (G4): the server crashes in the middle of the work and
+// recovers, and each operation has its effect once.
 func TestPostgresTransactionalCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -245,8 +251,9 @@ func TestPostgresTransactionalCrash(t *testing.T) {
 	l.verify(t)
 }
 
-// TestPostgresTransactionalPause (G4): an owner that is cut off for longer than any timeout has no effects. Its connection neither
-// answers nor ends, as when its process is stopped or its network is gone.
+// TestPostgresTransactionalPause (G4): an owner that is cut off for longer than any
+// timeout has no effects. Its connection neither answers nor ends, as when its process is
+// stopped or its network is gone.
 func TestPostgresTransactionalPause(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -291,10 +298,11 @@ func TestPostgresTransactionalPause(t *testing.T) {
 	}
 }
 
-// TestPostgresHalfOpen: a client that is gone without a word in the middle of a statement keeps its key
-// no longer than the server's limits together: the statement begins at the end of the attempt's time, ends
-// with statement_timeout, and the session with idle_in_transaction_session_timeout. From PostgreSQL 17 on,
-// transaction_timeout is the bound.
+// TestPostgresHalfOpen: a client that is gone without a word in the middle of a statement
+// keeps its key no longer than the server's limits together: the statement begins at the
+// end of the attempt's time, ends with statement_timeout, and the session with
+// idle_in_transaction_session_timeout. From PostgreSQL 17 on, transaction_timeout is the
+// bound.
 func TestPostgresHalfOpen(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

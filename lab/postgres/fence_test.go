@@ -10,9 +10,9 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// TestPostgresClaimMeetsRelease: a claim that read a lapsed record, and finds it locked by the
-// transaction that deletes it, does not wait for that transaction, and takes neither attempt nor
-// fence from the deleted row.
+// TestPostgresClaimMeetsRelease: a claim that read a lapsed record, and finds it locked
+// by the transaction that deletes it, does not wait for that transaction, and takes
+// neither attempt nor fence from the deleted row.
 func TestPostgresClaimMeetsRelease(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -50,8 +50,8 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 	}
 }
 
-// TestPostgresLeaseIsWhole: a claim that waits for an insert which is then rolled back has its
-// whole lease from the moment of its answer, and not what the wait left of it.
+// TestPostgresLeaseIsWhole: a claim that waits for an insert which is then rolled back
+// has its whole lease from the moment of its answer, and not what the wait left of it.
 func TestPostgresLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -78,8 +78,8 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 	}
 }
 
-// TestPostgresFencesOverCrash: a server that crashes forgets what it gave to transactions that were
-// not flushed, and gives out no such fence again.
+// TestPostgresFencesOverCrash: a server that crashes forgets what it gave to transactions
+// that were not flushed, and gives out no such fence again.
 func TestPostgresFencesOverCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)

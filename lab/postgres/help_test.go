@@ -57,7 +57,8 @@ func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) 
 	return v
 }
 
-// pgClaim returns the request of a new owner of a new operation, with times that no test outlives.
+// pgClaim returns the request of a new owner of a new operation, with times that no test
+// outlives.
 func pgClaim() reprise.ClaimRequest {
 	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
@@ -123,7 +124,8 @@ func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
 }
 
-// pgEventually polls until done reports true, and fails the test when it does not within twenty seconds.
+// pgEventually polls until done reports true, and fails the test when it does not within
+// twenty seconds.
 func pgEventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); pgPass(5 * time.Millisecond) {

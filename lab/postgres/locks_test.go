@@ -24,8 +24,8 @@ func (f *pgFixture) pgHold(t *testing.T, id reprise.ID, change string) pgx.Tx {
 	return tx
 }
 
-// TestPostgresPurgeSkipsWhatIsBeingReclaimed: a record that somebody is just writing is left alone, also when it was past its
-// retention before.
+// TestPostgresPurgeSkipsWhatIsBeingReclaimed: a record that somebody is just writing is
+// left alone, also when it was past its retention before.
 func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -57,7 +57,8 @@ func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 	}
 }
 
-// TestPostgresRenewSkipsWhatIsBusy: one record that is locked does not keep the others of the batch from being renewed.
+// TestPostgresRenewSkipsWhatIsBusy: one record that is locked does not keep the others of
+// the batch from being renewed.
 func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

@@ -14,7 +14,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresEveryExecMode lives a record's life in each way that pgx has to send a statement. In a soak it is the whole suite.
+// TestPostgresEveryExecMode lives a record's life in each way that pgx has to send a
+// statement. In a soak it is the whole suite.
 func TestPostgresEveryExecMode(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -94,7 +95,8 @@ func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
 	}
 }
 
-// pgTransactionalLife takes two attempts of the transactional store through every statement, with effects.
+// pgTransactionalLife takes two attempts of the transactional store through every
+// statement, with effects.
 func pgTransactionalLife(t *testing.T, f *pgFixture, store *reprisepg.TransactionalStore) {
 	t.Helper()
 	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"

@@ -27,8 +27,9 @@ const (
 	pgChildSleeps = "REPRISE_TEST_CHILD_SLEEPS" // its handler stays in a statement
 )
 
-// TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its attempt, for longer than any timeout, and one
-// whose process is killed, have no effects; the key is free as soon as the server notices.
+// TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its
+// attempt, for longer than any timeout, and one whose process is killed, have no effects;
+// the key is free as soon as the server notices.
 func TestPostgresStoppedProcess(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -72,8 +73,8 @@ func TestPostgresStoppedProcess(t *testing.T) {
 	}
 }
 
-// TestPostgresProcessKilledInStatement: the key of a process that is killed in the middle of a
-// statement is free within a second, however long the statement would take.
+// TestPostgresProcessKilledInStatement: the key of a process that is killed in the middle
+// of a statement is free within a second, however long the statement would take.
 func TestPostgresProcessKilledInStatement(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -101,7 +102,8 @@ func TestPostgresProcessKilledInStatement(t *testing.T) {
 	}
 }
 
-// TestPostgresChild is the other process: it claims, has an effect, lingers, and completes.
+// TestPostgresChild is the other process: it claims, has an effect, lingers, and
+// completes.
 func TestPostgresChild(t *testing.T) {
 	if os.Getenv(pgChildURL) == "" {
 		t.Skip("it runs as the other process of TestPostgresStoppedProcess")
@@ -130,7 +132,8 @@ func TestPostgresChild(t *testing.T) {
 		_, err := pgTx(t, store, r).Exec(t.Context(), "SELECT pg_sleep(60)")
 		t.Fatal("the statement ended", err)
 	}
-	// Long enough to be stopped, and too short for the watchdog of this process to have its turn first.
+	// Long enough to be stopped, and too short for the watchdog of this process to have
+	// its turn first.
 	pgPass(500 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four at once, their keys are claimed
-// again; no such claim loses its record.
+// TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four
+// at once, their keys are claimed again; no such claim loses its record.
 func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 4, 25
@@ -54,7 +54,8 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 					for pgMustNotFail(t, store, r).Outcome != reprise.Claimed {
 						r.Owner = reprise.NewOwner()
 					}
-					// Its record is past both by now, or nearly; a purge may be about to delete it. Who claims now keeps it.
+					// Its record is past both by now, or nearly; a purge may be about to
+					// delete it. Who claims now keeps it.
 					r = pgRival(key)
 					for pgMustNotFail(t, store, r).Attempt != 1 {
 						r.Owner = reprise.NewOwner()
@@ -80,7 +81,8 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	t.Logf("%d records claimed again, %d purged, 0 lost", reclaimed.Load(), purged.Load())
 }
 
-// TestPostgresRunPurger: it deletes at once and again, ends with its context, and outlives a failure.
+// TestPostgresRunPurger: it deletes at once and again, ends with its context, and
+// outlives a failure.
 func TestPostgresRunPurger(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -114,8 +116,8 @@ func TestPostgresRunPurger(t *testing.T) {
 	}
 }
 
-// TestPostgresPurgeUnderOldSnapshot: while an old transaction keeps deleted entries in the index, a purge
-// reads each of them once, and not with every statement.
+// TestPostgresPurgeUnderOldSnapshot: while an old transaction keeps deleted entries in
+// the index, a purge reads each of them once, and not with every statement.
 func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	t.Parallel()
 	const records, batch = 20_000, 500

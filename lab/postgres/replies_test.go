@@ -13,8 +13,9 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// TestPostgresLostReplies: a statement whose request or reply is lost is never answered with a definite error that is wrong, and its
-// repetition by the same owner gets the answer that was lost.
+// TestPostgresLostReplies: a statement whose request or reply is lost is never answered
+// with a definite error that is wrong, and its repetition by the same owner gets the
+// answer that was lost.
 func TestPostgresLostReplies(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -76,8 +77,9 @@ func pgLoseEach(t *testing.T, store, witness reprise.Store, lost func(string, fu
 	pgMustClaim(t, witness, pgRival(released), reprise.Claimed)
 }
 
-// TestPostgresHangs: a server that does not answer costs a call no more than its deadline; when it never got the request it says that
-// nothing was done, else that nobody knows.
+// TestPostgresHangs: a server that does not answer costs a call no more than its
+// deadline; when it never got the request it says that nothing was done, else that nobody
+// knows.
 func TestPostgresHangs(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -10,8 +10,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresForgottenMigrate: a service whose tables do not exist finds out at its start, and
-// one that did not look has it in its log and in its errors.
+// TestPostgresForgottenMigrate: a service whose tables do not exist finds out at its
+// start, and one that did not look has it in its log and in its errors.
 func TestPostgresForgottenMigrate(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

@@ -28,7 +28,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgSecured is a server that admits the role app by TLS and SCRAM only, to a database of its own.
+// pgSecured is a server that admits the role app by TLS and SCRAM only, to a database of
+// its own.
 type pgSecured struct {
 	*servers.PostgresServer
 
@@ -76,8 +77,8 @@ func (s *pgSecured) url(t testing.TB, role *url.Userinfo, tls bool) string {
 // pgApp is the role of the service.
 func pgApp() *url.Userinfo { return url.UserPassword("app", "secret") }
 
-// setup returns a fixture in the database, made by the administrator, whose role app may do what Grants
-// says and nothing else.
+// setup returns a fixture in the database, made by the administrator, whose role app may
+// do what Grants says and nothing else.
 func (s *pgSecured) setup(tb testing.TB) *pgFixture {
 	tb.Helper()
 	f := &pgFixture{labtest.SetupPostgres(tb, s.PostgresServer)}
@@ -110,7 +111,8 @@ func pgQuote(text string) string {
 	return "'" + quoted + "'"
 }
 
-// pgCertificate returns a certificate for the loopback address, signed by itself, and its key.
+// pgCertificate returns a certificate for the loopback address, signed by itself, and its
+// key.
 func pgCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -127,8 +129,9 @@ func pgCertificate(t *testing.T) (cert, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
 }
 
-// TestPostgresTLSAndSCRAM: both stores pass their suite over TLS with a verified certificate and SCRAM,
-// as a role that may do what Grants says and can neither create nor change a table.
+// TestPostgresTLSAndSCRAM: both stores pass their suite over TLS with a verified
+// certificate and SCRAM, as a role that may do what Grants says and can neither create
+// nor change a table.
 func TestPostgresTLSAndSCRAM(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
@@ -173,9 +176,9 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 	})
 }
 
-// TestPostgresConfigurationHeals: a password that is rotated, a grant that is revoked, a table or a
-// database that is away while a handler runs: the completion is repeated in the background, and once the
-// server is as it was the response is kept and replayed.
+// TestPostgresConfigurationHeals: a password that is rotated, a grant that is revoked, a
+// table or a database that is away while a handler runs: the completion is repeated in
+// the background, and once the server is as it was the response is kept and replayed.
 func TestPostgresConfigurationHeals(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)

@@ -17,8 +17,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresMigrateAtOnce: many processes may bring the schema up at the same time, again and again, also where the schema itself is
-// missing; what Migrations prints does the same for another tool.
+// TestPostgresMigrateAtOnce: many processes may bring the schema up at the same time,
+// again and again, also where the schema itself is missing; what Migrations prints does
+// the same for another tool.
 func TestPostgresMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -52,7 +53,8 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	pgWant(t, "migrate a newer schema", reprisepg.Migrate(t.Context(), pool, printed.Config), reprise.ErrMisconfigured)
 }
 
-// TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do nothing to the schema.
+// TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do
+// nothing to the schema.
 func TestPostgresLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -151,7 +153,8 @@ func TestPostgresCheckFindings(t *testing.T) {
 	}
 }
 
-// pgFindings returns the codes of what a check finds, without the one that is true of every server of the tests.
+// pgFindings returns the codes of what a check finds, without the one that is true of
+// every server of the tests.
 func pgFindings(t *testing.T, store reprise.Checker) []string {
 	t.Helper()
 	ctx, cancel := pgCall(t)
@@ -167,8 +170,8 @@ func pgFindings(t *testing.T, store reprise.Checker) []string {
 	return codes
 }
 
-// TestPostgresInvalidPool: a constructor refuses a pool that cannot work, and a claim says that
-// no connection is available.
+// TestPostgresInvalidPool: a constructor refuses a pool that cannot work, and a claim
+// says that no connection is available.
 func TestPostgresInvalidPool(t *testing.T) {
 	t.Parallel()
 	pools := map[string]error{}
@@ -204,8 +207,8 @@ func TestPostgresInvalidPool(t *testing.T) {
 	}
 }
 
-// TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over fewer connections than clients; with the
-// mode of pgx that does not, the check says so.
+// TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over
+// fewer connections than clients; with the mode of pgx that does not, the check says so.
 func TestPostgresBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)

@@ -82,8 +82,8 @@ func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimReq
 	return tx
 }
 
-// TestPostgresSQLTx: what a handler writes through its *sql.Tx is there exactly when its response is,
-// and after the attempt database/sql refuses the transaction.
+// TestPostgresSQLTx: what a handler writes through its *sql.Tx is there exactly when its
+// response is, and after the attempt database/sql refuses the transaction.
 func TestPostgresSQLTx(t *testing.T) {
 	t.Parallel()
 	f, store, db := pgSQLSetup(t)
@@ -127,8 +127,8 @@ func TestPostgresSQLTx(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt is found out,
-// whichever way it did it.
+// TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt
+// is found out, whichever way it did it.
 func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	_, store, db := pgSQLSetup(t)
@@ -155,8 +155,8 @@ func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from committing,
-// and no connection stays out for it.
+// TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from
+// committing, and no connection stays out for it.
 func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	t.Parallel()
 	_, store, db := pgSQLSetup(t)
@@ -173,8 +173,8 @@ func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	pgWant(t, "complete", pgComplete(t, store, again, "answer"), nil)
 }
 
-// TestPostgresSQLCommitReplyLost: the answer to COMMIT is lost over database/sql as over pgx, and the
-// store tells what became of it.
+// TestPostgresSQLCommitReplyLost: the answer to COMMIT is lost over database/sql as over
+// pgx, and the store tells what became of it.
 func TestPostgresSQLCommitReplyLost(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -205,8 +205,8 @@ func TestPostgresSQLCommitReplyLost(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLDrivers: a *sql.DB without a limit is refused, one over another driver says so, and
-// one over a driver that wraps pgx's works.
+// TestPostgresSQLDrivers: a *sql.DB without a limit is refused, one over another driver
+// says so, and one over a driver that wraps pgx's works.
 func TestPostgresSQLDrivers(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -37,8 +37,9 @@ func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
 	}
 }
 
-// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused and do nothing; savepoints are the handler's
-// own; and after the attempt nothing reaches the connection any more.
+// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused and do
+// nothing; savepoints are the handler's own; and after the attempt nothing reaches the
+// connection any more.
 func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
@@ -88,7 +89,8 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	}
 }
 
-// TestPostgresTxThroughTheEngine: the engine puts the transaction into the handler's context and commits it with the answer.
+// TestPostgresTxThroughTheEngine: the engine puts the transaction into the handler's
+// context and commits it with the answer.
 func TestPostgresTxThroughTheEngine(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
@@ -127,7 +129,8 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 	pgWant(t, "close", engine.Close(t.Context()), nil)
 }
 
-// TestPostgresTxEndedByTheHandler: SQL text that ends the transaction is misuse, and said to be.
+// TestPostgresTxEndedByTheHandler: SQL text that ends the transaction is misuse, and said
+// to be.
 func TestPostgresTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
@@ -151,7 +154,8 @@ func TestPostgresTxEndedByTheHandler(t *testing.T) {
 	}
 }
 
-// TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied, whole; its answer can be kept without them.
+// TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied,
+// whole; its answer can be kept without them.
 func TestPostgresTxThatCannotCommit(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
@@ -216,8 +220,8 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 	pgMustClaim(t, store, pgRival(r), reprise.Completed)
 }
 
-// TestPostgresTxBound: attempts take all connections but two. The next claim waits within its
-// budget and is then refused, and duplicates are answered at once.
+// TestPostgresTxBound: attempts take all connections but two. The next claim waits within
+// its budget and is then refused, and duplicates are answered at once.
 func TestPostgresTxBound(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t, labtest.MaxConns(5))
@@ -253,7 +257,8 @@ func TestPostgresTxBound(t *testing.T) {
 	}
 }
 
-// TestPostgresTxTimeout: an attempt that outlasts its time is rolled back, whatever its handler does, and the key is free.
+// TestPostgresTxTimeout: an attempt that outlasts its time is rolled back, whatever its
+// handler does, and the key is free.
 func TestPostgresTxTimeout(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
@@ -282,8 +287,9 @@ func TestPostgresTxTimeout(t *testing.T) {
 	}
 }
 
-// TestPostgresLeasedRecordInTheSameTable: what the leased store left is answered by its lease, and a lapsed attempt is taken over with the
-// next number; should its owner still come back, only one of the two is kept.
+// TestPostgresLeasedRecordInTheSameTable: what the leased store left is answered by its
+// lease, and a lapsed attempt is taken over with the next number; should its owner still
+// come back, only one of the two is kept.
 func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)

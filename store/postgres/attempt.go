@@ -39,8 +39,8 @@ type attempt struct {
 }
 
 // begin claims r. It opens the transaction, tries the lock and then, in a statement that
-// sees everything that was committed before the lock was free, reads the record: one round
-// trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
+// sees everything that was committed before the lock was free, reads the record: one
+// round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
 // granted.
 func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
 	session, err := s.db.acquire(ctx, "claim")
@@ -109,9 +109,9 @@ func (s *TransactionalStore) beginSQL() string {
 	return "BEGIN ISOLATION LEVEL " + string(s.config.Isolation) + " READ WRITE"
 }
 
-// beginSQLTx begins the transaction through database/sql, which hands the handler no other
-// transaction than one that it began itself. Until stop is called the transaction ends
-// with ctx; stop reports whether it has not.
+// beginSQLTx begins the transaction through database/sql, which hands the handler no
+// other transaction than one that it began itself. Until stop is called the transaction
+// ends with ctx; stop reports whether it has not.
 func (a *attempt) beginSQLTx(ctx context.Context, isolation pgx.TxIsoLevel) (stop func() bool, err error) {
 	// database/sql rolls back by itself when the context of a transaction ends. The
 	// watchdog comes first.
@@ -230,9 +230,9 @@ func (a *attempt) close() {
 	a.session.release()
 }
 
-// inSQL calls a function of database/sql that begins or ends a transaction. Where a tracer of
-// the application panics in it, database/sql keeps a lock, and its connection cannot be
-// given back: that would wait for ever.
+// inSQL calls a function of database/sql that begins or ends a transaction. Where a
+// tracer of the application panics in it, database/sql keeps a lock, and its connection
+// cannot be given back: that would wait for ever.
 func (a *attempt) inSQL(f func()) {
 	a.stuck = true
 	f()

@@ -15,8 +15,8 @@ import (
 const oldestServer = 15
 
 // Check implements [reprise.Checker]: it looks at the settings of the server as the
-// connections of this pool have them, at the schema, at the privileges of the role, and at
-// how pgx and a pooler fit together.
+// connections of this pool have them, at the schema, at the privileges of the role, and
+// at how pgx and a pooler fit together.
 func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 	session, err := t.db.acquire(ctx, "check")
 	if err != nil {

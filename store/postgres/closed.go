@@ -6,7 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// closedRows answers a query in a transaction that has ended, everywhere with ErrTxClosed.
+// closedRows answers a query in a transaction that has ended, everywhere with
+// ErrTxClosed.
 type closedRows struct{}
 
 func (closedRows) Close()                                       {}

@@ -102,7 +102,8 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	return nil
 }
 
-// marked fails, with codeNotMarked, unless the transaction is the one that the claim began.
+// marked fails, with codeNotMarked, unless the transaction is the one that the claim
+// began.
 const marked = "SELECT 1 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $1::text)::integer"
 
 // queueDiscard undoes the effects of the handler, as the first steps of batch where that

@@ -6,7 +6,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The words of verdict.sql, and the two that only a claim answers: claimed, and lost race.
+// The words of verdict.sql, and the two that only a claim answers: claimed, and lost
+// race.
 const (
 	wordClaimed    = "claimed"
 	wordNew        = "new"
@@ -58,9 +59,9 @@ func (d *decision) result() (reprise.ClaimResult, error) {
 // record is granted.
 func (d *decision) claimable() bool { return d.word == wordNew || d.word == wordTakeover }
 
-// atomicResult is what a decision that is not claimable means for the transactional store,
-// where a record in progress is a leased one. A record of the caller's own can only be one
-// in a table that changed its store, so it counts as another owner's.
+// atomicResult is what a decision that is not claimable means for the transactional
+// store, where a record in progress is a leased one. A record of the caller's own can
+// only be one in a table that changed its store, so it counts as another owner's.
 func (d *decision) atomicResult() (reprise.ClaimResult, error) {
 	switch d.word {
 	case wordAgain:

@@ -39,8 +39,8 @@ const (
 // access (a missing table, a missing privilege).
 var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 
-// fail wraps the failure of a statement in the sentinel of its class. It keeps the text of
-// err and not err itself, whose detail can quote a row.
+// fail wraps the failure of a statement in the sentinel of its class. It keeps the text
+// of err and not err itself, whose detail can quote a row.
 func fail(op string, err error) error {
 	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
 }

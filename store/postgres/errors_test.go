@@ -77,7 +77,8 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 	}
 }
 
-// TestCommitIsNotAppliedOnlyByTheServersWord: a wrong ErrNotApplied makes a client pay twice.
+// TestCommitIsNotAppliedOnlyByTheServersWord: a wrong ErrNotApplied makes a client pay
+// twice.
 func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

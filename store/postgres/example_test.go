@@ -32,7 +32,8 @@ func Example() {
 	_ = engine // for a guard of the package protocol
 }
 
-// A handler writes through the transaction of its attempt. What it wrote is there exactly when its response is.
+// A handler writes through the transaction of its attempt. What it wrote is there exactly
+// when its response is.
 func ExampleTx() {
 	_ = func(w http.ResponseWriter, r *http.Request) {
 		tx, ok := reprisepg.Tx(r.Context())

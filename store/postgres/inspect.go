@@ -41,8 +41,8 @@ func (t *records) List(ctx context.Context, limit int) ([]reprise.Record, error)
 	return list, err
 }
 
-// Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds that
-// it lost the record.
+// Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds
+// that it lost the record.
 func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err

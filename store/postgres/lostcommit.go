@@ -21,8 +21,9 @@ const (
 
 // findCommit finds out whether owner's COMMIT, whose answer was lost, was executed. It
 // takes the lock that the attempt held until its transaction ended: only then can the
-// backend not be committing any more, and a statement that begins then sees what it did. A
-// server in recovery, which may not have received the commit yet, refuses the transaction.
+// backend not be committing any more, and a statement that begins then sees what it did.
+// A server in recovery, which may not have received the commit yet, refuses the
+// transaction.
 func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	session, err := s.db.acquire(ctx, "complete")
 	if err != nil {

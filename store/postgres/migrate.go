@@ -32,7 +32,8 @@ func (m Migration) Goose() string {
 	return "-- +goose Up\n" + begin + m.SQL + end + "\n-- +goose Down\n" + begin + m.Down + end
 }
 
-// Migrations returns every step of the schema for c, in order. The error wraps ErrInvalid.
+// Migrations returns every step of the schema for c, in order. The error wraps
+// ErrInvalid.
 func Migrations(c Config) ([]Migration, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -78,8 +79,8 @@ type Beginner interface {
 
 // Migrate brings the schema of c up to the version of this release, in one transaction,
 // and creates the schema itself if it is missing. Any number of processes may call it at
-// once: one does the work and the others wait. It needs a role that may create tables; the
-// stores need only what [Grants] gives. A schema that is newer than this release is
+// once: one does the work and the others wait. It needs a role that may create tables;
+// the stores need only what [Grants] gives. A schema that is newer than this release is
 // ErrMisconfigured; a config that is invalid is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()

@@ -62,8 +62,8 @@ type purgeBound struct {
 	at *time.Time // nil: the front
 }
 
-// Purge implements [reprise.Purger]. Any number of processes may purge at once: each skips
-// what another is about to delete, or to claim.
+// Purge implements [reprise.Purger]. Any number of processes may purge at once: each
+// skips what another is about to delete, or to claim.
 //
 // It goes on where the last call of this store ended, until a call deletes fewer than
 // limit; the next one begins at the front again.

@@ -44,8 +44,8 @@ const maxTries = 8
 // errLostRace tells run that the statement has to run again.
 var errLostRace = errors.New("a concurrent statement changed the record each time")
 
-// run executes one statement that commits at once and hands its rows to read, which may be
-// called more than once. It repeats the statement while it loses races, and reports a
+// run executes one statement that commits at once and hands its rows to read, which may
+// be called more than once. It repeats the statement while it loses races, and reports a
 // commit that replicas did not confirm.
 func (t *records) run(ctx context.Context, op, sql string, read func(pgx.Rows) error, args ...any) error {
 	s, err := t.db.acquire(ctx, op)

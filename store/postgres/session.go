@@ -84,8 +84,8 @@ type session struct {
 
 // do hands the connection to f.
 //
-// database/sql lends its connection for the duration of a call only. What f returns, and a
-// panic, go around database/sql: it would close the connection, and wait for an open
+// database/sql lends its connection for the duration of a call only. What f returns, and
+// a panic, go around database/sql: it would close the connection, and wait for an open
 // transaction while it does.
 func (s *session) do(f func(*pgx.Conn) error) error {
 	if s.pool != nil {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestSlotsAreGivenInTurn: whoever waits longest gets the next slot, whoever gives up leaves the
-// queue, and a slot that is granted to one that gives up in the same moment goes on.
+// TestSlotsAreGivenInTurn: whoever waits longest gets the next slot, whoever gives up
+// leaves the queue, and a slot that is granted to one that gives up in the same moment
+// goes on.
 func TestSlotsAreGivenInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 	})
 }
 
-// TestSlotsUnderCancellation: whatever happens at once, no slot is lost and none is given twice.
+// TestSlotsUnderCancellation: whatever happens at once, no slot is lost and none is given
+// twice.
 func TestSlotsUnderCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,8 +43,9 @@ func TestMigrationsRecordThemselves(t *testing.T) {
 	}
 }
 
-// TestMigrationsNeverChange: what was applied somewhere stays as it is; a change is another migration. When it needs another form
-// of a condition that the migration shares with the statements, the migration gets its own copy of the old one.
+// TestMigrationsNeverChange: what was applied somewhere stays as it is; a change is
+// another migration. When it needs another form of a condition that the migration shares
+// with the statements, the migration gets its own copy of the old one.
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{

@@ -16,8 +16,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// spareConns is how many connections of the pool the attempts never take: so many are left
-// to answer duplicates and to find out what became of a COMMIT.
+// spareConns is how many connections of the pool the attempts never take: so many are
+// left to answer duplicates and to find out what became of a COMMIT.
 const spareConns = 2
 
 // TransactionalStore runs each attempt in one transaction, which its handler finds by
@@ -29,11 +29,11 @@ const spareConns = 2
 // attempt at once, and the next request with the key runs. An attempt that outlasts
 // [Config.TxTimeout] is rolled back.
 //
-// It is safe for concurrent use and starts no goroutine. Each attempt holds one connection
-// of the pool until it is completed or released, at most MaxConns − 2 attempts at once.
-// Claims beyond that wait, first come, first served, until shortly before their context
-// ends, and then fail with ErrUnavailable; a replay or a duplicate does not wait. See
-// [TransactionalStore.Stats].
+// It is safe for concurrent use and starts no goroutine. Each attempt holds one
+// connection of the pool until it is completed or released, at most MaxConns − 2 attempts
+// at once. Claims beyond that wait, first come, first served, until shortly before their
+// context ends, and then fail with ErrUnavailable; a replay or a duplicate does not wait.
+// See [TransactionalStore.Stats].
 //
 // Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder], a
 // [reprise.Inspector] and a [reprise.Purger].
@@ -124,9 +124,9 @@ func newTransactional(db database, c Config) (*TransactionalStore, error) {
 // Stats returns how many attempts run, and how many claims wait for one of them to end.
 func (s *TransactionalStore) Stats() Stats { return s.slots.stats() }
 
-// Claim implements [reprise.Store]. Its claims are Atomic, with a transaction open for the
-// handler. A different request with the key of an attempt that runs in another process is
-// answered InProgress: nobody sees the fingerprint before it commits.
+// Claim implements [reprise.Store]. Its claims are Atomic, with a transaction open for
+// the handler. A different request with the key of an attempt that runs in another
+// process is answered InProgress: nobody sees the fingerprint before it commits.
 func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
@@ -169,9 +169,9 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 	return result, nil
 }
 
-// enterClaim answers a claim from what this process knows, and otherwise makes it the only
-// one of its ID on its way, so that a storm of duplicates takes one slot. Where it returns
-// neither an answer nor an error, leaveClaim has to follow.
+// enterClaim answers a claim from what this process knows, and otherwise makes it the
+// only one of its ID on its way, so that a storm of duplicates takes one slot. Where it
+// returns neither an answer nor an error, leaveClaim has to follow.
 func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
 	for {
 		s.mu.Lock()
@@ -272,8 +272,8 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewReques
 }
 
 // Complete implements [reprise.Store]: it stores the response in the transaction of the
-// attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's lock
-// on another connection, so that nothing can be committing any more, and looks.
+// attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's
+// lock on another connection, so that nothing can be committing any more, and looks.
 // ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
 // before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
 // because nobody can tell what it committed.

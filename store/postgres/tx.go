@@ -14,14 +14,14 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return, having
-// done nothing: the store commits it with the response, or rolls it back.
+// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return,
+// having done nothing: the store commits it with the response, or rolls it back.
 var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an attempt, with the response; use Begin for a part that may be rolled back")
 
 // Tx returns the transaction of the attempt that ctx belongs to. It returns false where
 // there is none: outside a handler, on a route without the middleware or without a key,
-// with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx may
-// be the context of the handler's framework, see [reprise.ContextKey].
+// with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx
+// may be the context of the handler's framework, see [reprise.ContextKey].
 //
 // What is written through it commits together with the stored response. Its Commit and
 // Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
@@ -41,9 +41,9 @@ func Tx(ctx context.Context) (pgx.Tx, bool) {
 //
 // What is written through it commits together with the stored response. Do not call its
 // Commit or Rollback, which database/sql leaves no way to refuse. A Rollback is found out
-// and undoes the attempt. A Commit makes the effects permanent without the response; it is
-// found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that
-// may be rolled back.
+// and undoes the attempt. A Commit makes the effects permanent without the response; it
+// is found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part
+// that may be rolled back.
 func SQLTx(ctx context.Context) (*sql.Tx, bool) {
 	a := attemptOf(ctx)
 	if a == nil || a.sqlTx == nil {
@@ -68,8 +68,8 @@ func attemptOf(ctx context.Context) *attempt {
 // txKey is the key of the attempt in the handler's context.
 type txKey struct{}
 
-// handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in it.
-// Once the attempt has ended it refuses everything that asks the server, because its
+// handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
+// it. Once the attempt has ended it refuses everything that asks the server, because its
 // connection may be serving another request.
 type handlerTx struct {
 	attempt   *attempt
@@ -178,10 +178,10 @@ func (t *handlerTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns 
 	return conn.CopyFrom(ctx, table, columns, rows)
 }
 
-// LargeObjects is the one method that costs a round trip of its own: only pgx can make the
-// value, for a transaction that it began. The BEGIN does nothing in a transaction but
-// leave a warning in the log of the server. Where it fails the connection is lost, and the
-// value is of no use.
+// LargeObjects is the one method that costs a round trip of its own: only pgx can make
+// the value, for a transaction that it began. The BEGIN does nothing in a transaction but
+// leave a warning in the log of the server. Where it fails the connection is lost, and
+// the value is of no use.
 func (t *handlerTx) LargeObjects() pgx.LargeObjects {
 	conn, err := t.conn()
 	if err != nil {

@@ -1,8 +1,8 @@
 //go:build !without_fiber
 
-// Package fiberstack has the layers of Fiber around the adapter for Fiber. It does not look for
-// goroutines that are left behind, as its siblings do: limiter, compress and SendFile start some
-// that nothing stops.
+// Package fiberstack has the layers of Fiber around the adapter for Fiber. It does not
+// look for goroutines that are left behind, as its siblings do: limiter, compress and
+// SendFile start some that nothing stops.
 package fiberstack
 
 import (

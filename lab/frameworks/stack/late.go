@@ -26,10 +26,11 @@ func (l *Late) Wait() {
 // Ended is called when the middleware has returned.
 func (l *Late) Ended() { l.ended <- struct{}{} }
 
-// RunLate sends a request whose handler is late. serve serves it for POST at / behind a layer
-// with a short timeout that answers with the status; the retry has to get the handler's answer
-// and must not run it again. shared says that the layer leaves the framework's own context to
-// the handler, so that no other request may come before the handler returned.
+// RunLate sends a request whose handler is late. serve serves it for POST at / behind a
+// layer with a short timeout that answers with the status; the retry has to get the
+// handler's answer and must not run it again. shared says that the layer leaves the
+// framework's own context to the handler, so that no other request may come before the
+// handler returned.
 func RunLate(t *testing.T, status int, shared bool, serve func(t *testing.T, guard *protocol.Guard, late *Late) (addr string)) {
 	t.Helper()
 	late := &Late{started: make(chan struct{}, 8), proceed: make(chan struct{}), ended: make(chan struct{}, 8)}

@@ -34,8 +34,8 @@ func Serve(t *testing.T, handler http.Handler) (addr string) {
 	return ln.Addr().String()
 }
 
-// CloseIdle closes the connections of the client that are not in use, for a server that waits
-// for them when it shuts down.
+// CloseIdle closes the connections of the client that are not in use, for a server that
+// waits for them when it shuts down.
 func CloseIdle() { transport.CloseIdleConnections() }
 
 // PanicValue is what handlers panic with.

@@ -1,5 +1,5 @@
-// Package labtest is what the tests of several rooms of the lab share: their TestMain, how
-// long they soak, and stores on the servers of the package servers.
+// Package labtest is what the tests of several rooms of the lab share: their TestMain,
+// how long they soak, and stores on the servers of the package servers.
 package labtest
 
 import (

@@ -16,7 +16,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// Postgres is a schema of its own on a server, with the tables in it, and a pool that reaches it.
+// Postgres is a schema of its own on a server, with the tables in it, and a pool that
+// reaches it.
 type Postgres struct {
 	Pool   *pgxpool.Pool
 	Config reprisepg.Config
@@ -82,7 +83,8 @@ func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
 	return db
 }
 
-// ClosePool closes a pool, and does not wait for ever for a connection that a failed test left out.
+// ClosePool closes a pool, and does not wait for ever for a connection that a failed test
+// left out.
 func ClosePool(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	done := make(chan struct{})

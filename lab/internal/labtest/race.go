@@ -2,5 +2,6 @@
 
 package labtest
 
-// RaceEnabled tells the tests that count allocations that they cannot: the race detector drops pooled buffers at random.
+// RaceEnabled tells the tests that count allocations that they cannot: the race detector
+// drops pooled buffers at random.
 const RaceEnabled = true

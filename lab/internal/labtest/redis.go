@@ -18,7 +18,8 @@ func RedisClient(tb testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// RedisStore returns a store with a configuration that has to be good, closed when the test ends.
+// RedisStore returns a store with a configuration that has to be good, closed when the
+// test ends.
 func RedisStore(tb testing.TB, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
 	tb.Helper()
 	store, err := repriseredis.New(client, c)
