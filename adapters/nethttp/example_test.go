@@ -52,3 +52,40 @@ func ExampleMiddleware() {
 	// 201 order 1 replayed:""
 	// 201 order 1 replayed:"true"
 }
+
+// A handler may decide for its own response, and derive keys for the services that it calls.
+func ExampleMiddleware_decisions() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer engine.Close(context.Background())
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		panic(err)
+	}
+
+	inStock := false
+	createOrder := func(w http.ResponseWriter, r *http.Request) {
+		if !inStock {
+			protocol.Release(r.Context()) // the next request with the key runs again
+			http.Error(w, "sold out", http.StatusConflict)
+			return
+		}
+		attempt, _ := reprise.AttemptFrom(r.Context())
+		fmt.Fprintf(w, "attempt %d, a key for the payment service: %v", attempt.Number(), len(attempt.Key("charge")) > 0)
+	}
+	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(createOrder))
+
+	for range 2 {
+		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(`{"item":"book"}`)) //nolint:noctx // an example
+		r.Header.Set("Idempotency-Key", "9d2e")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
+		inStock = true
+	}
+	// Output:
+	// 409 sold out
+	// 200 attempt 1, a key for the payment service: true
+}

@@ -185,9 +185,16 @@ func (r *Recorder) Finish() {
 		r.nameType()
 	}
 	s.trailers = appendTrailers(s.trailers[:0], r.header)
+	decided := false
+	defer func() {
+		if !decided && !r.live && !r.taken { // Config.Decide panicked
+			restore(r.header, s.outer)
+		}
+	}()
 	reply := r.x.Finish(Captured{
 		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.cut || r.taken || r.wrongLength(),
 	})
+	decided = true
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:

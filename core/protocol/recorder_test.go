@@ -582,3 +582,27 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 		t.Errorf("the next run answered %d", w.Code)
 	}
 }
+
+// Whoever recovers the panic of a policy writes a response of its own, without the handler's fields.
+func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Decide: func(int) protocol.Decision { panic("a bug") }})
+	a := b.admit("k", "body")
+	header := http.Header{"X-Outer": {"1"}}
+	var w protocol.Recorder
+	w.Start(a.Exchange, header, goneClient{}, nil)
+	defer w.Close()
+	header.Set("Content-Length", "4")
+	_, _ = w.WriteString("body")
+	func() {
+		defer func() {
+			if recover() != "a bug" {
+				t.Error("the panic did not go on")
+			}
+		}()
+		w.Finish()
+	}()
+	if len(header) != 1 || header.Get("X-Outer") != "1" {
+		t.Errorf("the header is %v", header)
+	}
+}
