@@ -9,6 +9,7 @@ import (
 
 const (
 	claimTries   = 4                     // of one claim, within its budget
+	claimRounds  = 4                     // of shared claims that a call joins before it asks alone
 	firstPause   = 10 * time.Millisecond // before the second try; each further one is four times as long
 	longestPause = time.Second           // between tries in the background
 )
@@ -33,7 +34,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 func (c *call) look(at instant) (Result, error) {
 	e := c.engine
 	budget := e.claiming.context(at)
-	for round := 1; round <= 2; round++ {
+	for round := 1; round <= claimRounds; round++ {
 		outcome, claim, leads := e.table.join(c)
 		switch {
 		case outcome != 0:

@@ -181,7 +181,7 @@ func (r *waiters) answer(q *queue, res Result, err error) {
 	close(q.done)
 }
 
-// drop unknown a queue.
+// drop removes a queue.
 func (r *waiters) drop(q *queue) {
 	id := q.key.id
 	left := slices.DeleteFunc(r.queues[id], func(other *queue) bool { return other == q })
