@@ -12,11 +12,13 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-func init() { costFrameworks["gin"] = costGin }
+func init() {
+	gin.SetMode(gin.ReleaseMode)
+	costFrameworks["gin"] = costGin
+}
 
 // costGin is [costHandler] in Gin, behind the middleware if there is a guard.
 func costGin(guard *protocol.Guard) http.Handler {
-	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	if guard != nil {
 		engine.Use(reprisegin.Middleware(guard, reprisegin.Unscoped))

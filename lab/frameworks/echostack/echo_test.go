@@ -15,7 +15,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
-	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho" //nolint:staticcheck // users have it, deprecated or not
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	"github.com/reprise-go/reprise/core/protocol"

@@ -3,9 +3,9 @@
 package nethttpstack
 
 import (
-	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 var layers = map[string]func(http.Handler) http.Handler{
 	"chi.Compress":  middleware.Compress(5),
 	"chi.Timeout":   middleware.Timeout(time.Minute),
-	"chi.RealIP":    middleware.RealIP,
+	"chi.RealIP":    middleware.RealIP, //nolint:staticcheck // users have it, deprecated or not
 	"chi.RequestID": middleware.RequestID,
 	"chi.Throttle":  middleware.Throttle(100),
 	"chi.NoCache":   middleware.NoCache,
@@ -83,7 +83,7 @@ var kinds = map[string]http.HandlerFunc{
 		http.Error(w, "database", http.StatusInternalServerError)
 	},
 	"length": func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", fmt.Sprint(len(stack.Declared)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(stack.Declared)))
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = io.WriteString(w, stack.Declared)
 	},

@@ -1,8 +1,8 @@
 package stack
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +17,7 @@ func TestStacksThatDifferAreFound(t *testing.T) {
 	broken := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n++
-			w.Header().Set("X-Count", fmt.Sprint(n)) // of each answer, so that none equals another
+			w.Header().Set("X-Count", strconv.Itoa(n)) // of each answer, so that none equals another
 			next.ServeHTTP(w, r)
 		})
 	}

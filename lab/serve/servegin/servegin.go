@@ -18,9 +18,12 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
+// Gin says nothing on standard output in this mode, which must not change while one of its engines
+// is used.
+func init() { gin.SetMode(gin.ReleaseMode) }
+
 // New makes the server of the adapter for Gin.
 func New(a *testapp.App) testapp.Server {
-	gin.SetMode(gin.ReleaseMode) // it says nothing on standard output
 	engine := gin.New()
 	if a.Outer {
 		engine.Use(ginOuter)
