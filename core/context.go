@@ -129,6 +129,9 @@ func (v AttemptView) Fence() uint64 { return v.a.fence }
 // ID returns the operation's ID, for logs.
 func (v AttemptView) ID() ID { return v.a.id }
 
+// Retention returns how long the response is kept, counted from its completion.
+func (v AttemptView) Retention() time.Duration { return v.a.retention }
+
 // Key returns the idempotency key for one downstream call of this operation, the same in
 // every attempt. Give each call its own name. It is a UUID (version 8) derived from the
 // operation and its request, and does not reveal the client's key. Layout, version 1: the

@@ -215,8 +215,8 @@ type winner struct {
 	granted reprise.ClaimResult
 }
 
-// race lets rivals of p claim at once and demands that one is granted and that the others
-// are answered as wanted.
+// race lets rivals of p claim at once and demands that one is granted and that the
+// others are answered as wanted.
 func (c caller) race(others reprise.Outcome) winner {
 	c.env.Helper()
 	winners := c.claimTogether(others)
@@ -226,8 +226,8 @@ func (c caller) race(others reprise.Outcome) winner {
 	return winners[0]
 }
 
-// claimTogether lets rivals of p claim at once, half of them in each process, and returns
-// those that were granted. The others have to be answered as wanted.
+// claimTogether lets rivals of p claim at once, half of them in each process, and
+// returns those that were granted. The others have to be answered as wanted.
 func (c caller) claimTogether(others reprise.Outcome) []winner {
 	c.env.Helper()
 	var mu sync.Mutex
@@ -259,8 +259,8 @@ func (c caller) claimTogether(others reprise.Outcome) []winner {
 	return winners
 }
 
-// raceRelease releases the lapsed attempt of c while rivals claim and release. Whoever is
-// granted a claim holds it until it releases it, so the grants have an order.
+// raceRelease releases the lapsed attempt of c while rivals claim and release. Whoever
+// is granted a claim holds it until it releases it, so the grants have an order.
 func (c caller) raceRelease() {
 	c.env.Helper()
 	var (

@@ -58,7 +58,8 @@ type pgAnswer struct {
 	took   time.Duration
 }
 
-// pgOrders posts so many different orders at once to a service whose handler takes 50 ms.
+// pgOrders posts so many different orders at once to a service whose handler takes 50
+// ms.
 func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgAnswer {
 	t.Helper()
 	engine, err := reprise.New(store, reprise.Config{})

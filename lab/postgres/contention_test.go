@@ -36,7 +36,8 @@ func TestPostgresContention(t *testing.T) {
 	})
 }
 
-// pgContend lets contenders race for each key, completes the winner's claim, and counts.
+// pgContend lets contenders race for each key, completes the winner's claim, and
+// counts.
 func pgContend(t *testing.T, store reprise.Store, keys int) {
 	t.Helper()
 	granted, refused, replayed := 0, 0, 0

@@ -55,8 +55,8 @@ func newPgSQLLedger(t *testing.T, f *pgFixture, url string, processes int, optio
 	return l
 }
 
-// pgExecTx executes a statement in the transaction of the attempt that ctx belongs to, of
-// whichever kind it is.
+// pgExecTx executes a statement in the transaction of the attempt that ctx belongs to,
+// of whichever kind it is.
 func pgExecTx(ctx context.Context, statement string, args ...any) error {
 	if tx, ok := reprisepg.SQLTx(ctx); ok {
 		_, err := tx.ExecContext(ctx, statement, args...)

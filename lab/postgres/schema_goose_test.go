@@ -45,7 +45,8 @@ func TestPostgresGoose(t *testing.T) {
 		pgWant(t, "Migrate after goose", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
 		pgLeasedLife(t, f.Leased(t))
 
-		// One step back: the functions of version 1 serve a release that knows no other.
+		// One step back: the functions of version 1 serve a release that knows no
+		// other.
 		_, err = provider.Down(t.Context())
 		pgWant(t, "down", err, nil)
 		schemaIs("old")

@@ -157,8 +157,8 @@ func (a *attempt) result() reprise.ClaimResult {
 // over reports whether the attempt cannot commit any more, because its time is up.
 func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
 
-// expire ends the session of an attempt that lasts too long. The server then rolls back;
-// the handler's next statement fails.
+// expire ends the session of an attempt that lasts too long. The server then rolls
+// back; the handler's next statement fails.
 func (a *attempt) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -65,8 +65,8 @@ func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding,
 // comfortableSlots is how many attempts a pool should let run at once.
 const comfortableSlots = 8
 
-// Check implements [reprise.Checker]: beside what the leased store looks at, it looks at
-// the size of the pool.
+// Check implements [reprise.Checker]: beside what the leased store looks at, it looks
+// at the size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]reprise.Finding, error) {
 	list, err := s.records.Check(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *TransactionalStore) Check(ctx context.Context) ([]reprise.Finding, erro
 	return list, nil
 }
 
-// refuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does not
-// hold on it. It logs warnings.
+// refuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does
+// not hold on it. It logs warnings.
 func refuseUnsafe(ctx context.Context, store reprise.Checker, logger *slog.Logger) error {
 	list, err := store.Check(ctx)
 	if err != nil {

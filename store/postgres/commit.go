@@ -13,8 +13,8 @@ import (
 )
 
 // commit keeps the response and commits, in one round trip over a pgx pool. Its error
-// wraps ErrNotApplied only where the COMMIT was never sent or the server refused it, and
-// ErrUnknown where it may have been executed.
+// wraps ErrNotApplied only where the COMMIT was never sent or the server refused it,
+// and ErrUnknown where it may have been executed.
 func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
 	a.stopWatchdog() // from here on ctx is the bound
 	failed := false
@@ -58,8 +58,8 @@ func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.C
 	return err
 }
 
-// commitSQLTx is commit for a transaction that database/sql began and has to commit: from
-// then on database/sql refuses whatever the handler still does with it.
+// commitSQLTx is commit for a transaction that database/sql began and has to commit:
+// from then on database/sql refuses whatever the handler still does with it.
 func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, keep []any) error {
 	var batch pgx.Batch
 	batch.Queue(s.sql.keep, keep...)
@@ -106,9 +106,9 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 // began.
 const marked = "SELECT 1 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $1::text)::integer"
 
-// queueDiscard undoes the effects of the handler, as the first steps of batch where that
-// is possible: a failed transaction takes no other statement, not even its preparation,
-// and a transaction of database/sql has to be ended there.
+// queueDiscard undoes the effects of the handler, as the first steps of batch where
+// that is possible: a failed transaction takes no other statement, not even its
+// preparation, and a transaction of database/sql has to be ended there.
 func (a *attempt) queueDiscard(ctx context.Context, batch *pgx.Batch, failed bool) error {
 	mark := hex.EncodeToString(a.owner[:])
 	if a.sqlTx == nil && !failed {

@@ -32,27 +32,27 @@ type Config struct {
 	Table string
 
 	// ExecMode is how pgx sends the statements of the leased store, and the single
-	// statements of the transactional one. Zero means [pgx.QueryExecModeExec]: one round
-	// trip, nothing kept in the session, so that it works behind every pooler.
-	// [pgx.QueryExecModeCacheStatement] saves the server the parsing, on connections that
-	// no pooler shares. The transactions of the transactional store, like the statements
-	// of the handlers in them, follow the DefaultQueryExecMode of the pool.
+	// statements of the transactional one. Zero means [pgx.QueryExecModeExec]: one
+	// round trip, nothing kept in the session, so that it works behind every pooler.
+	// [pgx.QueryExecModeCacheStatement] saves the server the parsing, on connections
+	// that no pooler shares. The transactions of the transactional store, like the
+	// statements of the handlers in them, follow the DefaultQueryExecMode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s to
-	// 24 h; zero means a minute. At its end the store closes the connection, and the
+	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
+	// to 24 h; zero means a minute. At its end the store closes the connection, and the
 	// server ends the session of a process that is paused. Stricter timeouts of the
 	// session stand. The leased store does not use it.
 	TxTimeout time.Duration
 
 	// Isolation is the isolation level of the transactions that the handlers of the
-	// transactional store use; empty means [pgx.ReadCommitted]. With [pgx.RepeatableRead]
-	// or [pgx.Serializable] an attempt that PostgreSQL cannot serialize ends with
-	// ErrNotApplied, and the client's retry runs it again.
+	// transactional store use; empty means [pgx.ReadCommitted]. With
+	// [pgx.RepeatableRead] or [pgx.Serializable] an attempt that PostgreSQL cannot
+	// serialize ends with ErrNotApplied, and the client's retry runs it again.
 	Isolation pgx.TxIsoLevel
 
-	// Logger receives failures that no caller sees, such as a failed purge of RunPurger,
-	// and tables that do not exist; nil means [slog.Default].
+	// Logger receives failures that no caller sees, such as a failed purge of
+	// RunPurger, and tables that do not exist; nil means [slog.Default].
 	Logger *slog.Logger
 }
 

@@ -10,8 +10,8 @@
 //     effects in this database, over any number of retries, crashes and pauses.
 //
 // Neither store makes effects outside the database exactly-once; nothing can. The
-// transactional store holds a connection and a transaction for as long as a handler runs,
-// and the size of the pool bounds its attempts.
+// transactional store holds a connection and a transaction for as long as a handler
+// runs, and the size of the pool bounds its attempts.
 //
 //	pool, err := pgxpool.New(ctx, url)
 //	err = reprisepg.Migrate(ctx, pool, reprisepg.Config{})
@@ -25,6 +25,6 @@
 // session, so it works behind a pooler in transaction mode. See docs/postgres.md and
 // docs/transactional.md for what each store needs and costs.
 //
-// The tests that need a server are in lab/postgres: the store suite, exact costs, faults,
-// kills and failovers.
+// The tests that need a server are in lab/postgres: the store suite, exact costs,
+// faults, kills and failovers.
 package reprisepg

@@ -77,8 +77,8 @@ func failAcquire(op string, err error, waited time.Duration, use poolUse) error 
 // reply that never arrived, leaves open whether it was executed.
 //
 // Only the server's own answer is definite. pgx can tell that an error came before
-// anything was sent (SafeToRetry), but when a connection breaks under a batch or a simple
-// query it may report the error of a later step, which then says so wrongly.
+// anything was sent (SafeToRetry), but when a connection breaks under a batch or a
+// simple query it may report the error of a later step, which then says so wrongly.
 func class(err error) error {
 	var serverErr *pgconn.PgError
 	switch {
@@ -100,8 +100,8 @@ func class(err error) error {
 	return reprise.ErrUnavailable
 }
 
-// undone reports that the server itself says that it rolled the statement back, and with
-// it the transaction.
+// undone reports that the server itself says that it rolled the statement back, and
+// with it the transaction.
 func undone(err *pgconn.PgError) bool {
 	severity := err.SeverityUnlocalized
 	if severity == "" {

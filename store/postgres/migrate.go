@@ -15,9 +15,9 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Migration is one step of the schema. Its SQL may be given to another tool, and records
-// itself as applied, so that [Migrate] and Check know of it. It does not create the
-// schema.
+// Migration is one step of the schema. Its SQL may be given to another tool, and
+// records itself as applied, so that [Migrate] and Check know of it. It does not create
+// the schema.
 type Migration struct {
 	Version int    // from 1, without gaps
 	Name    string // such as "0001_records"
@@ -58,8 +58,8 @@ func Migrations(c Config) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores, and nothing else: it cannot
-// change the schema. Role is quoted. The error wraps ErrInvalid.
+// Grants returns the statements that let role run the stores, and nothing else: it
+// cannot change the schema. Role is quoted. The error wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -72,7 +72,8 @@ func Grants(c Config, role string) (string, error) {
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
 
-// Beginner begins a transaction. A [pgxpool.Pool], a [pgx.Conn] and a [pgx.Tx] are such.
+// Beginner begins a transaction. A [pgxpool.Pool], a [pgx.Conn] and a [pgx.Tx] are
+// such.
 type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
@@ -141,8 +142,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 	return nil
 }
 
-// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the privilege
-// even where there is nothing to do.
+// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the
+// privilege even where there is nothing to do.
 func createSchema(ctx context.Context, tx pgx.Tx, c Config) error {
 	var exists bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, c.Schema).Scan(&exists)

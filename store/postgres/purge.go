@@ -20,7 +20,8 @@ const (
 	DefaultPurgeTimeout = 30 * time.Second
 )
 
-// PurgerConfig sets the pace of RunPurger. The zero value is the default of every field.
+// PurgerConfig sets the pace of RunPurger. The zero value is the default of every
+// field.
 type PurgerConfig struct {
 	Every   time.Duration // between two rounds, 1 s or more; zero means a minute
 	Batch   int           // records that one statement deletes, 1 to 100,000; zero means 1,000
@@ -54,9 +55,9 @@ func (c PurgerConfig) withDefaults() (PurgerConfig, error) {
 // maxPurge is the most that one statement deletes.
 const maxPurge = 100_000
 
-// purgeBound is the place in the index where the next purge begins. Entries before it are
-// deleted, and while an old snapshot keeps them every statement that starts at the front
-// reads them all again.
+// purgeBound is the place in the index where the next purge begins. Entries before it
+// are deleted, and while an old snapshot keeps them every statement that starts at the
+// front reads them all again.
 type purgeBound struct {
 	mu sync.Mutex
 	at *time.Time // nil: the front
@@ -93,9 +94,9 @@ func (t *records) Purge(ctx context.Context, limit int) (deleted int, err error)
 }
 
 // RunPurger deletes the records that nobody sees any more, at once and then about every
-// [PurgerConfig.Every], until ctx ends; then it returns nil. One process needs to do it,
-// and every process may. A purge that fails is logged and tried again in the next round.
-// It returns an error, ErrInvalid, only for c.
+// [PurgerConfig.Every], until ctx ends; then it returns nil. One process needs to do
+// it, and every process may. A purge that fails is logged and tried again in the next
+// round. It returns an error, ErrInvalid, only for c.
 func (t *records) RunPurger(ctx context.Context, c PurgerConfig) error {
 	c, err := c.withDefaults()
 	if err != nil {

@@ -36,9 +36,9 @@ func newRecords(db database, c Config) (records, error) {
 	return records{db: db, config: c, sql: newStatements(c), purging: new(purgeBound), missing: new(missingSchema)}, nil
 }
 
-// maxTries bounds how often a statement that lost a race runs again. A rival that commits
-// between a statement's snapshot and its conflict check costs it a try; eight rivals in a
-// row do not happen unless something else is wrong.
+// maxTries bounds how often a statement that lost a race runs again. A rival that
+// commits between a statement's snapshot and its conflict check costs it a try; eight
+// rivals in a row do not happen unless something else is wrong.
 const maxTries = 8
 
 // errLostRace tells run that the statement has to run again.

@@ -44,7 +44,8 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 	return statuses, nil
 }
 
-// complete ends an attempt whose record is in the table. The request has been validated.
+// complete ends an attempt whose record is in the table. The request has been
+// validated.
 func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error {
 	var done bool
 	err := t.run(ctx, "complete", t.sql.complete, func(rows pgx.Rows) error {

@@ -143,8 +143,8 @@ func pgxConn(driverConn any) (*pgx.Conn, error) {
 // next statement on it fails.
 func (s *session) kill() { _ = s.socket.Close() }
 
-// release gives the connection back. A pool keeps it only where it is idle and outside a
-// transaction.
+// release gives the connection back. A pool keeps it only where it is idle and outside
+// a transaction.
 func (s *session) release() {
 	if s.pool != nil {
 		s.pool.Release()

@@ -15,8 +15,10 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := slots{limit: 2}
-		if !s.try() || !s.try() || s.try() {
-			t.Fatal("want two slots and no third")
+		for n := range 3 {
+			if got := s.try(); got != (n < 2) {
+				t.Fatalf("slot %d of 2: %t", n+1, got)
+			}
 		}
 		var (
 			mu    sync.Mutex

@@ -3,6 +3,9 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,27 +17,31 @@ import (
 // for its lease. It is safe for concurrent use, starts no goroutine and needs no Close;
 // the pool stays the caller's.
 //
-// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.Inspector] and a
-// [reprise.Purger].
+// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder] (see
+// [InTx]), a [reprise.Inspector] and a [reprise.Purger].
 type Store struct {
 	records
+
+	completing    sync.Map    // owners that called InTx and were not ended
+	anyCompleting atomic.Bool // whether anybody ever did
 }
 
 var (
-	_ reprise.Store     = (*Store)(nil)
-	_ reprise.Checker   = (*Store)(nil)
-	_ reprise.Inspector = (*Store)(nil)
-	_ reprise.Purger    = (*Store)(nil)
+	_ reprise.Store         = (*Store)(nil)
+	_ reprise.ContextBinder = (*Store)(nil)
+	_ reprise.Checker       = (*Store)(nil)
+	_ reprise.Inspector     = (*Store)(nil)
+	_ reprise.Purger        = (*Store)(nil)
 )
 
-// New returns the leased store over pool. It asks nothing of the server: [Open] does. The
-// tables must exist: see [Migrate]. The error wraps ErrInvalid.
+// New returns the leased store over pool. It asks nothing of the server: [Open] does.
+// The tables must exist: see [Migrate]. The error wraps ErrInvalid.
 func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	return newStore(database{pool: pool}, c)
 }
 
-// NewSQL is [New] for a *sql.DB over pgx's driver (github.com/jackc/pgx/v5/stdlib). With
-// another driver every call fails with ErrMisconfigured.
+// NewSQL is [New] for a *sql.DB over pgx's driver (github.com/jackc/pgx/v5/stdlib).
+// With another driver every call fails with ErrMisconfigured.
 func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	return newStore(database{sql: db}, c)
 }
@@ -59,9 +66,9 @@ func newStore(db database, c Config) (*Store, error) {
 	return &Store{records: r}, nil
 }
 
-// Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server on
-// which a guarantee does not hold: one without the tables, for example. Warnings go to
-// [Config.Logger].
+// Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server
+// on which a guarantee does not hold: one without the tables, for example. Warnings go
+// to [Config.Logger].
 func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 	s, err := New(pool, c)
 	if err != nil {
@@ -73,9 +80,9 @@ func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Claim implements [reprise.Store] in one statement, a function of the schema that reads
-// before it writes: a replay writes nothing. A lapsed record whose row another transaction
-// is just writing is InProgress, with a millisecond remaining.
+// Claim implements [reprise.Store] in one statement, a function of the schema that
+// reads before it writes: a replay writes nothing. A lapsed record whose row another
+// transaction is just writing is InProgress, with a millisecond remaining.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
@@ -109,11 +116,23 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	return s.complete(ctx, r)
+	elsewhere, err := s.completedElsewhere(ctx, &r)
+	switch {
+	case err != nil:
+		return err
+	case elsewhere:
+		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
+	}
+	err = s.complete(ctx, r)
+	if err == nil {
+		s.completing.Delete(r.Owner)
+	}
+	return err
 }
 
 // Release implements [reprise.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	s.completing.Delete(owner)
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
 		readable := true // also where there is no record
 		if rows.Next() {

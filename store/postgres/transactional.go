@@ -22,8 +22,8 @@ const spareConns = 2
 
 // TransactionalStore runs each attempt in one transaction, which its handler finds by
 // [Tx], or by [SQLTx] over a *sql.DB. The rows that the handler writes there and the
-// stored response commit together or not at all, over any number of retries, crashes and
-// pauses.
+// stored response commit together or not at all, over any number of retries, crashes
+// and pauses.
 //
 // An attempt has no lease. A crashed process, or one whose connection broke, loses its
 // attempt at once, and the next request with the key runs. An attempt that outlasts
@@ -56,8 +56,8 @@ var (
 	_ reprise.Purger        = (*TransactionalStore)(nil)
 )
 
-// NewTransactional returns the transactional store over pool, which needs at least three
-// connections and should have ten or more. It asks nothing of the server:
+// NewTransactional returns the transactional store over pool, which needs at least
+// three connections and should have ten or more. It asks nothing of the server:
 // [OpenTransactional] does. The tables must exist: see [Migrate]. The error wraps
 // ErrInvalid.
 func NewTransactional(pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
@@ -66,16 +66,16 @@ func NewTransactional(pool *pgxpool.Pool, c Config) (*TransactionalStore, error)
 
 // NewTransactionalSQL is [NewTransactional] for a *sql.DB over pgx's driver
 // (github.com/jackc/pgx/v5/stdlib); handlers find their transaction by [SQLTx]. With
-// another driver every call fails with ErrMisconfigured. Call SetMaxOpenConns before, and
-// SetMaxIdleConns with the same number: database/sql keeps two idle connections unless
-// told otherwise, and opens and closes the others all the time.
+// another driver every call fails with ErrMisconfigured. Call SetMaxOpenConns before,
+// and SetMaxIdleConns with the same number: database/sql keeps two idle connections
+// unless told otherwise, and opens and closes the others all the time.
 func NewTransactionalSQL(db *sql.DB, c Config) (*TransactionalStore, error) {
 	return newTransactional(database{sql: db}, c)
 }
 
 // OpenTransactional is [NewTransactional], and then a check that refuses, with
-// ErrMisconfigured, a server on which a guarantee does not hold: one without the tables,
-// for example. Warnings go to [Config.Logger].
+// ErrMisconfigured, a server on which a guarantee does not hold: one without the
+// tables, for example. Warnings go to [Config.Logger].
 func OpenTransactional(ctx context.Context, pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
 	s, err := NewTransactional(pool, c)
 	if err != nil {
@@ -210,7 +210,8 @@ func (s *TransactionalStore) leaveClaim(id reprise.ID) {
 }
 
 // claimWithoutSlot answers a claim for which no transaction is free, where that needs
-// none: a replay, a mismatch, or a duplicate of an attempt that runs in another process.
+// none: a replay, a mismatch, or a duplicate of an attempt that runs in another
+// process.
 func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
 	var (
 		d    decision
@@ -299,8 +300,8 @@ func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteReq
 	return err
 }
 
-// commitAndEnd commits and gives the connection and the slot back, also when a tracer of
-// the application panics.
+// commitAndEnd commits and gives the connection and the slot back, also when a tracer
+// of the application panics.
 func (s *TransactionalStore) commitAndEnd(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
 	defer s.end(a)
 	err := s.commit(ctx, a, r)

@@ -25,9 +25,10 @@ var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an a
 //
 // What is written through it commits together with the stored response. Its Commit and
 // Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
-// Begin opens a savepoint, which may be committed and rolled back. Its isolation level is
-// [Config.Isolation]. It is not safe for concurrent use, and it ends with the handler. To
-// end it by SQL text is misuse, which Complete answers with ErrMisconfigured.
+// Begin opens a savepoint, which may be committed and rolled back. Its isolation level
+// is [Config.Isolation]. It is not safe for concurrent use, and it ends with the
+// handler. To end it by SQL text is misuse, which Complete answers with
+// ErrMisconfigured.
 func Tx(ctx context.Context) (pgx.Tx, bool) {
 	a := attemptOf(ctx)
 	if a == nil || a.session.pool == nil {
