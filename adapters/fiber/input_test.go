@@ -88,7 +88,7 @@ func TestR4BytesThatFiberPassesAreRefused(t *testing.T) {
 	s := serve(t, options{}, handle(echo))
 	for _, bad := range []string{"a\x00b", "a\x01b", "a\x7fb", "a\rb", "a\tb", "ä", "", "a, b", `"a`, "a\r\n" + key("a")} {
 		a := s.do(t, request("", key(bad)))
-		if a.closes { // newer releases of fasthttp refuse some of them
+		if a.closes && a.code() == "" { // newer releases of fasthttp refuse some of them
 			a.want(t, 400, "")
 			continue
 		}

@@ -98,6 +98,7 @@ func TestR27bAmbiguousRequestsAreRefused(t *testing.T) {
 		"keyed and sound":           {"POST", "k", "A: 1\r\n", false},
 		"keyed and ambiguous":       {"POST", "k", "Content-Length: 1\r\nContent-Length: 2\r\n", true},
 		"keyed and malformed":       {"POST", "k", "A: 1\r\n b\r\n", true},
+		"a bad key and ambiguous":   {"POST", "not a key", "Content-Length: 1\r\nContent-Length: 2\r\n", true},
 		"unkeyed and ambiguous":     {"POST", "", "Content-Length: 1\r\nContent-Length: 2\r\n", false},
 		"unkeyed and malformed":     {"POST", "", "Idempotency-Key\x00: k\r\n", true}, // whether it has a key is not known (R8)
 		"unprotected and malformed": {"GET", "k", "A: 1\r\n b\r\n", false},

@@ -125,22 +125,23 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 // admit decides about a request whose method is keyed.
 func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, error)) Admission {
 	line, lines := g.keyLines(req)
+	found := req.Section.flaw(req.HTTP10)
 	switch {
-	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // nobody knows whether it has a key (R8)
-		return closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
+	case lines == 0 && found == malformed: // nobody knows whether it has a key (R8)
+		return found.closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
 	case lines == 0 && g.cfg.Required:
-		return g.refuse(ctx, req, CodeKeyMissing, 0, nil)
+		return found.closing(g.refuse(ctx, req, CodeKeyMissing, 0, nil))
 	case lines == 0:
 		return Admission{Pass: true}
 	case lines > 1:
-		return g.refuseKey(ctx, req, errKeyRepeated)
+		return found.closing(g.refuseKey(ctx, req, errKeyRepeated))
 	}
 	key, err := g.grammar.parse(line)
 	if err != nil {
-		return g.refuseKey(ctx, req, err)
+		return found.closing(g.refuseKey(ctx, req, err))
 	}
-	if req.Section.flaw(req.HTTP10) != sound {
-		return closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
+	if found != sound {
+		return found.closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
 	}
 	principal, err := principalOf(scope)
 	if err != nil {
@@ -239,10 +240,4 @@ func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admissio
 // report notifies the engine's observer of something that the engine did not see.
 func (g *Guard) report(ctx context.Context, kind reprise.EventKind, code Code, err error) {
 	g.engine.Report(ctx, reprise.Event{Kind: kind, Label: g.cfg.Name, Reason: string(code), Err: err})
-}
-
-// closing adds to a refusal that the connection is not to be used again.
-func closing(a Admission) Admission {
-	a.Response.Header = a.Response.Header.with(Field{Name: "Connection", Value: "close"})
-	return a
 }
