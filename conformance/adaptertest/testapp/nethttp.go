@@ -126,9 +126,11 @@ func (c *NetHTTPCall) Body() ([]byte, error) { return io.ReadAll(c.R.Body) }
 // AddHeader implements [Output].
 func (c *NetHTTPCall) AddHeader(name, value string) { c.W.Header().Add(name, value) }
 
-// SetStatus implements [Call].
+// RemoveHeader implements [Call].
 func (c *NetHTTPCall) RemoveHeader(name string) { c.W.Header().Del(name) }
-func (c *NetHTTPCall) SetStatus(status int)     { c.W.WriteHeader(status) }
+
+// SetStatus implements [Call].
+func (c *NetHTTPCall) SetStatus(status int) { c.W.WriteHeader(status) }
 
 // SetStatusOnly equals SetStatus in net/http.
 func (c *NetHTTPCall) SetStatusOnly(status int) error {
