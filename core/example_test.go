@@ -172,3 +172,46 @@ func ExampleEngine_Close() {
 	// reprise: lease lost
 	// reprise: closed
 }
+
+// timed is a decorator: it measures purges, and has every other ability of the store inside.
+type timed struct{ reprise.Store }
+
+func (t timed) Unwrap() reprise.Store { return t.Store }
+
+func (t timed) Purge(ctx context.Context, limit int) (int, error) {
+	inner, ok := reprise.As[reprise.Purger](t.Store)
+	if !ok {
+		return 0, errors.ErrUnsupported // As finds no Purger in t either
+	}
+	defer fmt.Println("measured a purge")
+	return inner.Purge(ctx, limit)
+}
+
+// A decorator intercepts one ability and keeps the others.
+func ExampleAs() {
+	store := timed{memstore.New()}
+	if purger, ok := reprise.As[reprise.Purger](store); ok {
+		deleted, err := purger.Purge(context.Background(), 100)
+		fmt.Println(deleted, err)
+	}
+	_, inspects := reprise.As[reprise.Inspector](store)
+	_, checks := reprise.As[reprise.Checker](store)
+	fmt.Println(inspects, checks)
+	// Output:
+	// measured a purge
+	// 0 <nil>
+	// true false
+}
+
+type traceID struct{}
+
+// The trace of a request is seen by what goes on after it, and nothing else of the request is.
+func ExampleConfig_detach() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{
+		Detach: func(request context.Context) context.Context {
+			return context.WithValue(context.Background(), traceID{}, request.Value(traceID{}))
+		},
+	})
+	fmt.Println(engine.Stats().Running, err)
+	// Output: 0 <nil>
+}
