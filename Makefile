@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that stand outside the workspace, so that their requirements reach nobody.
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go.mod))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go.mod examples/*/go.mod))
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.

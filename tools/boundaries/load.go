@@ -103,7 +103,8 @@ func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 			return nil, err
 		}
 		for _, folder := range more {
-			used[folder] = used[folder] || within(folder, "lab")
+			r, known := roomOf(folder)
+			used[folder] = used[folder] || known && r.free
 		}
 		for _, folder := range folders {
 			if !slices.Contains(more, folder) {
