@@ -53,7 +53,8 @@ func ExampleMiddleware() {
 	// 201 order 1 replayed:"true"
 }
 
-// A handler may decide for its own response, and derive keys for the services that it calls.
+// A handler may decide for its own response, and derive keys for the services that it
+// calls.
 func ExampleMiddleware_decisions() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

@@ -583,7 +583,8 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 	}
 }
 
-// Whoever recovers the panic of a policy writes a response of its own, without the handler's fields.
+// Whoever recovers the panic of a policy writes a response of its own, without the
+// handler's fields.
 func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Decide: func(int) protocol.Decision { panic("a bug") }})
