@@ -3,6 +3,7 @@ package reprisefiber_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,38 +16,51 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-func Example() {
+func ExampleMiddleware() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		panic(err)
 	}
+	defer engine.Close(context.Background())
 	guard, err := protocol.New(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	tenantOf := func(c *fiber.Ctx) (string, error) { return c.Get("X-Tenant"), nil } // of what authenticated the request
-	orders := 0
-	app := fiber.New()
-	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), func(c *fiber.Ctx) error {
-		orders++
-		return c.Status(fiber.StatusCreated).SendString(fmt.Sprint("order ", orders))
-	})
 
-	for range 2 {
+	tenantOf := func(c *fiber.Ctx) (string, error) { // from what authenticated the request
+		tenant, _ := c.Locals("tenant").(string)
+		return tenant, nil
+	}
+	orders := 0
+	createOrder := func(c *fiber.Ctx) error {
+		orders++
+		if orders == 1 {
+			protocol.Release(c.UserContext()) // sold out today: the next request with the key runs again
+			return fiber.NewError(fiber.StatusConflict, "sold out")
+		}
+		return c.Status(fiber.StatusCreated).SendString(fmt.Sprint("order ", orders))
+	}
+	app := fiber.New()
+	app.Use(func(c *fiber.Ctx) error {
+		c.Locals("tenant", "acme")
+		return c.Next()
+	})
+	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
+
+	for range 3 {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/orders", strings.NewReader("book"))
-		r.Header.Set("X-Tenant", "acme")
 		r.Header.Set("Idempotency-Key", "order-1")
 		resp, err := app.Test(r)
 		if err != nil {
 			panic(err)
 		}
-		body := make([]byte, resp.ContentLength)
-		_, _ = resp.Body.Read(body)
+		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		fmt.Printf("%s %s, replayed %q\n", resp.Status, body, resp.Header.Get("Idempotent-Replayed"))
 	}
 
 	// Output:
-	// 201 Created order 1, replayed ""
-	// 201 Created order 1, replayed "true"
+	// 409 Conflict sold out, replayed ""
+	// 201 Created order 2, replayed ""
+	// 201 Created order 2, replayed "true"
 }
