@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Gin says nothing on standard output in this mode, which must not change while one of its engines
-// is used.
+// Gin says nothing on standard output in this mode, which must not change while one of
+// its engines is used.
 func init() { gin.SetMode(gin.ReleaseMode) }
 
 // New makes the server of the adapter for Gin.
