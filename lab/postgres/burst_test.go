@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgA
 		wg.Go(func() {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, service.URL, http.NoBody)
 			req.Header.Set("Idempotency-Key", fmt.Sprintf(`"order-%d"`, i))
-			req.Header.Set("X-Order", fmt.Sprint(i))
+			req.Header.Set("X-Order", strconv.Itoa(i))
 			<-start
 			begun := time.Now()
 			resp, err := client.Do(req)
@@ -296,7 +297,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 		store := pgOn(pool, f.Config).Transactional(t)
 		if sqlDB {
 			db := stdlib.OpenDB(*pool.Config().ConnConfig)
-			defer func() { _ = db.Close() }()
+			t.Cleanup(func() { _ = db.Close() })
 			db.SetMaxOpenConns(40)
 			store = f.transactionalSQL(t, db)
 		}

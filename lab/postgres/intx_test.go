@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -56,7 +57,7 @@ func newPgInTx(t *testing.T, f *pgFixture, url string, sqlDB bool, options ...la
 func (s *pgInTx) run(ctx context.Context, payload string, between func() error) error {
 	view, _ := reprise.AttemptFrom(ctx)
 	id := view.ID()
-	effect := "INSERT INTO " + s.name("effects") + " VALUES ($1)"
+	effect := s.insertion()
 	if s.db != nil {
 		tx, err := s.db.BeginTx(ctx, nil)
 		if err != nil {
@@ -141,7 +142,7 @@ func TestPostgresInTx(t *testing.T) {
 		}
 
 		undone := begin("undone", reprise.Claimed).Attempt
-		refused := fmt.Errorf("no")
+		refused := errors.New("no")
 		pgWant(t, "run", s.run(undone.Context(), "answer", func() error { return refused }), refused)
 		pgWant(t, "release", undone.Release(), nil)
 		undone = begin("undone", reprise.Claimed).Attempt

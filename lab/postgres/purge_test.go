@@ -116,6 +116,36 @@ func TestPostgresRunPurger(t *testing.T) {
 	}
 }
 
+// TestPostgresPurgerStatementBound: a purge that takes longer than its bound ends, is
+// logged with what to change, and is tried again in the next round.
+func TestPostgresPurgerStatementBound(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	var log pgLog
+	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	store := f.Leased(t)
+	r := pgClaim()
+	r.Lease, r.Retention = time.Millisecond, time.Millisecond
+	pgMustClaim(t, store, r, reprise.Claimed)
+	lock, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE "+f.records()+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second, Timeout: 100 * time.Millisecond})
+	}()
+	pgEventually(t, "the bound is logged", func() bool { return log.contains("use a smaller PurgerConfig.Batch") })
+	pgWant(t, "rollback", lock.Rollback(t.Context()), nil)
+	pgEventually(t, "a later round purges", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0
+	})
+	stop()
+	pgWant(t, "RunPurger", <-ended, nil)
+}
+
 // TestPostgresPurgeUnderOldSnapshot: while an old transaction keeps deleted entries in
 // the index, a purge reads each of them once, and not with every statement.
 func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {

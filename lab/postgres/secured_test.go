@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,16 +101,7 @@ func pgExec(tb testing.TB, pool *pgxpool.Pool, statement string) {
 }
 
 // pgQuote quotes a literal.
-func pgQuote(text string) string {
-	quoted := ""
-	for _, r := range text {
-		if r == '\'' {
-			quoted += "'"
-		}
-		quoted += string(r)
-	}
-	return "'" + quoted + "'"
-}
+func pgQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // pgCertificate returns a certificate for the loopback address, signed by itself, and its
 // key.

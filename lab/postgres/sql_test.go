@@ -65,7 +65,8 @@ func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *repri
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
 	db := labtest.NewDB(t, server.URL(), options...)
-	return f, f.transactionalSQL(t, db), db
+	store := f.transactionalSQL(t, db)
+	return f, store, db
 }
 
 // sqlTx returns the transaction of a claim as its handler finds it.
@@ -89,7 +90,7 @@ func TestPostgresSQLTx(t *testing.T) {
 	f, store, db := pgSQLSetup(t)
 	insert := func(tx *sql.Tx, n int) {
 		t.Helper()
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", n); err != nil {
+		if _, err := tx.ExecContext(t.Context(), f.insertion(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +193,7 @@ func TestPostgresSQLCommitReplyLost(t *testing.T) {
 		for range 10 {
 			r := pgClaim()
 			pgMustClaim(t, c.cut, r, reprise.Claimed)
-			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), "INSERT INTO "+c.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), c.insertion(), r.Owner[:]); err != nil {
 				t.Fatal(err)
 			}
 			c.proxy.On("commit", test.action)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,6 +28,11 @@ func pgTxSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *repris
 func (f *pgFixture) effects(t *testing.T) int {
 	t.Helper()
 	return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects"))
+}
+
+// insertion is the statement of an effect.
+func (f *pgFixture) insertion() string {
+	return fmt.Sprintf("INSERT INTO %s VALUES ($1)", f.name("effects"))
 }
 
 // insert has an effect in a transaction.
