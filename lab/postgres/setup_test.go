@@ -225,6 +225,8 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))
 		pgTransactionalLife(t, pooled, pooled.Transactional(t))
 		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))
+		db := labtest.NewDB(t, bouncer.URL(), labtest.ExecMode(mode))
+		pgTxOnce(t, pooled.transactionalSQL(t, db))
 		pgContend(t, pooled.Leased(t), 20)
 		f.exec(t, "TRUNCATE "+f.records())
 	}
