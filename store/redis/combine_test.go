@@ -137,7 +137,7 @@ func TestNoPipelineIsLongerThanItsLimit(t *testing.T) {
 		}
 		for i, want := range []int{1, mostCombined, mostCombined, 5} {
 			if len(r.sent[i]) != want {
-				t.Errorf("sending %d has %d commands, want %d", i, len(r.sent[i]), want)
+				t.Errorf("batch %d has %d commands, want %d", i, len(r.sent[i]), want)
 			}
 		}
 	})
