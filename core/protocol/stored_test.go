@@ -310,8 +310,9 @@ func FuzzStored(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
 		var p fieldPolicy
 		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedKnown, body: body}
-		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}})
-		if !fitsStored(s.fields) {
+		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}, {Name: name2, Remove: true}})
+		s.trailers = filterTrailers(nil, []Field{{Name: name2, Value: value1}, {Name: name1, Value: value2, Add: add}})
+		if !fitsStored(slices.Concat(s.fields, s.trailers)) {
 			t.Skip("larger than is ever stored")
 		}
 		payload := appendStored(nil, &s)
