@@ -62,11 +62,16 @@ func (c *call) look(at instant) (Result, error) {
 }
 
 // lead claims for this call and for those that join it meanwhile.
-func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (res Result, err error) {
-	defer func() { res = c.begun(res) }()
-	err = ErrUnknown // if the store ends the goroutine
-	defer func() { res = c.engine.table.publish(claim, res, err) }()
-	return c.claim(budget, at)
+func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Result, error) {
+	published := false
+	defer func() {
+		if !published { // the store ended the goroutine
+			c.engine.table.publish(claim, Result{}, ErrUnknown)
+		}
+	}()
+	res, err := c.claim(budget, at)
+	published = true
+	return c.begun(c.engine.table.publish(claim, res, err)), err
 }
 
 // await waits for the answer to a claim that another call leads, within the budget of

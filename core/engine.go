@@ -73,7 +73,7 @@ type Result struct {
 // An error means that there is no definite answer and nothing may run: [ErrInvalid] for
 // an operation with a field out of its range, [ErrClosed] after Close, or the failure of
 // the store. A claim that may have been written anyway is released in the background.
-func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
+func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
 		return Result{}, err
@@ -81,11 +81,12 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (Result, error) {
 	if !e.work.begin() {
 		return Result{}, ErrClosed
 	}
-	res, err := e.begin(ctx, &op)
-	if res.Attempt == nil {
-		e.work.done()
-	}
-	return res, err
+	defer func() { // also when the store ends the goroutine
+		if res.Attempt == nil {
+			e.work.done()
+		}
+	}()
+	return e.begin(ctx, &op)
 }
 
 // Close takes no new operations, waits until the attempts that run and the work in the

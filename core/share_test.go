@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,6 +175,28 @@ func TestAClaimThatHangsHoldsNobodyLongerThanTheBudget(t *testing.T) {
 		b.store.heal()
 		time.Sleep(time.Minute)
 		release(t, b.claim(t, order("k")))
+	})
+}
+
+func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var claims atomic.Int64
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			time.Sleep(100 * time.Millisecond)
+			if claims.Add(1) == 1 {
+				runtime.Goexit()
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, order("k"), 3)
+		s.Wait()
+		s.want(t, reprise.InProgress, 1)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+		if err := closeWithin(t, b.Engine, time.Second); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

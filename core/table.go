@@ -76,8 +76,7 @@ func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 	}
 	res, turnedAway := row.enter(res)
 	if claim.done == nil {
-		*claim = sharedClaim{}
-		row.spare = claim
+		row.spare = claim // without an answer, so it refers to nothing
 	} else {
 		claim.outcome, claim.payload, claim.err = res.Outcome, res.Payload, err
 		close(claim.done)
