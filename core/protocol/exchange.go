@@ -58,9 +58,6 @@ func (x *Exchange) Mark() Field {
 	return Field{}
 }
 
-// MaxResponseBody returns how many bytes of the response's body are kept at most.
-func (x *Exchange) MaxResponseBody() int { return x.guard.cfg.MaxResponseBody }
-
 // Close releases the buffers of the exchange. Call it after the response was sent. A
 // handler that still uses what the exchange gave it gets an error, never the bytes of
 // another request.

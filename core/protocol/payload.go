@@ -19,6 +19,10 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	}
 	var fields []Field
 	for f := range r.Header.All() {
+		if f.Remove {
+			fields = append(fields, f)
+			continue
+		}
 		fields = appendGrouped(fields, f.Name, CleanValue(f.Value))
 	}
 	kept, _ := x.guard.fields.filter(nil, fields)
