@@ -84,6 +84,7 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 		})
 	if err := a.send(ctx, &batch); err != nil {
 		s.missing.report(ctx, s.config.Logger, s.sql.records, err)
+		_ = a.rollback(ctx)
 		return a, reprise.ClaimResult{}, fail("claim", err)
 	}
 	a.number, a.fence = d.attempt, d.fence

@@ -48,7 +48,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 		return err
 	}
 	var done bool
-	err = tx.QueryRowContext(ctx, a.store.sql.complete, a.store.config.ExecMode,
+	err = tx.QueryRowContext(ctx, a.store.sql.complete,
 		r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention)).Scan(&done)
 	return a.completed(done, err)
 }
