@@ -185,7 +185,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R33e", Rule: "A status without a body is a response like any other: it is kept and replayed, 200 included.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			statuses := []int{200, 202, 204, 303, 404}
+			statuses := []int{200, 202, 203, 204, 303, 404}
 			for _, status := range statuses {
 				c := e.post(Program{Status: status, StatusOnly: true}).freshKey()
 				first := srv.run(c)

@@ -97,7 +97,7 @@ var runFlaws = []Mutant{
 	{swallowsFlush, "holds a stream back", "R34a"},
 	{hijacksUntold, "records an answer for a connection that the handler has taken", "R34f"},
 	{keepsEverything, "keeps every answer, whatever its status", "R18a"},
-	{statusIsNoAnswer, "takes a 200 that nothing follows for no answer", "R33e"},
+	{statusIsNoAnswer, "takes a 203 that nothing follows for no answer", "R33e"},
 	{reportIsNoAnswer, "takes an answer beside a reported error for none", "R33f"},
 	{hidesLength, "does not let the recorder see the declared length", "R33g"},
 	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
