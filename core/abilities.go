@@ -75,6 +75,11 @@ const (
 	Unsafe                      // a guarantee does not hold on this server
 )
 
+// String returns the severity as it appears in logs.
+func (s Severity) String() string { return name(severityNames[:], int(s)) }
+
+var severityNames = [...]string{Warning: "warning", Unsafe: "unsafe"}
+
 // An Inspector lets an operator see records and resolve those whose outcome is unknown.
 type Inspector interface {
 	// Inspect returns the record of id, or ErrNotFound when none is seen.

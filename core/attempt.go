@@ -97,14 +97,6 @@ func (c *call) start(g grant, late bool) (Result, error) {
 	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
-// runUntil returns until when a handler that starts now may run.
-func (e *Engine) runUntil() instant {
-	if e.cfg.MaxRun == 0 {
-		return never
-	}
-	return now().add(e.cfg.MaxRun)
-}
-
 // releaseUnrun releases an attempt that Begin was granted and that nobody will run.
 func (a *Attempt) releaseUnrun() {
 	a.engine.work.retain() // the release ends the attempt, and Begin ends too

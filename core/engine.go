@@ -113,6 +113,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
+// runUntil returns until when a handler that starts now may run.
+func (e *Engine) runUntil() instant {
+	if e.cfg.MaxRun == 0 {
+		return never
+	}
+	return now().add(e.cfg.MaxRun)
+}
+
+// arrival returns when a claim that is on its way now has arrived at the store.
+func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }
+
 // Stats returns what the engine does now and what it has counted since it was made.
 func (e *Engine) Stats() Stats {
 	s := Stats{

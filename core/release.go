@@ -52,6 +52,3 @@ func (c *call) releaseLater(err error) {
 	c.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: newAttempt(c), twice: true, err: err})
 	c.owner = NewOwner()
 }
-
-// arrival returns when a claim that is on its way now has arrived at the store.
-func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }

@@ -63,9 +63,8 @@ func (r *renewer) remove(a *Attempt) {
 	}
 }
 
-// holdsLease reports whether the lease of a can be relied on.
-func (a *Attempt) holdsLease() bool {
-	r := a.engine.renewer
+// holds reports whether the lease of a can be relied on.
+func (r *renewer) holds(a *Attempt) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return a.lease.index >= 0 && !now().reached(a.lease.deadline)

@@ -187,6 +187,11 @@ const (
 	RenewLost                             // the record is not this owner's any more
 )
 
+// String returns the status as it appears in logs.
+func (s RenewStatus) String() string { return name(renewNames[:], int(s)) }
+
+var renewNames = [...]string{Renewed: "renewed", RenewBusy: "busy", RenewCompleted: "completed", RenewLost: "lost"}
+
 // CompleteRequest ends an attempt. See [Store.Complete].
 type CompleteRequest struct {
 	ID        ID
@@ -210,3 +215,10 @@ const (
 	Mismatch                      // the key belongs to another request
 	Lapsed                        // the last attempt lapsed, and takeover was refused
 )
+
+// String returns the outcome as it appears in logs.
+func (o Outcome) String() string { return name(outcomeNames[:], int(o)) }
+
+var outcomeNames = [...]string{
+	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",
+}

@@ -120,7 +120,7 @@ func (row *tableRow) find(c *call) Outcome {
 		a = a.next
 	}
 	switch {
-	case a == nil || !a.holdsLease():
+	case a == nil || !a.engine.renewer.holds(a):
 		return 0
 	case a.fingerprint != c.fingerprint:
 		return Mismatch
