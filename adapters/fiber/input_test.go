@@ -271,3 +271,19 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 		t.Errorf("the handler sees %q", first.body)
 	}
 }
+
+// Fiber refuses a body over its own limit before any handler, and nothing is stored.
+func TestR26BodiesOverFibersLimitAreRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{fiber: fiber.Config{BodyLimit: 100}}, handle(echo))
+	for _, raw := range []string{
+		request(strings.Repeat("x", 101), key("k")),
+		chunked([]string{strings.Repeat("x", 60), strings.Repeat("x", 60)}, nil, key("k")),
+	} {
+		a := s.do(t, raw)
+		a.want(t, 413, "")
+	}
+	s.wantRuns(t, 0)
+	s.wantReplay(t, request("short", key("k")))
+	s.wantRuns(t, 1)
+}

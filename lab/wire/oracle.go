@@ -130,7 +130,7 @@ type framing struct{ lengths, codings []string }
 func (r *request) readFields(lines []string) (f framing) {
 	for _, line := range lines {
 		name, value, there := strings.Cut(line, ":")
-		r.odd = r.odd || control.MatchString(value) || strings.EqualFold(name, "Expect")
+		r.odd = r.odd || control.MatchString(value) || strings.EqualFold(name, "Expect") || strings.EqualFold(name, "Trailer")
 		value = strings.Trim(value, " \t")
 		switch clean := strings.Map(tokenOnly, name); {
 		case strings.EqualFold(name, "Idempotency-Key"):
