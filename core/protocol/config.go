@@ -91,7 +91,8 @@ type Config struct {
 	// adds them to the fingerprint, whatever Fingerprint is. An example is an API
 	// version. List "Host" if one process serves several hosts: without it, and with one
 	// key space for all of them, a request to the live host may get the replay of the
-	// sandbox host's response.
+	// sandbox host's response. A change of the list answers the retries of requests that
+	// are in flight or recorded with 422.
 	FingerprintHeaders []string
 
 	// KeepHeaders names the response fields that are kept for replays. Nil keeps every
