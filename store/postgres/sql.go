@@ -74,6 +74,7 @@ func (n *names) fill(text string) string {
 		"{records}", n.records,
 		"{fence}", n.fence,
 		"{fence_literal}", "'" + strings.ReplaceAll(n.fence, "'", "''") + "'",
+		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
 		"{keep_v1}", n.keepV1,

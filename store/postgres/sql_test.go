@@ -50,7 +50,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
 		"752c5051563b99d9445dc76f6cbd07fc018a2cabacb2c514c8052378ecc88191",
-		"34619aee20659ddb408d7ce798bfbf551524122b0dafc0ec63eff97d1d4074c2",
+		"dcaa26ec00fcee4b4aeb2cb0aee916c9c1625372259834756bfc59bee44cfce8",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

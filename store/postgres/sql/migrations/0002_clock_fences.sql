@@ -35,8 +35,11 @@ BEGIN
 			RETURN;
 		END IF;
 
-		started := clock_timestamp();
 		IF seen.verdict IS NULL THEN
+			-- Whoever creates the record of this ID holds this lock until it has committed, and reads the clock while it holds it. So no
+			-- fence lies below one that was granted and released meanwhile.
+			PERFORM pg_advisory_xact_lock(('x' || encode(substr($1, 1, 8), 'hex'))::bit(64)::bigint # {records_literal}::regclass::oid::bigint);
+			started := clock_timestamp();
 			INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
 				lease_until, valid_until, expires_at, created_at)
 			VALUES ($1, 1, 1, 1, (extract(epoch FROM started) * 1000000)::bigint, $2, $3,
@@ -72,19 +75,15 @@ BEGIN
 		END IF;
 		CONTINUE WHEN attempt IS NULL;
 
-		-- The values above are those of the clock before a possible wait for another transaction. In the time that a claim, its
-		-- release and their two commits need, the fence of an inserted row could come to lie below theirs, and the lease may have
-		-- run out: so whatever took longer is written once more.
-		IF clock_timestamp() - started > interval '200 microseconds' THEN
+		-- A write that had to wait for another transaction has the clock of before the wait, and its lease may have run out.
+		IF clock_timestamp() - started > interval '10 milliseconds' THEN
 			started := clock_timestamp();
 			UPDATE {records} AS r SET
-				fence = CASE WHEN seen.verdict IS NULL
-					THEN greatest(r.fence, (extract(epoch FROM started) * 1000000)::bigint) ELSE r.fence END,
 				lease_until = started + lease,
 				valid_until = started + retention,
 				expires_at = CASE WHEN r.expires_at >= started + retention THEN r.expires_at ELSE started + retention + spare END
 			WHERE r.id = $1
-			RETURNING r.fence, r.lease_until INTO fence, until;
+			RETURNING r.lease_until INTO until;
 		END IF;
 		verdict := 'claimed';
 		lease_left := (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint;
