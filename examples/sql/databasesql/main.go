@@ -1,0 +1,34 @@
+// Databasesql moves money with nothing but database/sql.
+package main
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/reprise-go/reprise/examples/sql/internal/bank"
+)
+
+func main() {
+	bank.Main(func(*sql.DB) bank.Move { return move })
+}
+
+func move(ctx context.Context, o bank.Order) (id int64, err error) {
+	tx, err := bank.Tx(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, bank.Lock, o.From, o.To); err != nil {
+		return 0, err
+	}
+	for _, step := range []struct{ sql, account string }{{bank.Take, o.From}, {bank.Give, o.To}} {
+		result, err := tx.ExecContext(ctx, step.sql, step.account, o.Amount)
+		if err != nil {
+			return 0, err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return 0, bank.ErrFunds
+		}
+	}
+	err = tx.QueryRowContext(ctx, bank.Record, o.From, o.To, o.Amount, o.Note).Scan(&id)
+	return id, err
+}
