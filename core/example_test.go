@@ -173,7 +173,8 @@ func ExampleEngine_Close() {
 	// reprise: closed
 }
 
-// timed is a decorator: it measures purges, and has every other ability of the store inside.
+// timed is a decorator: it measures purges, and has every other ability of the store
+// inside.
 type timed struct{ reprise.Store }
 
 func (t timed) Unwrap() reprise.Store { return t.Store }
@@ -205,7 +206,8 @@ func ExampleAs() {
 
 type traceID struct{}
 
-// The trace of a request is seen by what goes on after it, and nothing else of the request is.
+// The trace of a request is seen by what goes on after it, and nothing else of the
+// request is.
 func ExampleConfig_detach() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{
 		Detach: func(request context.Context) context.Context {

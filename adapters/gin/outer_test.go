@@ -11,8 +11,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// deciding is a layer that decides about the header with the first byte, as compressors do. It
-// inherits WriteHeaderNow from the writer behind it.
+// deciding is a layer that decides about the header with the first byte, as compressors
+// do. It inherits WriteHeaderNow from the writer behind it.
 func deciding(c *gin.Context) {
 	w := &decidingWriter{ResponseWriter: c.Writer}
 	c.Writer = w
@@ -40,8 +40,8 @@ func (w *decidingWriter) WriteString(s string) (int, error) {
 	return w.ResponseWriter.WriteString(s)
 }
 
-// A layer outside decides about the header with the first byte, or with none: nothing sends it
-// before.
+// A layer outside decides about the header with the first byte, or with none: nothing
+// sends it before.
 func TestHeaderIsLeftToTheLayersOutside(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

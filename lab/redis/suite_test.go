@@ -65,7 +65,8 @@ func TestRedisStoreOnSentinel(t *testing.T) {
 	})
 }
 
-// redisLevels returns the levels that the suite runs at: Valkey differs in how it confirms.
+// redisLevels returns the levels that the suite runs at: Valkey differs in how it
+// confirms.
 func redisLevels(flavor *servers.Flavor, acked repriseredis.Durability) []repriseredis.Durability {
 	if flavor == servers.Valkey {
 		return []repriseredis.Durability{acked}

@@ -1,10 +1,11 @@
-// Package wire sends malformed requests to every adapter, over raw sockets, and compares what
-// runs with an oracle of its own: a reader of HTTP/1.1 that accepts nothing that two recipients
-// may read in different ways, written from RFC 9112 and from no server.
+// Package wire sends malformed requests to every adapter, over raw sockets, and compares
+// what runs with an oracle of its own: a reader of HTTP/1.1 that accepts nothing that two
+// recipients may read in different ways, written from RFC 9112 and from no server.
 //
-// A run that the oracle does not allow, a claim for a request that was refused, a panic, and
-// memory that grows with refused requests are failures. What servers decide before any handler
-// sees the request is listed for each of them, as a tolerance with its reason.
+// A run that the oracle does not allow, a claim for a request that was refused, a panic,
+// and memory that grows with refused requests are failures. What servers decide before
+// any handler sees the request is listed for each of them, as a tolerance with its
+// reason.
 //
 //	go test ./lab/wire -wire.requests 100000 -wire.seed 7
 package wire
@@ -49,7 +50,8 @@ type request struct {
 	closes  bool // the connection ends behind it, defect or not
 }
 
-// runs reports whether the handler runs: the request is whole, and its key, if any, is valid.
+// runs reports whether the handler runs: the request is whole, and its key, if any, is
+// valid.
 func (r *request) runs() bool {
 	if r.defect != none {
 		return false

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 // patience is how long an answer may take.
 const patience = 10 * time.Second
 
-// tolerances has, for each server, the defects that it resolves before any handler, with the
-// reason. Such a request may run, once, and so may what follows it on the connection.
+// tolerances has, for each server, the defects that it resolves before any handler, with
+// the reason. Such a request may run, once, and so may what follows it on the connection.
 var tolerances = map[string]map[defect]string{
 	"nethttp": netHTTP, "gin": netHTTP, "echo": netHTTP, "echo5": netHTTP,
 	"fiber": {

@@ -126,6 +126,9 @@ func (p *project) readGo(file string, set *token.FileSet, parsed *ast.File) {
 	at := func(group *ast.CommentGroup) comment {
 		return comment{group.Text(), file, set.Position(group.Pos()).Line}
 	}
+	if ast.IsGenerated(parsed) {
+		return // its comments are not ours
+	}
 	for _, group := range parsed.Comments {
 		p.comments = append(p.comments, at(group))
 	}

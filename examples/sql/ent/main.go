@@ -1,5 +1,5 @@
-// Ent moves money with ent: a client whose driver is the transaction of the request. Package
-// db is generated from package schema.
+// Ent moves money with ent: a client whose driver is the transaction of the request.
+// Package db is generated from package schema.
 package main
 
 import (
@@ -22,8 +22,8 @@ func main() {
 
 const inSchema = "reprise_example"
 
-// client returns a client of ent on the transaction of the request. It has no transaction of
-// its own to begin, commit or roll back.
+// client returns a client of ent on the transaction of the request. It has no transaction
+// of its own to begin, commit or roll back.
 func client(ctx context.Context) (*db.Client, error) {
 	tx, err := bank.Tx(ctx)
 	if err != nil {
@@ -33,11 +33,11 @@ func client(ctx context.Context) (*db.Client, error) {
 	return db.NewClient(db.Driver(driver), db.AlternateSchema(db.SchemaConfig{Account: inSchema, Transfer: inSchema})), nil
 }
 
-// inTx is a driver on a transaction that is open already, and that others end: what ent wants
-// in a transaction, such as an update of one row, runs in that one.
+// inTx is a driver on a transaction that is open already, and that others end: what ent
+// wants in a transaction, such as an update of one row, runs in that one.
 type inTx struct{ *entsql.Driver }
 
-// Tx implements [dialect.Driver].
+// Tx implements dialect.Driver.
 func (d inTx) Tx(context.Context) (dialect.Tx, error) { return dialect.NopTx(d), nil }
 
 func move(ctx context.Context, o bank.Order) (id int64, err error) {

@@ -1,5 +1,5 @@
-// Package bank is what the programs of this example have in common: the database, the store,
-// the engine, the routes, and what a transfer is.
+// Package bank is what the programs of this example have in common: the database, the
+// store, the engine, the routes, and what a transfer is.
 package bank
 
 import (
@@ -158,8 +158,8 @@ func customer(r *http.Request) (string, error) {
 	return "anonymous", nil
 }
 
-// transfers answers a transfer. A 4xx is kept as a response, and what led to it is undone; a
-// 5xx is forgotten, so that a retry runs again.
+// transfers answers a transfer. A 4xx is kept as a response, and what led to it is
+// undone; a 5xx is forgotten, so that a retry runs again.
 func transfers(move Move) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o Order
@@ -191,8 +191,8 @@ func Tx(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-// The steps of a transfer. Both accounts are locked in one order, so that two transfers in
-// opposite directions cannot block each other.
+// The steps of a transfer. Both accounts are locked in one order, so that two transfers
+// in opposite directions cannot block each other.
 const (
 	Lock   = `SELECT id FROM reprise_example.accounts WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE`
 	Take   = `UPDATE reprise_example.accounts SET balance = balance - $2 WHERE id = $1 AND balance >= $2`
