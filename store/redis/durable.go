@@ -26,6 +26,13 @@ func (s *Store) durable(batch []*command) bool {
 // wrote, and only an answer that wrote is worth waiting for: a replay must not wait for a
 // replica that is away.
 func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*command) (confirm func()) {
+	n := s.confirmSlots.of(node)
+	if err := n.prepare(ctx, node); err != nil {
+		for _, c := range batch {
+			c.SetErr(unsent{err})
+		}
+		return nil
+	}
 	conn := node.Conn()
 	pipeline(ctx, conn.Pipeline(), batch)
 	open := unconfirmed(batch)
@@ -33,7 +40,7 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*co
 		_ = conn.Close()
 		return nil
 	}
-	slots := s.confirmSlots.of(node)
+	slots := n.slots
 	select {
 	case slots <- struct{}{}:
 		return func() {
@@ -103,23 +110,48 @@ func (c *command) confirmed(err error) { c.unconfirmed, c.ackErr = false, err }
 // connections too.
 type confirmSlots struct {
 	mu     sync.Mutex
-	byAddr map[string]chan struct{}
+	byAddr map[string]*confirmNode
 }
 
-// of returns the slots of a node, to be sent to and received from.
-func (c *confirmSlots) of(node *redis.Client) chan struct{} {
+// confirmNode is a node whose writes are confirmed.
+type confirmNode struct {
+	slots chan struct{} // to be sent to and received from
+
+	mu    sync.Mutex
+	ready bool
+}
+
+// of returns the slots of a node.
+func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 	o := node.Options()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slots, ok := c.byAddr[o.Addr]
+	n, ok := c.byAddr[o.Addr]
 	if !ok {
-		slots = make(chan struct{}, max(o.PoolSize/2, 1))
+		n = &confirmNode{slots: make(chan struct{}, max(o.PoolSize/2, 1))}
 		if c.byAddr == nil {
-			c.byAddr = make(map[string]chan struct{}, 1)
+			c.byAddr = make(map[string]*confirmNode, 1)
 		}
-		c.byAddr[o.Addr] = slots
+		c.byAddr[o.Addr] = n
 	}
-	return slots
+	return n
+}
+
+// prepare makes the client dial once before the first [redis.Client.Conn]. The first dial
+// writes to the client's options whether the server knows maintenance notifications, and
+// only dials of the client itself are synchronised.
+func (n *confirmNode) prepare(ctx context.Context, node *redis.Client) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ready {
+		return nil
+	}
+	err := node.Ping(ctx).Err()
+	var answered redis.Error
+	if n.ready = err == nil || errors.As(err, &answered); n.ready {
+		return nil
+	}
+	return err
 }
 
 // patience returns how long to wait for a confirmation: at most timeout, and less than is

@@ -192,7 +192,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slots := s.confirmSlots.of(client)
+	slots := s.confirmSlots.of(client).slots
 	for range cap(slots) {
 		slots <- struct{}{}
 	}

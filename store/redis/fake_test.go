@@ -100,6 +100,8 @@ func (f *fake) reply(conn int, command []string) string {
 		return "-ERR unknown command 'HELLO'\r\n"
 	case "client":
 		return "+OK\r\n"
+	case "ping":
+		return "+PONG\r\n"
 	case "eval", "evalsha":
 		f.calls++
 		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
