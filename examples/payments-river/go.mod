@@ -1,0 +1,41 @@
+module github.com/reprise-go/reprise/examples/payments-river
+
+go 1.26.0
+
+require (
+	github.com/jackc/pgx/v5 v5.11.0
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/store/postgres v0.0.0
+	github.com/riverqueue/river v0.51.1
+	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
+)
+
+require (
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/riverqueue/river/riverdriver v0.51.1 // indirect
+	github.com/riverqueue/river/rivershared v0.51.1 // indirect
+	github.com/riverqueue/river/rivertype v0.51.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.2.0 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
+	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ../../lab
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)

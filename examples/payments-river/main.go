@@ -1,0 +1,164 @@
+// Payments-river takes orders and charges a bank for them, once each.
+//
+// One PostgreSQL transaction holds the order, the job that charges the bank, and the
+// response that retries get: all of them commit, or none. The job is River's, so it runs
+// until the bank has answered; and it sends a key that is derived from the client's, so
+// the bank charges once however often it is asked. Kill the process at any moment.
+//
+//	go run . -postgres-url postgres://localhost/postgres -bank-url http://localhost:9090
+//	curl -i localhost:8080/orders -H 'Idempotency-Key: 7c1f' -d '{"amount":500,"note":"lunch"}'
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+//go:embed schema.sql
+var schema string
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
+	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the tables are made in it")
+	bank := flag.String("bank-url", "http://127.0.0.1:9090", "the bank")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := serve(ctx, *addr, *url, *bank)
+	stop()
+	if err != nil {
+		slog.Error("payments-river", slog.Any("error", err))
+		os.Exit(1)
+	}
+}
+
+// serve runs the service until ctx ends. Then it waits for running requests, and for the
+// jobs that run.
+func serve(ctx context.Context, addr, url, bank string) error {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	c.MaxConns = 20 // a request holds one for its handler, a job for its statements
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	config := reprisepg.Config{TxTimeout: 10 * time.Second}
+	if err := migrate(ctx, pool, config); err != nil {
+		return err
+	}
+	store, err := reprisepg.OpenTransactional(ctx, pool, config)
+	if err != nil {
+		return err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		return err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return err
+	}
+	jobs, err := newJobs(pool, bank)
+	if err != nil {
+		return err
+	}
+	if err := jobs.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", reprisehttp.Middleware(guard, customer)(orders{jobs}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening on", listener.Addr())
+
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	return errors.Join(server.Shutdown(closing), engine.Close(closing), jobs.Stop(closing))
+}
+
+// migrate creates what is missing: the orders, River's tables and Reprise's. Of processes
+// that start at once, one does it and the others wait; the lock ends with the connection.
+func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	alone := conn.Hijack()
+	defer alone.Close(context.WithoutCancel(ctx))
+	if _, err := alone.Exec(ctx, `SELECT pg_advisory_lock(hashtext('payments-river'))`); err != nil {
+		return err
+	}
+	if _, err := alone.Exec(ctx, schema); err != nil {
+		return err
+	}
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: quiet})
+	if err != nil {
+		return err
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return err
+	}
+	return reprisepg.Migrate(ctx, pool, config)
+}
+
+// quiet is River's log: what a job returns is in its table.
+var quiet = slog.New(slog.DiscardHandler)
+
+// newJobs returns River with the one job of this service. A job that was running when its
+// process died is found again by the process that leads River by then.
+func newJobs(pool *pgxpool.Pool, bank string) (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &charger{pool: pool, bank: bank}); err != nil {
+		return nil, err
+	}
+	return river.NewClient(riverpgxv5.New(pool), &river.Config{
+		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 5}},
+		Workers:              workers,
+		JobTimeout:           5 * time.Second,
+		RescueStuckJobsAfter: 6 * time.Second, // longer than a job may take
+		Logger:               quiet,
+	})
+}
+
+// customer names the owner of a key. A real service takes it from the credentials that it
+// checked.
+func customer(r *http.Request) (string, error) {
+	if user, _, ok := r.BasicAuth(); ok {
+		return user, nil
+	}
+	return "anonymous", nil
+}

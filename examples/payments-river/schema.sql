@@ -1,0 +1,7 @@
+CREATE TABLE IF NOT EXISTS orders (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  customer text NOT NULL,
+  amount bigint NOT NULL CHECK (amount > 0), -- in cents
+  note text NOT NULL,
+  charge text -- the bank's number; NULL until the bank was charged
+);
