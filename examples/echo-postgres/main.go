@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
@@ -32,38 +33,51 @@ func main() {
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	config, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
+	if err != nil {
+		return err
+	}
+	config.MaxConns = 16 // a handler holds one while it runs; pgx's default is the number of cores, at least 4
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	e, engine, err := newAPI(ctx, pool)
+	store, err := openStore(ctx, pool)
 	if err != nil {
 		return err
 	}
+	e, engine, err := newAPI(store)
+	if err != nil {
+		return err
+	}
+	go store.RunPurger(ctx, reprisepg.PurgerConfig{}) //nolint:errcheck // it fails for a bad configuration only
 	failed := make(chan error, 1)
 	go func() { failed <- e.Start("127.0.0.1:8080") }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		closing := context.WithoutCancel(ctx)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
 		return errors.Join(e.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newAPI creates the tables and returns the API and its engine, which the caller closes.
-func newAPI(ctx context.Context, pool *pgxpool.Pool) (*echo.Echo, *reprise.Engine, error) {
+// openStore creates the tables and opens the store, which refuses a server on which a
+// guarantee does not hold.
+func openStore(ctx context.Context, pool *pgxpool.Pool) (*reprisepg.TransactionalStore, error) {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS shows (name text PRIMARY KEY, seats int NOT NULL);
 		CREATE TABLE IF NOT EXISTS tickets (id bigint GENERATED ALWAYS AS IDENTITY, buyer text NOT NULL, show text NOT NULL);
 		INSERT INTO shows VALUES ('hamlet', 2) ON CONFLICT DO NOTHING`)
 	if err := errors.Join(err, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	store, err := reprisepg.NewTransactional(pool, reprisepg.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
+	return reprisepg.OpenTransactional(ctx, pool, reprisepg.Config{})
+}
+
+// newAPI returns the API and its engine, which the caller closes.
+func newAPI(store reprise.Store) (*echo.Echo, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

@@ -20,7 +20,11 @@ func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 // process starts a process of the API on a database, and returns its address.
 func process(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	e, engine, err := newAPI(t.Context(), pool)
+	store, err := openStore(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, engine, err := newAPI(store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +47,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 
 func TestTicketsAreSoldOnceAndNoneThatIsRefused(t *testing.T) {
 	t.Parallel()
-	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t).URL())
+	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t, "fsync=on").URL())
 	if err != nil {
 		t.Fatal(err)
 	}

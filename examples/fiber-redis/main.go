@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
@@ -30,29 +31,35 @@ func main() {
 }
 
 func serve() error {
-	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")})
-	app, engine, err := newApp(client, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	client := redis.NewClient(&redis.Options{
+		Addr:                  os.Getenv("REDIS_ADDR"),
+		ContextTimeoutEnabled: true, // else go-redis ignores the deadlines of the engine
+	})
+	defer client.Close()
+	store, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	app, engine, err := newApp(store, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
+	if err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- app.Listen("127.0.0.1:8080") }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		return errors.Join(app.Shutdown(), engine.Close(context.WithoutCancel(ctx))) // first the requests, then the engine
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		return errors.Join(app.ShutdownWithContext(closing), engine.Close(closing)) // first the requests, then the engine
 	}
 }
 
 // newApp returns the API and its engine, which the caller closes.
-func newApp(client redis.UniversalClient, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
-	store, err := repriseredis.New(client, repriseredis.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
+func newApp(store reprise.Store, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

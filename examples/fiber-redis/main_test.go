@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
@@ -20,7 +21,11 @@ func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 func process(t *testing.T, addr string, sent *atomic.Int64) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})
-	app, engine, err := newApp(client, func(string, string) { sent.Add(1) })
+	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, engine, err := newApp(store, func(string, string) { sent.Add(1) })
 	if err != nil {
 		t.Fatal(err)
 	}

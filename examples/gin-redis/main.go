@@ -32,31 +32,37 @@ func main() {
 }
 
 func serve() error {
-	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")})
-	router, engine, err := newRouter(client)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	client := redis.NewClient(&redis.Options{
+		Addr:                  os.Getenv("REDIS_ADDR"),
+		ContextTimeoutEnabled: true, // else go-redis ignores the deadlines of the engine
+	})
+	defer client.Close()
+	store, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
+	if err != nil {
+		return err
+	}
+	router, engine, err := newRouter(client, store)
 	if err != nil {
 		return err
 	}
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: router, ReadHeaderTimeout: 5 * time.Second}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
-		closing := context.WithoutCancel(ctx)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
 		return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newRouter returns the API and its engine, which the caller closes.
-func newRouter(client redis.UniversalClient) (*gin.Engine, *reprise.Engine, error) {
-	store, err := repriseredis.New(client, repriseredis.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
+// newRouter returns the API and its engine, which the caller closes. It refuses a Redis
+// on which a guarantee does not hold.
+func newRouter(client redis.UniversalClient, store reprise.Store) (*gin.Engine, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

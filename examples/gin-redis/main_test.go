@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,11 @@ func TestMain(m *testing.M) {
 func process(t *testing.T, redisAddr string) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: redisAddr})
-	router, engine, err := newRouter(client)
+	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	router, engine, err := newRouter(client, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func start() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := openStore(*storeName, *redisURL)
+	store, err := openStore(ctx, *storeName, *redisURL)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func start() error {
 }
 
 // openStore opens the store. The rest of the program is the same for every store.
-func openStore(name, redisURL string) (reprise.Store, error) {
+func openStore(ctx context.Context, name, redisURL string) (reprise.Store, error) {
 	switch name {
 	case "memory":
 		return memstore.New(), nil
@@ -63,7 +63,8 @@ func openStore(name, redisURL string) (reprise.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		return repriseredis.New(redis.NewClient(options), repriseredis.Config{})
+		options.ContextTimeoutEnabled = true // else go-redis ignores the deadlines of the engine
+		return repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{})
 	default:
 		return nil, fmt.Errorf("unknown store %q: want memory or redis", name)
 	}

@@ -19,10 +19,10 @@ func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 func TestDemoShowsEveryStep(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) (reprise.Store, error){
-		"memory": func(*testing.T) (reprise.Store, error) { return openStore("memory", "") },
+		"memory": func(t *testing.T) (reprise.Store, error) { return openStore(t.Context(), "memory", "") },
 		"redis": func(t *testing.T) (reprise.Store, error) {
 			t.Helper()
-			return openStore("redis", servers.Redis.Shared(t).URL())
+			return openStore(t.Context(), "redis", servers.Redis.Shared(t).URL())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
