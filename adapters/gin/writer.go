@@ -1,10 +1,7 @@
 package reprisegin
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"sync"
 
@@ -29,8 +26,6 @@ type writer struct {
 }
 
 const notWritten = -1
-
-var errWritten = errors.New("reprisegin: the response body was written before the connection was hijacked")
 
 func newWriter(outer gin.ResponseWriter, x *protocol.Exchange) *writer {
 	w := &writer{ResponseWriter: outer, ctx: x.Context(), status: outer.Status(), size: notWritten}
@@ -125,44 +120,6 @@ func (w *writer) Size() int {
 
 // Written reports whether the header was written.
 func (w *writer) Written() bool { return w.Size() != notWritten }
-
-// Flush implements [http.Flusher]. It does nothing where the effects commit with the
-// response.
-func (w *writer) Flush() {
-	w.mu.Lock()
-	w.commit()
-	w.mu.Unlock()
-	if w.rec.Flush() {
-		w.ResponseWriter.Flush()
-	}
-}
-
-// CloseNotify implements [http.CloseNotifier]: it notifies of the end of the run, or of
-// the loss of its lease. It does not notify of a client that left, because a stream that
-// ended then would be recorded as if it were complete.
-func (w *writer) CloseNotify() <-chan bool {
-	over := make(chan bool, 1)
-	context.AfterFunc(w.ctx, func() { over <- true })
-	return over
-}
-
-// Hijack implements [http.Hijacker], under the conditions of Gin's own.
-func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.size > 0 {
-		return nil, nil, errWritten
-	}
-	conn, rw, err := w.ResponseWriter.Hijack()
-	if err == nil {
-		w.size = 0
-		w.rec.Hijack()
-	}
-	return conn, rw, err
-}
-
-// Unwrap lets [http.ResponseController] reach the deadlines of the connection.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // noRoute writes what Gin writes after the middlewares, which is too late to be recorded,
 // when no route matched and no handler answered.
