@@ -100,3 +100,8 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 	}
 	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }
+
+// failure is a reader that only fails.
+type failure struct{ err error }
+
+func (f failure) Read([]byte) (int, error) { return 0, f.err }

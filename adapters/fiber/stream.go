@@ -49,11 +49,6 @@ func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 	return err
 }
 
-// failure is a reader that only fails.
-type failure struct{ err error }
-
-func (f failure) Read([]byte) (int, error) { return 0, f.err }
-
 // goLive sends the stream as it comes, and records it on the way.
 func (r *recording) goLive(capture *protocol.Capture) {
 	r.live = true
