@@ -198,16 +198,16 @@ func TestPoolBoundsTheAttemptsOfTheTransactionalStore(t *testing.T) {
 	db := database(t)
 	args := []string{"-store", "postgres-tx", "-postgres-url", db, "-pool"}
 	small := launch(t, append(args, "2")...)
-	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "a pool of 2 connections") {
+	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "the pool has 2 connections") {
 		t.Errorf("exit code %d, want 1 and the reason\n%s", code, small.stderr)
 	}
 	server := start(t, append(args, "3")...)
-	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 500}}
+	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 3000}} // longer than a claim waits in line
 	conn := server.send(t, slow)
 	server.running(t, "slow")
 	server.do(t, message{target: "/t/x", key: "l"}).wantCode(t, http.StatusServiceUnavailable, "store-unavailable")
+	server.do(t, message{target: "/t/x", key: "l"}).want(t, adaptertest.DefaultStatus) // it waits until the slow one has ended
 	receive(conn, http.MethodPost).want(t, http.StatusOK)
-	server.do(t, message{target: "/t/x", key: "l"}).want(t, adaptertest.DefaultStatus)
 }
 
 func TestTxTimeoutRollsAnAttemptBack(t *testing.T) {

@@ -76,10 +76,8 @@ func ExampleGrants() {
 	}
 	fmt.Print(sql)
 	// Output:
-	// GRANT USAGE ON SCHEMA "shop" TO "app"; GRANT SELECT, INSERT, UPDATE, DELETE ON
-	// "shop"."reprise_records" TO "app"; GRANT EXECUTE ON FUNCTION
-	// "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1",
-	// "shop"."reprise_records_attempt_v1", "shop"."reprise_records_open_v1",
-	// "shop"."reprise_records_keep_v2" TO "app"; GRANT SELECT ON
-	// "shop"."reprise_records_migrations" TO "app";
+	// GRANT USAGE ON SCHEMA "shop" TO "app";
+	// GRANT SELECT, INSERT, UPDATE, DELETE ON "shop"."reprise_records" TO "app";
+	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_attempt_v1", "shop"."reprise_records_open_v1", "shop"."reprise_records_keep_v2" TO "app";
+	// GRANT SELECT ON "shop"."reprise_records_migrations" TO "app";
 }

@@ -18,6 +18,8 @@ func TestCommentsEndAtColumn90(t *testing.T) {
 		{"ninety columns", "// " + strings.Repeat("a ", 43) + "b\n", 0},
 		{"ninety-one columns", "// " + strings.Repeat("a ", 43) + "bc\n", 1},
 		{"a long comment", "\t// " + long + "\n", 1},
+		{"the output of an example", "\t// Output:\n\t// " + long + "\n\t// " + long + "\n", 0},
+		{"a comment after an output", "\t// Output:\n}\n\n// " + long + "\n", 1},
 		{"a long word", "// " + strings.Repeat("a", 100) + "\n", 0},
 		{"a directive", "//go:generate " + long + "\n", 0},
 		{"behind code", "x := 1 // " + long + "\n", 0},

@@ -11,16 +11,20 @@ import (
 const widest = 90
 
 // comments finds the comments of a Go file that are too wide. A comment behind code
-// belongs to its line, and a directive or a single long word cannot be wrapped.
+// belongs to its line, a directive or a single long word cannot be wrapped, and the
+// output of an example is what it is.
 func comments(source string) []problem {
 	var found []problem
 	raw := false // inside a raw string, where "//" starts no comment
+	output := false
 	number := 0
 	for line := range strings.Lines(source) {
 		number++
 		line = strings.TrimRight(line, "\n")
 		text, isComment := strings.CutPrefix(strings.TrimLeft(line, "\t "), "//")
+		output = isComment && (output || outputOf.MatchString(text))
 		switch {
+		case output:
 		case raw, !isComment:
 			if strings.Count(line, "`")%2 == 1 {
 				raw = !raw
@@ -31,6 +35,9 @@ func comments(source string) []problem {
 	}
 	return found
 }
+
+// outputOf begins the output of an example.
+var outputOf = regexp.MustCompile(`^ (Output|Unordered output):`)
 
 var (
 	// sentenceEnd is an end of a sentence with the beginning of another behind it.
