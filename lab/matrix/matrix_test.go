@@ -17,7 +17,13 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "write docs/conformance.md instead of comparing it")
+var (
+	updateDocs = flag.Bool("update-docs", false, "write docs/conformance.md instead of comparing it")
+
+	// The sheet is of the oldest releases that the adapters require. Newer ones may not need
+	// a waiver any more.
+	compareDocs = flag.Bool("compare-docs", true, "compare docs/conformance.md with what came out")
+)
 
 // matrixStore is a row of the matrix: a store that every adapter is served over.
 type matrixStore struct {
@@ -106,7 +112,9 @@ var matrixAdapters = []matrixAdapter{
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	results := newSheet()
-	t.Cleanup(func() { results.finish(t, *updateDocs) })
+	if *compareDocs || *updateDocs {
+		t.Cleanup(func() { results.finish(t, *updateDocs) })
+	}
 	for _, store := range matrixStores {
 		t.Run("store="+store.name, func(t *testing.T) {
 			t.Parallel()
