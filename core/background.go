@@ -100,7 +100,7 @@ func (b *background) addUnknown(t *task) {
 	b.mu.Unlock()
 	if !fits {
 		b.dropped.Add(1)
-		t.attempt.observe(EventDropped, t.dropError("the background is full"))
+		t.attempt.report(EventDropped, t.dropError("the background is full"))
 	}
 }
 

@@ -37,6 +37,7 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 		if s.Background != 500 || s.BackgroundDropped != claims-500 {
 			t.Errorf("%d in the background, %d dropped, want half of 1,000 and the others", s.Background, s.BackgroundDropped)
 		}
+		synctest.Wait() // the last event is on its way to the observer
 		if n := b.events.count(reprise.EventDropped); n != claims-500 {
 			t.Errorf("%d reported as dropped", n)
 		}

@@ -56,7 +56,11 @@ func (c *call) startUnprotected(err error) (Result, error) {
 // discard ends an attempt that the table turned away. The call to Begin goes on without
 // it.
 func (a *Attempt) discard() {
-	if a != nil {
+	switch {
+	case a == nil:
+	case a.unprotected:
 		a.engine.renewer.remove(a)
+	default:
+		a.releaseUnrun() // its claim was granted
 	}
 }

@@ -9,7 +9,7 @@ import "context"
 //	call.releaseLater       in the background: a claim of unknown outcome, which nobody runs
 //	Attempt.releaseLateTry  in the background: an earlier try of a claim that was released
 
-// Release ends the attempt and unknown its claim, so that the next request runs. Call it
+// Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the response leaves. It is bounded and repeated as Complete is; an error other
 // than [ErrInvalid] says that the release goes on in the background, or, where repeating
 // is of no use, that the claim lapses.

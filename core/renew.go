@@ -19,6 +19,7 @@ type renewer struct {
 
 	mu       sync.Mutex
 	due      dueHeap
+	overdue  []*Attempt // fell due while a batch was out: the next batch takes them
 	started  bool
 	ended    bool
 	sleeping instant       // the goroutine looks again at this instant, unasked
@@ -156,6 +157,14 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	r.mu.Lock()
 	at := now()
 	r.align(at)
+	if !out {
+		for _, a := range r.overdue {
+			if a.lease.index >= 0 && !a.lease.expiring && !at.reached(a.lease.deadline) {
+				batch = append(batch, a)
+			}
+		}
+		r.overdue = nil
+	}
 	for len(r.due) > 0 && at.reached(r.due[0].lease.next) {
 		a := r.due[0]
 		l := &a.lease
@@ -168,7 +177,8 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 			l.runUntil = never
 			tooLong = append(tooLong, a)
 		case out:
-			l.renewAt = at.add(renewalRetry(r.lease)) // one batch at a time
+			l.renewAt = never // one batch at a time
+			r.overdue = append(r.overdue, a)
 		default:
 			l.renewAt = never
 			batch = append(batch, a)

@@ -129,21 +129,31 @@ func (row *tableRow) find(c *call) Outcome {
 	}
 }
 
-// enter adds the attempt of an answer, if it has one. Without a claim that the store
-// granted nothing but this table excludes others, so an unprotected attempt that is not
-// alone is turned away.
+// enter adds the attempt of an answer, if it has one. Only this table excludes others from
+// an attempt that runs without a granted claim, so neither an unprotected attempt that is
+// not alone enters, nor a protected one beside an unprotected one.
 func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 	a := res.Attempt
 	if a == nil {
 		return res, nil
 	}
-	if a.unprotected {
+	if a.unprotected || row.runsUnprotected(a.id) {
 		if known := row.find(&a.call); known != 0 {
 			return Result{Outcome: known}, a
 		}
 	}
 	a.next, row.attempts = row.attempts, a
 	return res, nil
+}
+
+// runsUnprotected reports whether an attempt at id runs without a claim.
+func (row *tableRow) runsUnprotected(id ID) bool {
+	for a := row.attempts; a != nil; a = a.next {
+		if a.unprotected && a.id == id {
+			return true
+		}
+	}
+	return false
 }
 
 // answerTo returns what the answer to a shared claim means for a call that joined it. It

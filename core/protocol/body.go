@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"io"
+	"mime/multipart"
 	"sync"
 )
 
@@ -78,18 +79,41 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 		return nil, CodeRequestTooLarge, err
 	case err != nil:
 		return nil, CodeRequestInvalid, err
+	case len(body) == 0 && req.Parsed != nil:
+		return s.readParsed(req, limit)
 	default:
 		return body, "", nil
+	}
+}
+
+var errBodyGone = errors.New("protocol: the body was read before the middleware, and left no form")
+
+// readParsed returns what stands for the body of a request that another layer, or the
+// scope function, read before the middleware: the form that it parsed. A body that is gone
+// cannot be compared, so such a request is refused; a coded one may just have been empty.
+func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code, err error) {
+	form := req.Parsed.ParsedForm()
+	switch {
+	case form != nil && len(form.Value)+len(form.File) > 0:
+		return s.useForm(form, limit)
+	case req.Length > 0 && (req.Header == nil || len(req.Header.Values("Content-Encoding")) == 0):
+		return nil, CodeRequestInvalid, errBodyGone
+	default:
+		return nil, "", nil
 	}
 }
 
 // readForm returns what stands for the body of a request whose form was parsed before.
 func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
 	form, err := req.Form()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, CodeRequestInvalid, err
-	case formSize(form) > int64(limit):
+	}
+	return s.useForm(form, limit)
+}
+
+func (s *scratch) useForm(form *multipart.Form, limit int) (body []byte, problem Code, err error) {
+	if formSize(form) > int64(limit) {
 		return nil, CodeRequestTooLarge, nil
 	}
 	s.request, err = appendForm(s.request[:0], form)
@@ -104,7 +128,7 @@ func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 	for len(buf) < most {
 		var err error
 		buf, err = appendRead(buf, r, most)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // a wrapped one is a failure, as for io.Copy
 			return buf, nil
 		}
 		if err != nil {

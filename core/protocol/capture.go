@@ -1,9 +1,6 @@
 package protocol
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // Capture collects a response body that the handler gives to its framework as an
 // [io.Reader], and judges how it ended. It is not safe for concurrent use.
@@ -52,14 +49,14 @@ func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 		var err error
 		s.response, err = appendRead(s.response, src, int(most))
 		c.size = int64(len(s.response))
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // a wrapped one is a failure, as for io.Copy
 			break
 		}
 		if err != nil {
 			return c.size, err
 		}
 	}
-	c.stopped = c.Oversize()
+	c.stopped = c.Oversize() && (c.declared < 0 || c.size <= c.declared)
 	return c.size, nil
 }
 
@@ -77,7 +74,7 @@ func (c *Capture) Whole(err error) bool {
 	if c.declared >= 0 {
 		return c.size == c.declared
 	}
-	return errors.Is(err, io.EOF)
+	return err == io.EOF //nolint:errorlint // a wrapped one is a failure, as for io.Copy
 }
 
 // Captured returns what [Exchange.Finish] needs to know of a body whose source ended with

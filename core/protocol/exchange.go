@@ -167,6 +167,9 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
+		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
+			return x.instead(CodeNotApplied, retryRunning) // a success of what was rolled back must not leave
+		}
 		return Reply{}
 	case keepEmpty:
 		s.status, meaning = 500, 500

@@ -154,11 +154,13 @@ func (r *Recorder) Hijack() {
 
 // Cut says that the response was cut short, which the framework knows and the Recorder
 // does not: a handler returned an error after it had written a part of the body. Such a
-// response is sent as far as it was written, and never replayed (R33).
+// response is sent as far as it was written, and never replayed (R33). A response whose
+// status allows no body is whole without one: a handler that writes to it gets an error,
+// and may return it.
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cut = true
+	r.cut = r.status == 0 || allowsBody(r.status)
 }
 
 // Status returns the final status that the handler wrote, 0 if it has not written one.

@@ -47,6 +47,10 @@ type Request struct {
 	// whose bytes are gone. Its parts are compared, in any order of their names.
 	Form func() (*multipart.Form, error)
 
+	// Parsed has the form that a layer outside, or the scope function, may have parsed from
+	// Body before the protocol reads it. Nil where the framework keeps none.
+	Parsed interface{ ParsedForm() *multipart.Form }
+
 	// TooLarge reports whether an error of reading Body says that the body is larger than
 	// an outer layer allows. Nil: no error does.
 	TooLarge func(error) bool
