@@ -66,12 +66,12 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Res
 	published := false
 	defer func() {
 		if !published { // the store ended the goroutine
-			c.engine.table.publish(claim, Result{}, ErrUnknown)
+			c.engine.table.publish(claim, Result{}, ErrUnknown) //nolint:contextcheck // what it releases is bounded by the engine
 		}
 	}()
 	res, err := c.claim(budget, at)
 	published = true
-	return c.begun(c.engine.table.publish(claim, res, err)), err
+	return c.begun(c.engine.table.publish(claim, res, err)), err //nolint:contextcheck // as above
 }
 
 // await waits for the answer to a claim that another call leads, within the budget of

@@ -90,9 +90,9 @@ func (s *lateClaims) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 	}
 }
 
-// One attempt of an operation runs in a process, also when one caller fails open while the
-// claim of another is granted. Which of them enters first is the scheduler's choice, so the
-// test repeats.
+// One attempt of an operation runs in a process, also when one caller fails open while
+// the claim of another is granted. Which of them enters first is the scheduler's choice,
+// so the test repeats.
 func TestFailingOpenNeverRunsBesideAGrantedClaim(t *testing.T) {
 	t.Parallel()
 	for range 100 {
@@ -106,7 +106,7 @@ func TestFailingOpenNeverRunsBesideAGrantedClaim(t *testing.T) {
 			var running []*reprise.Attempt
 			begin := func() {
 				wg.Go(func() {
-					r, _ := engine.Begin(context.Background(), reprise.Operation{Scope: "s", Key: "k", FailOpen: true})
+					r, _ := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k", FailOpen: true})
 					if r.Attempt != nil {
 						mu.Lock()
 						defer mu.Unlock()

@@ -129,9 +129,9 @@ func (row *tableRow) find(c *call) Outcome {
 	}
 }
 
-// enter adds the attempt of an answer, if it has one. Only this table excludes others from
-// an attempt that runs without a granted claim, so neither an unprotected attempt that is
-// not alone enters, nor a protected one beside an unprotected one.
+// enter adds the attempt of an answer, if it has one. Only this table excludes others
+// from an attempt that runs without a granted claim, so neither an unprotected attempt
+// that is not alone enters, nor a protected one beside an unprotected one.
 func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 	a := res.Attempt
 	if a == nil {

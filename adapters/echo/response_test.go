@@ -47,6 +47,7 @@ func TestEveryWayToWriteInEchoIsReplayed(t *testing.T) {
 		}, string(pattern(60_000))},
 		"/stream": {func(c echo.Context) error { return c.Stream(http.StatusOK, "x/y", bytes.NewReader(pattern(50_000))) }, string(pattern(50_000))},
 		"/blob":   {func(c echo.Context) error { return c.Blob(http.StatusOK, "x/y", []byte("\x00\xff")) }, "\x00\xff"},
+		"/null":   {func(c echo.Context) error { return c.JSON(http.StatusNoContent, nil) }, ""}, // Echo writes "null", and returns the error
 		"/empty":  {func(c echo.Context) error { return c.NoContent(http.StatusNoContent) }, ""},
 		"/silent": {func(echo.Context) error { return nil }, ""},
 		"/move":   {func(c echo.Context) error { return c.Redirect(http.StatusSeeOther, "/json") }, ""},

@@ -1,6 +1,8 @@
 package reprisefiber
 
 import (
+	"io"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
@@ -67,12 +69,15 @@ func (r *recording) finish() {
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
 	switch {
 	case r.ctx.Hijacked(), r.ctx.LastTimeoutErrorResponse() != nil:
-		captured.Cut = true // another response, or none, is sent
+		captured.Cut, captured.Sent = true, true // another response, or none
 	case captured.Status == fiber.StatusNoContent, captured.Status == fiber.StatusNotModified:
 		_ = r.resp.CloseBodyStream() // as fasthttp does, which sends no body
 	case !r.resp.IsBodyStream():
 		captured.Body = r.resp.Body()
 	default:
+		if limited, ok := r.resp.BodyStream().(*io.LimitedReader); ok && r.resp.Header.ContentLength() < 0 {
+			r.resp.Header.SetContentLength(int(limited.N)) // as fasthttp declares it
+		}
 		capture := r.x.Capture(int64(r.resp.Header.ContentLength()))
 		if !capture.HoldBack() {
 			r.goLive(capture)

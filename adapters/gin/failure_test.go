@@ -56,7 +56,14 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	if first, _ := b.twice("POST", "/decided/ok"); first.status != http.StatusOK {
 		t.Errorf("decided: %+v", first)
 	}
-	b.ran(5)
+	b.POST("/warned", b.guarded, b.counted(func(c *gin.Context) {
+		_ = c.Error(errors.New("only a warning"))
+		c.AbortWithStatusJSON(http.StatusOK, gin.H{"id": 7})
+	}))
+	if first, _ := b.twice("POST", "/warned"); first.status != http.StatusOK {
+		t.Errorf("warned: %+v", first)
+	}
+	b.ran(6)
 }
 
 // What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is

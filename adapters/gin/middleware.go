@@ -18,6 +18,7 @@ package reprisegin
 
 import (
 	"errors"
+	"mime/multipart"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -64,7 +65,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 func run(c *gin.Context, x *protocol.Exchange) {
 	outer, request, reported := c.Writer, c.Request, len(c.Errors)
 	started := outer.Written()
-	w := newWriter(outer, x)
+	w := newWriter(c, x)
 	outside, _ := c.Get(reprise.ContextKey)
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
@@ -86,7 +87,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 		w.rec.Cut()
 		return
 	case w.answered():
-		if c.IsAborted() && len(c.Errors) > reported && w.Size() > 0 && w.Status() < http.StatusBadRequest {
+		if c.IsAborted() && len(c.Errors) > w.errors && w.Size() > 0 && w.Status() < http.StatusBadRequest {
 			w.rec.Cut() // as Gin ends a response that could not be rendered to its end
 		}
 	case outer.Written() && !started: // HandleContext gave the chain Gin's own writer
@@ -112,7 +113,22 @@ func reused(c *gin.Context, x *protocol.Exchange, w *writer) bool {
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, TooLarge: tooLarge, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
+	}
+}
+
+// parsed shows the protocol the form that another layer parsed before it.
+type parsed http.Request
+
+// ParsedForm returns the form, nil where none was parsed.
+func (p *parsed) ParsedForm() *multipart.Form {
+	switch {
+	case p.MultipartForm != nil:
+		return p.MultipartForm
+	case p.PostForm != nil:
+		return &multipart.Form{Value: p.PostForm}
+	default:
+		return nil
 	}
 }
 

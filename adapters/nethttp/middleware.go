@@ -14,6 +14,7 @@ package reprisehttp
 
 import (
 	"errors"
+	"mime/multipart"
 	"net/http"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -77,7 +78,22 @@ func copyBack(r, inner *http.Request) {
 func request(r *http.Request) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, TooLarge: tooLarge, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
+	}
+}
+
+// parsed shows the protocol the form that another layer parsed before it.
+type parsed http.Request
+
+// ParsedForm returns the form, nil where none was parsed.
+func (p *parsed) ParsedForm() *multipart.Form {
+	switch {
+	case p.MultipartForm != nil:
+		return p.MultipartForm
+	case p.PostForm != nil:
+		return &multipart.Form{Value: p.PostForm}
+	default:
+		return nil
 	}
 }
 

@@ -89,8 +89,9 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 var errBodyGone = errors.New("protocol: the body was read before the middleware, and left no form")
 
 // readParsed returns what stands for the body of a request that another layer, or the
-// scope function, read before the middleware: the form that it parsed. A body that is gone
-// cannot be compared, so such a request is refused; a coded one may just have been empty.
+// scope function, read before the middleware: the form that it parsed. A body that is
+// gone cannot be compared, so such a request is refused; a coded one may just have been
+// empty.
 func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code, err error) {
 	form := req.Parsed.ParsedForm()
 	switch {
