@@ -16,6 +16,11 @@ import (
 // waited for.
 var errBusyConfirming = errors.New("too many connections already wait for replicas")
 
+// errNotConfirmed is what becomes of a write whose confirmation was never asked for or
+// never came: a hook of the client panicked. It is made once, because every write starts
+// with it.
+var errNotConfirmed = fail(reprise.ErrNotReplicated, errors.New("the wait for replicas was broken off"))
+
 // durable reports whether one of the commands may need a confirmation.
 func (s *Store) durable(batch []*command) bool {
 	return s.durability.level != async && slices.ContainsFunc(batch, func(c *command) bool { return c.wait })
@@ -34,21 +39,25 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*co
 		return nil
 	}
 	conn := node.Conn()
-	pipeline(ctx, conn.Pipeline(), batch)
-	open := unconfirmed(batch)
+	kept := false
+	defer func() { // also where a hook of the client panics
+		if !kept {
+			_ = conn.Close()
+		}
+	}()
+	open := write(ctx, conn, batch)
 	if len(open) == 0 {
-		_ = conn.Close()
 		return nil
 	}
 	slots := n.slots
 	select {
 	case slots <- struct{}{}:
+		kept = true
 		return func() {
 			defer func() { <-slots; _ = conn.Close() }()
 			s.confirm(ctx, conn, open)
 		}
 	default: // the connection is given back, so that there is one for replays
-		_ = conn.Close()
 		return func() { s.confirmLater(ctx, node, slots, open) }
 	}
 }
@@ -74,8 +83,7 @@ func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan
 	}
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
-	pipeline(ctx, conn.Pipeline(), open)
-	if open = unconfirmed(open); len(open) > 0 {
+	if open = write(ctx, conn, open); len(open) > 0 {
 		s.confirm(ctx, conn, open)
 	}
 }
@@ -90,9 +98,16 @@ func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) 
 	}
 }
 
-// unconfirmed marks and returns the commands of a batch that wrote and have to be
-// confirmed.
-func unconfirmed(batch []*command) (open []*command) {
+// write sends commands through conn, and marks and returns those that wrote and have to be
+// confirmed. None counts as confirmed before confirmed says so, also where a hook of the
+// client panics here or in the wait.
+func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*command) {
+	for _, c := range batch {
+		if c.wait {
+			c.ackErr = errNotConfirmed
+		}
+	}
+	pipeline(ctx, conn.Pipeline(), batch)
 	for _, c := range batch {
 		if answer := c.reply(); c.wait && c.sendErr == nil && len(answer) > 0 && wrote(answer[0]) {
 			c.unconfirmed = true

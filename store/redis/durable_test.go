@@ -208,3 +208,62 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 		t.Errorf("%d of %d slots are taken, want the other %d", len(slots), cap(slots), cap(slots)-1)
 	}
 }
+
+// panicking is a hook of a client that panics after the command it names.
+type panicking string
+
+func (panicking) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (name panicking) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		err := next(ctx, c)
+		if c.Name() == string(name) {
+			panic("hook")
+		}
+		return err
+	}
+}
+
+func (name panicking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		if commands[0].Name() == string(name) {
+			panic("hook")
+		}
+		return err
+	}
+}
+
+// A hook of the client that panics neither confirms what travels with its command nor
+// keeps the connection.
+func TestAPanicConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	for _, hook := range []panicking{"wait", "evalsha"} {
+		client := newClient(t, confirming(t, claimed, ":1\r\n"))
+		client.AddHook(hook)
+		s, err := New(client, Config{Durability: Acked(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := []*command{{script: claimScript, wait: true}, {script: claimScript, wait: true}}
+		for _, c := range batch {
+			s.prepare(t.Context(), c, reprise.ID{}, nil)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: the hook did not panic", hook)
+				}
+			}()
+			s.transmit(t.Context(), batch)()
+		}()
+		for _, c := range batch {
+			if err := c.refusal(); !errors.Is(err, reprise.ErrNotReplicated) {
+				t.Errorf("%s: a write of this batch: %v, want ErrNotReplicated", hook, err)
+			}
+		}
+		if stats := client.PoolStats(); stats.TotalConns != stats.IdleConns {
+			t.Errorf("%s: %d of %d connections are lost", hook, stats.TotalConns-stats.IdleConns, stats.TotalConns)
+		}
+	}
+}
