@@ -30,8 +30,16 @@ func (s *Store) durable(batch []*command) bool {
 // wrote are confirmed; nil when none wrote. WAIT has to follow on the connection that
 // wrote, and only an answer that wrote is worth waiting for: a replay must not wait for a
 // replica that is away.
-func (s *Store) sendDurable(ctx context.Context, node *redis.Client, batch []*command) (confirm func()) {
-	n := s.confirmSlots.of(node)
+//
+// A client for one attempt only has a pool and slots of its own.
+func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, batch []*command) (confirm func()) {
+	var n *confirmNode
+	if once {
+		n = newConfirmNode(node)
+		n.ready = true // nobody else dials with it
+	} else {
+		n = s.confirmSlots.of(node)
+	}
 	if err := n.prepare(ctx, node); err != nil {
 		for _, c := range batch {
 			c.SetErr(unsent{err})
@@ -130,24 +138,30 @@ type confirmSlots struct {
 
 // confirmNode is a node whose writes are confirmed.
 type confirmNode struct {
-	slots chan struct{} // to be sent to and received from
+	client *redis.Client
+	slots  chan struct{} // to be sent to and received from
 
 	mu    sync.Mutex
 	ready bool
 }
 
-// of returns the slots of a node.
+func newConfirmNode(client *redis.Client) *confirmNode {
+	return &confirmNode{client: client, slots: make(chan struct{}, max(client.Options().PoolSize/2, 1))}
+}
+
+// of returns the slots of a node. They are of one client: a cluster client may drop a node
+// and make another client for it later, which has not dialled yet.
 func (c *confirmSlots) of(node *redis.Client) *confirmNode {
-	o := node.Options()
+	addr := node.Options().Addr
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, ok := c.byAddr[o.Addr]
-	if !ok {
-		n = &confirmNode{slots: make(chan struct{}, max(o.PoolSize/2, 1))}
+	n := c.byAddr[addr]
+	if n == nil || n.client != node {
+		n = newConfirmNode(node)
 		if c.byAddr == nil {
 			c.byAddr = make(map[string]*confirmNode, 1)
 		}
-		c.byAddr[o.Addr] = n
+		c.byAddr[addr] = n
 	}
 	return n
 }

@@ -267,3 +267,34 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A client for one attempt on a node that a cluster named leaves nothing behind for the
+// client that the cluster client makes of that node.
+func TestARedirectDecidesNothingForItsNode(t *testing.T) {
+	t.Parallel()
+	there := confirming(t, claimed, ":1\r\n")
+	here := confirming(t, "-MOVED 0 "+there.addr+"\r\n", ":1\r\n")
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{
+		Protocol: 2, DisableIdentity: true, PoolSize: 8,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: here.addr}}}}, nil
+		},
+	})
+	t.Cleanup(func() { _ = cluster.Close() })
+	s, err := New(cluster, Config{Durability: Acked(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claim(t, s); err != nil {
+		t.Fatal(err)
+	}
+	node := redis.NewClient(&redis.Options{Addr: there.addr, PoolSize: 8})
+	t.Cleanup(func() { _ = node.Close() })
+	n := s.confirmSlots.of(node)
+	if cap(n.slots) != 4 {
+		t.Errorf("the node has %d slots, want half of its pool", cap(n.slots))
+	}
+	if n.ready {
+		t.Error("the client of the node has not dialled and counts as ready")
+	}
+}

@@ -18,7 +18,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		node, _ := s.client.(*redis.Client)
-		return s.sendTo(ctx, node, batch)
+		return s.sendTo(ctx, node, false, batch)
 	}
 	var redirected redirectClients
 	groups := make(map[*redis.Client][]*command, 1)
@@ -38,7 +38,8 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	var sending sync.WaitGroup
 	for node, group := range groups {
 		sending.Go(func() {
-			if confirm := s.sendTo(ctx, node, group); confirm != nil {
+			once := redirected[node.Options().Addr] == node
+			if confirm := s.sendTo(ctx, node, once, group); confirm != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				confirms = append(confirms, confirm)
@@ -60,10 +61,11 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	}
 }
 
-// sendTo sends commands to one node. It returns what sendByNode does.
-func (s *Store) sendTo(ctx context.Context, node *redis.Client, group []*command) (confirm func()) {
+// sendTo sends commands to one node, through a client that may be one for this attempt
+// only. It returns what sendByNode does.
+func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group []*command) (confirm func()) {
 	if s.durable(group) {
-		return s.sendDurable(ctx, node, group)
+		return s.sendDurable(ctx, node, once, group)
 	}
 	pipeline(ctx, node.Pipeline(), group)
 	return nil
