@@ -273,3 +273,25 @@ func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
 		t.Errorf("sent %q; want the repetition on another connection", f.seen())
 	}
 }
+
+// The repetition of a resolution finds a record that has changed: the lost first one may have
+// done it.
+func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]error{
+		cut:                                 reprise.ErrUnknown,
+		"-LOADING\r\n":                      reprise.ErrRecordChanged,
+		"-NOSCRIPT No matching script.\r\n": reprise.ErrRecordChanged,
+	} {
+		f := newFake(t, func(_, call int, _ []string) string {
+			if call == 1 {
+				return first
+			}
+			return bulk("N")
+		})
+		err := newStore(t, f, Config{}).Resolve(t.Context(), reprise.ID{}, reprise.Resolution{Forget: true})
+		if !errors.Is(err, want) {
+			t.Errorf("after %q: %v, want %v", first, err, want)
+		}
+	}
+}
