@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -172,6 +173,38 @@ func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	again := pgRival(r)
 	pgMustClaim(t, store, again, reprise.Claimed)
 	pgWant(t, "complete", pgComplete(t, store, again, "answer"), nil)
+}
+
+// TestPostgresSQLStatementLeftRunning: a statement that the handler left running, which
+// database/sql makes every other call wait for, holds a completion up to the end of its
+// context and no longer.
+func TestPostgresSQLStatementLeftRunning(t *testing.T) {
+	t.Parallel()
+	f, store, db := pgSQLSetup(t)
+	for _, discard := range []bool{false, true} {
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		tx, left := sqlTx(t, store, r), make(chan error, 1)
+		statement := "SELECT pg_sleep(30), '" + f.Config.Schema + "'"
+		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
+		pgEventually(t, "the statement runs", func() bool {
+			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1", statement) == 1
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		start := time.Now()
+		c := pgCompletion(r, "answer")
+		c.DiscardEffects = discard
+		err := store.Complete(ctx, c)
+		cancel()
+		pgWant(t, "complete", err, reprise.ErrNotApplied)
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("the completion waited %v for a statement of the handler", d)
+		}
+		if err := <-left; err == nil {
+			t.Error("the statement was not ended")
+		}
+		pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
+	}
 }
 
 // TestPostgresSQLCommitReplyLost: the answer to COMMIT is lost over database/sql as over

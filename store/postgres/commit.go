@@ -17,6 +17,12 @@ import (
 // and ErrUnknown where it may have been executed.
 func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
 	a.stopWatchdog() // from here on ctx is the bound
+	if a.sqlTx != nil {
+		// database/sql makes every call wait for a statement that the handler left running,
+		// and COMMIT has no context.
+		stop := context.AfterFunc(ctx, a.session.kill)
+		defer stop()
+	}
 	failed := false
 	err := a.session.do(func(conn *pgx.Conn) error {
 		unconfirmed(conn) // forget what earlier statements left on it
@@ -69,10 +75,8 @@ func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, keep [
 		}
 		return notApplied(err.Error()) // COMMIT was not sent
 	}
-	stop := context.AfterFunc(ctx, a.session.kill)
 	var err error
 	a.inSQL(func() { err = a.sqlTx.Commit() })
-	stop()
 	confirmed := true
 	_ = a.session.do(func(conn *pgx.Conn) error { confirmed = !unconfirmed(conn); return nil })
 	switch {
