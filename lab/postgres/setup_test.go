@@ -93,6 +93,11 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 			t.Errorf("the role can %s", forbidden)
 		}
 	}
+
+	list, err := reprisepg.Migrations(f.Config)
+	pgWant(t, "Migrations", err, nil)
+	f.exec(t, list[1].Down)
+	pgMustClaim(t, limited.Leased(t), pgClaim(), reprise.Claimed) // with the functions of version 1
 }
 
 // TestPostgresCheckFindings: each setting that breaks a guarantee is noticed.

@@ -68,6 +68,7 @@ func Grants(c Config, role string) (string, error) {
 	s, to := newNames(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
+		"GRANT USAGE ON SEQUENCE " + s.fence + to + // version 1's functions draw from it: see Down
 		"GRANT EXECUTE ON FUNCTION " + strings.Join(s.functions, ", ") + to +
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
