@@ -50,6 +50,9 @@ func TestPostgresGoose(t *testing.T) {
 		_, err = provider.Down(t.Context())
 		pgWant(t, "down", err, nil)
 		schemaIs("old")
+		if !pgValue[bool](t, f.Pool, "SELECT last_value > extract(epoch FROM clock_timestamp() + interval '20 seconds') * 1000000 FROM "+f.name("reprise_records_fence")) {
+			t.Error("a claim that began before the step back committed may have a higher fence than those after it")
+		}
 		r := pgClaim()
 		first := pgMustClaim(t, f.Leased(t), r, reprise.Claimed)
 		pgWant(t, "release", f.Leased(t).Release(t.Context(), r.ID, r.Owner), nil)
