@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -50,7 +51,16 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	}
 
 	printed.exec(t, "INSERT INTO "+printed.name("other_migrations")+" (version) VALUES (999)")
-	pgWant(t, "migrate a newer schema", reprisepg.Migrate(t.Context(), pool, printed.Config), reprise.ErrMisconfigured)
+	var log pgLog
+	printed.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	pgWant(t, "migrate a newer schema", reprisepg.Migrate(t.Context(), pool, printed.Config), nil)
+	if !log.contains("newer than") {
+		t.Error("nothing in the log says that the schema is newer")
+	}
+	if codes := pgFindings(t, printed.Leased(t)); !slices.Equal(codes, []string{"schema-version"}) {
+		t.Errorf("check of a newer schema finds %v", codes)
+	}
+	pgMustClaim(t, printed.Leased(t), pgClaim(), reprise.Claimed)
 }
 
 // TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do

@@ -93,12 +93,16 @@ func refuseUnsafe(ctx context.Context, store reprise.Checker, logger *slog.Logge
 			unsafe = append(unsafe, f.Detail)
 			continue
 		}
-		logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
+		logWarning(ctx, logger, f)
 	}
 	if len(unsafe) > 0 {
 		return fmt.Errorf("%w: postgres: open: %s", reprise.ErrMisconfigured, strings.Join(unsafe, "; "))
 	}
 	return nil
+}
+
+func logWarning(ctx context.Context, logger *slog.Logger, f reprise.Finding) {
+	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
 }
 
 // settings are what a connection of the pool shows of its server, and of itself.

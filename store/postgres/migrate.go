@@ -3,16 +3,12 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Migration is one step of the schema. Its SQL may be given to another tool, and
@@ -82,8 +78,10 @@ type Beginner interface {
 // Migrate brings the schema of c up to the version of this release, in one transaction,
 // and creates the schema itself if it is missing. Any number of processes may call it at
 // once: one does the work and the others wait. It needs a role that may create tables;
-// the stores need only what [Grants] gives. A schema that is newer than this release is
-// ErrMisconfigured; a config that is invalid is ErrInvalid.
+// the stores need only what [Grants] gives. A schema that is newer than this release stays
+// as it is, with a warning to [Config.Logger]: a process of this release may start again
+// while the next one is rolled out, and its functions are still there. A config that is
+// invalid is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -94,10 +92,10 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 		return err
 	}
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
-	if err != nil && !errors.Is(err, reprise.ErrMisconfigured) {
+	if err != nil {
 		return fail("migrate", err)
 	}
-	return err
+	return nil
 }
 
 // MigrateSQL is [Migrate] for a *sql.DB over pgx's driver.
@@ -127,8 +125,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 		return err
 	}
 	if applied > len(list) {
-		return fmt.Errorf("%w: postgres: migrate: the schema has version %d, newer than the %d that this release knows; use a newer release",
-			reprise.ErrMisconfigured, applied, len(list))
+		logWarning(ctx, c.Logger, schemaFinding(applied, len(list)))
+		return nil
 	}
 	if applied == 0 {
 		if err := createSchema(ctx, tx, c); err != nil {
