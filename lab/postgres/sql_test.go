@@ -185,7 +185,7 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		r := pgClaim()
 		pgMustClaim(t, store, r, reprise.Claimed)
 		tx, left := sqlTx(t, store, r), make(chan error, 1)
-		statement := "SELECT pg_sleep(30), '" + f.Config.Schema + "'"
+		statement := "SELECT pg_sleep(30), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
 		pgEventually(t, "the statement runs", func() bool {
 			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1", statement) == 1
