@@ -62,16 +62,18 @@ func (c *call) look(at instant) (Result, error) {
 }
 
 // lead claims for this call and for those that join it meanwhile.
+//
+//nolint:contextcheck // what a claim that is turned away leaves behind does not end with it
 func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Result, error) {
 	published := false
 	defer func() {
 		if !published { // the store ended the goroutine
-			c.engine.table.publish(claim, Result{}, ErrUnknown) //nolint:contextcheck // what it releases is bounded by the engine
+			c.engine.table.publish(claim, Result{}, ErrUnknown)
 		}
 	}()
 	res, err := c.claim(budget, at)
 	published = true
-	return c.begun(c.engine.table.publish(claim, res, err)), err //nolint:contextcheck // as above
+	return c.begun(c.engine.table.publish(claim, res, err)), err
 }
 
 // await waits for the answer to a claim that another call leads, within the budget of
