@@ -78,10 +78,10 @@ type Beginner interface {
 // Migrate brings the schema of c up to the version of this release, in one transaction,
 // and creates the schema itself if it is missing. Any number of processes may call it at
 // once: one does the work and the others wait. It needs a role that may create tables;
-// the stores need only what [Grants] gives. A schema that is newer than this release stays
-// as it is, with a warning to [Config.Logger]: a process of this release may start again
-// while the next one is rolled out, and its functions are still there. A config that is
-// invalid is ErrInvalid.
+// the stores need only what [Grants] gives. A schema that is newer than this release
+// stays as it is, with a warning to [Config.Logger]: a process of this release may start
+// again while the next one is rolled out, and its functions are still there. A config
+// that is invalid is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {

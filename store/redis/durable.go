@@ -106,9 +106,9 @@ func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) 
 	}
 }
 
-// write sends commands through conn, and marks and returns those that wrote and have to be
-// confirmed. None counts as confirmed before confirmed says so, also where a hook of the
-// client panics here or in the wait.
+// write sends commands through conn, and marks and returns those that wrote and have to
+// be confirmed. None counts as confirmed before confirmed says so, also where a hook of
+// the client panics here or in the wait.
 func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*command) {
 	for _, c := range batch {
 		if c.wait {
@@ -149,8 +149,8 @@ func newConfirmNode(client *redis.Client) *confirmNode {
 	return &confirmNode{client: client, slots: make(chan struct{}, max(client.Options().PoolSize/2, 1))}
 }
 
-// of returns the slots of a node. They are of one client: a cluster client may drop a node
-// and make another client for it later, which has not dialled yet.
+// of returns the slots of a node. They are of one client: a cluster client may drop a
+// node and make another client for it later, which has not dialled yet.
 func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 	addr := node.Options().Addr
 	c.mu.Lock()

@@ -14,8 +14,8 @@ const (
 	scanCount = 512 // keys that the server looks at for one step of a listing
 )
 
-// errChangedBefore is the cause of [reprise.ErrUnknown] where an earlier try of a call may
-// have made the change that its repetition finds.
+// errChangedBefore is the cause of [reprise.ErrUnknown] where an earlier try of a call
+// may have made the change that its repetition finds.
 var errChangedBefore = errors.New("the record has changed, maybe by this call, whose first reply was lost")
 
 // Inspect implements [reprise.Inspector] in one command, at the primary.
@@ -119,9 +119,9 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 }
 
 // Resolve implements [reprise.Inspector] in one command. The record that it completes has
-// no owner: the last attempt, should it still come back, learns that it lost. Where a reply
-// was lost and the repetition finds the record changed, this call may have changed it, and
-// the error is ErrUnknown: inspect the record again.
+// no owner: the last attempt, should it still come back, learns that it lost. Where a
+// reply was lost and the repetition finds the record changed, this call may have changed
+// it, and the error is ErrUnknown: inspect the record again.
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err

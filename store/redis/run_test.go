@@ -274,8 +274,8 @@ func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
 	}
 }
 
-// The repetition of a resolution finds a record that has changed: the lost first one may have
-// done it.
+// The repetition of a resolution finds a record that has changed: the lost first one may
+// have done it.
 func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]error{
