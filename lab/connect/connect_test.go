@@ -80,8 +80,7 @@ type answer struct {
 }
 
 func (a *answer) fail(err error) {
-	var failed *connect.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*connect.Error](err); ok {
 		a.code, a.message, a.why = failed.Code().String(), failed.Message(), failed.Meta().Get("X-Why")
 	}
 }

@@ -38,7 +38,10 @@ func TestEndlessStreamEndsWhenItsClientHasLeft(t *testing.T) {
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	_ = conn.Close()
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err == nil {
+			t.Error("the handler ended without an error of its writes")
+		}
 	case <-time.After(10 * time.Second):
 		t.Fatalf("the handler still writes, %d bytes until now", written.Load())
 	}

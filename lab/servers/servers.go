@@ -137,8 +137,7 @@ func poll(timeout time.Duration, ready func() error) error {
 		if err == nil {
 			return nil
 		}
-		var fatal *fatalError
-		if errors.As(err, &fatal) {
+		if fatal, ok := errors.AsType[*fatalError](err); ok {
 			return fatal.err
 		}
 		if time.Now().After(deadline) {

@@ -2,4 +2,5 @@
 
 package labtest
 
+// RaceEnabled tells the tests that count allocations that they can.
 const RaceEnabled = false
