@@ -1,9 +1,6 @@
 package reprise
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // The abilities below are optional. [As] finds them in a [Store], also in one that is
 // wrapped by decorators.
@@ -79,38 +76,3 @@ const (
 func (s Severity) String() string { return name(severityNames[:], int(s)) }
 
 var severityNames = [...]string{Warning: "warning", Unsafe: "unsafe"}
-
-// An Inspector lets an operator see records and resolve those whose outcome is unknown.
-type Inspector interface {
-	// Inspect returns the record of id, or ErrNotFound when none is seen.
-	Inspect(ctx context.Context, id ID) (Record, error)
-
-	// List returns up to limit (1 to 10,000) of the records that are seen, without their
-	// payloads, in no particular order. It is for people, not for programs: a record that
-	// changes meanwhile may be missing or out of date.
-	List(ctx context.Context, limit int) ([]Record, error)
-
-	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
-	// who found out what its last attempt did. It returns ErrRecordChanged, and changes
-	// nothing, when the record is live, completed, gone, or has another fence.
-	Resolve(ctx context.Context, id ID, r Resolution) error
-}
-
-// Record is what an [Inspector] shows of a record that is seen.
-type Record struct {
-	ID        ID
-	Completed bool
-	Attempt   int
-	Fence     uint64
-	Lease     time.Duration // what is left of the lease; zero or less if it lapsed, zero if it is completed
-	Validity  time.Duration // what is left until the record is not seen any more
-	Payload   []byte        // of a completed record; not set by List. It must not be modified
-}
-
-// Resolution is what an operator decides about a lapsed record. See [Inspector].
-type Resolution struct {
-	Fence     uint64        // of the record as it was inspected
-	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its answer; ignored with Forget
-	Retention time.Duration // of the answer; ignored with Forget
-}

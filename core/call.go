@@ -45,7 +45,7 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 
 func (c *call) claimRequest(takeover bool) ClaimRequest {
 	return ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope,
 		Lease: c.engine.cfg.Lease, Retention: c.retention,
 		Takeover: takeover, MaxAttempts: c.maxAttempts,
 	}

@@ -65,7 +65,11 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return CompleteResult{Status: Unrecorded, Err: a.claimErr}, nil
 	}
 	ctx := a.completionContext()
-	r := CompleteRequest{ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention, DiscardEffects: c.DiscardEffects}
+	r := CompleteRequest{
+		ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention,
+		Fingerprint: a.fingerprint, Label: a.label, Attempt: a.number, Fence: a.fence,
+		DiscardEffects: c.DiscardEffects,
+	}
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 	switch {
 	case err == nil:
@@ -101,6 +105,7 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteR
 		return err
 	})
 	if err == nil && holder.Outcome == Claimed { // the record itself was lost, and is this attempt's anew
+		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 		if err == nil {
 			a.conclude(EventCompleted, nil)

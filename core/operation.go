@@ -42,8 +42,8 @@ type Operation struct {
 	// is asked again about once a second. It cannot be combined with AtMostOnce.
 	FailOpen bool
 
-	// Label names the policy in events. It is kept as it is, and must hold nothing of a
-	// client.
+	// Label names the policy in events and, for operators, in the record: at most
+	// [MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
 	Label string
 
 	// Wait is how long Begin may wait for another attempt to end before it answers
@@ -88,6 +88,9 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", ErrInvalid)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", ErrInvalid, op.Wait)
+	}
+	if err := checkLabel("Operation.Label", op.Label); err != nil {
+		return err
 	}
 	return checkDuration("Operation.Retention", op.Retention)
 }

@@ -20,9 +20,9 @@ import (
 //
 // # Records
 //
-// A record has a state (in progress or completed), an owner, a fingerprint, the end of
-// its lease, an instant until which it is valid, an attempt number, a fence, and, once
-// completed, a payload. A record is live while it is in progress and its lease runs. It
+// A record has a state (in progress or completed), an owner, a fingerprint, a label, the
+// end of its lease, an instant until which it is valid, an attempt number, a fence, the
+// instant of its claim, and, once completed, the instant of its completion and a payload. A record is live while it is in progress and its lease runs. It
 // is seen while it is valid or live. A record that is neither is unseen to every
 // operation, whether or not it was purged: a claim finds nothing, and its former owner
 // can neither complete, renew nor release it.
@@ -136,11 +136,16 @@ type ClaimRequest struct {
 	ID          ID
 	Owner       Owner         // never zero
 	Fingerprint Fingerprint   // what the request asks for; any value
+	Label       string        // of the policy, kept for operators: up to MaxLabel bytes of printable ASCII, nothing of a client
 	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
 	Lease       time.Duration // how long the attempt may run without renewal
 	Retention   time.Duration // how long a record that is never completed stays valid
 	Takeover    bool          // whether a lapsed record of another owner may be claimed
 	MaxAttempts int           // takeovers stop at this attempt number; 0 is unlimited
+
+	// Waiting says that the caller waits for the attempt that it may find in progress: a
+	// store that is a Waiter sees to it that the end of that attempt is signalled.
+	Waiting bool
 }
 
 // ClaimResult is the definite answer to a claim. Fields that do not belong to the outcome
@@ -198,6 +203,14 @@ type CompleteRequest struct {
 	Owner     Owner
 	Payload   []byte        // kept byte for byte, also if it is empty; the caller may reuse it after the call
 	Retention time.Duration // how long the record is replayed, from now
+
+	// Fingerprint, Label, Attempt and Fence are those of the claim, so that a store can
+	// write the whole record without reading it. Where the caller does not know them,
+	// Attempt is 0 and the store reads the record.
+	Fingerprint Fingerprint
+	Label       string
+	Attempt     int
+	Fence       uint64
 
 	// DiscardEffects keeps the payload and rolls the effects back. Only Atomic claims
 	// have effects to roll back; other stores ignore it.

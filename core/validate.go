@@ -12,6 +12,9 @@ const (
 	MaxDuration = 10 * 365 * 24 * time.Hour
 )
 
+// MaxLabel is the length of the longest label of a policy, in bytes.
+const MaxLabel = 32
+
 // MaxPayload is the size of the largest payload that a [Store] must accept, in bytes.
 const MaxPayload = 64 << 20
 
@@ -23,6 +26,9 @@ func (r *ClaimRequest) Validate() error {
 	}
 	if r.MaxAttempts < 0 {
 		return fmt.Errorf("%w: ClaimRequest.MaxAttempts is %d, want 0 or more", ErrInvalid, r.MaxAttempts)
+	}
+	if err := checkLabel("ClaimRequest.Label", r.Label); err != nil {
+		return err
 	}
 	if err := checkDuration("ClaimRequest.Lease", r.Lease); err != nil {
 		return err
@@ -45,22 +51,29 @@ func (r *CompleteRequest) Validate() error {
 	if r.Owner.IsZero() {
 		return fmt.Errorf("%w: CompleteRequest.Owner is zero", ErrInvalid)
 	}
+	if r.Attempt < 0 {
+		return fmt.Errorf("%w: CompleteRequest.Attempt is %d, want 0 or more", ErrInvalid, r.Attempt)
+	}
+	if err := checkLabel("CompleteRequest.Label", r.Label); err != nil {
+		return err
+	}
 	if len(r.Payload) > MaxPayload {
 		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
 	return checkDuration("CompleteRequest.Retention", r.Retention)
 }
 
-// Validate reports the first field that is out of its range, as [ErrInvalid]. Every
-// inspector calls it first.
-func (r *Resolution) Validate() error {
-	if r.Forget {
-		return nil
+// checkLabel refuses what is not 0 to MaxLabel bytes of printable ASCII.
+func checkLabel(field, label string) error {
+	if len(label) > MaxLabel {
+		return fmt.Errorf("%w: %s has %d bytes, want %d at most", ErrInvalid, field, len(label), MaxLabel)
 	}
-	if len(r.Payload) > MaxPayload {
-		return fmt.Errorf("%w: Resolution.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
+	for i := range len(label) {
+		if label[i] < ' ' || label[i] > '~' {
+			return fmt.Errorf("%w: %s has the byte %#x, want printable ASCII", ErrInvalid, field, label[i])
+		}
 	}
-	return checkDuration("Resolution.Retention", r.Retention)
+	return nil
 }
 
 func checkDuration(field string, d time.Duration) error {

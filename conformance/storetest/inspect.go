@@ -41,7 +41,7 @@ var inspectCases = []testCase{
 			first.retention = long / 2
 			first.complete("answer")
 			got := first.inspect()
-			if got.ID != first.id || !got.Completed || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
+			if got.ID != first.id || got.State != reprise.StateCompleted || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
 				e.Errorf("inspected %+v", got)
 			}
 			if !e.fixture.Atomic && got.Fence != granted.Fence {
@@ -62,7 +62,7 @@ var inspectCases = []testCase{
 			first.lease = long / 2
 			granted := first.claimNew()
 			got := first.inspect()
-			if got.ID != first.id || got.Completed || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
+			if got.ID != first.id || got.State != reprise.StateRunning || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
 				e.Errorf("inspected %+v after %+v", got, granted)
 			}
 			e.between("the lease", got.Lease, long/4, long/2)
@@ -70,7 +70,7 @@ var inspectCases = []testCase{
 
 			lapsed, _ := e.lapsed()
 			got = lapsed.inspect()
-			if got.Completed {
+			if got.State != reprise.StateLapsed {
 				e.Errorf("inspected %+v of a lapsed attempt", got)
 			}
 			e.between("the lapsed lease", got.Lease, -long, 0)
@@ -116,7 +116,7 @@ var inspectCases = []testCase{
 			all := e.list(10_000)
 			if i := slices.IndexFunc(all, func(rec reprise.Record) bool { return rec.ID == done.id }); i < 0 {
 				e.Errorf("a completed record is missing from %d in the listing", len(all))
-			} else if !all[i].Completed || all[i].Payload != nil || all[i].Validity <= 0 {
+			} else if all[i].State != reprise.StateCompleted || all[i].Payload != nil || all[i].Validity <= 0 {
 				e.Errorf("listed %+v", all[i])
 			}
 			if slices.ContainsFunc(all, func(rec reprise.Record) bool { return rec.ID == gone.id }) {
@@ -128,7 +128,7 @@ var inspectCases = []testCase{
 			ctx, cancel := e.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 10_001} {
-				_, err := ability[reprise.Inspector](e.one).List(ctx, limit)
+				_, err := ability[reprise.Inspector](e.one).List(ctx, reprise.Query{Limit: limit})
 				e.wantInvalid("list", err)
 			}
 		},
@@ -194,7 +194,7 @@ var inspectCases = []testCase{
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
 		func(e *env) {
-			for _, resolution := range []reprise.Resolution{{Forget: true}, {Payload: []byte("by hand"), Retention: long}} {
+			for _, resolution := range []reprise.Resolution{{Fence: 1, Forget: true}, {Fence: 1, Payload: []byte("by hand"), Retention: long}} {
 				gone := e.caller()
 				gone.wantChanged("an ID that was never claimed", resolution)
 
@@ -254,7 +254,8 @@ func (e *env) list(limit int) []reprise.Record {
 	e.Helper()
 	ctx, cancel := e.call()
 	defer cancel()
-	got, err := ability[reprise.Inspector](e.two).List(ctx, limit)
+	page, err := ability[reprise.Inspector](e.two).List(ctx, reprise.Query{Limit: limit})
+	got := page.Records
 	e.checkError("list", err)
 	if err != nil {
 		e.Fatalf("list: %v, want success", err)

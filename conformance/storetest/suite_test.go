@@ -142,7 +142,7 @@ func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 
 func (s atomicStore) isCompleted(ctx context.Context, id reprise.ID) bool {
 	rec, err := ability[reprise.Inspector](s.Store).Inspect(ctx, id)
-	return err == nil && rec.Completed
+	return err == nil && rec.State == reprise.StateCompleted
 }
 
 // What does not concern leases applies to Atomic stores, and one promise is beyond them.

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -64,15 +65,15 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case rec.completed:
 		return nil // by an earlier call, whose payload stays
 	default:
-		sh.complete(rec, payload, now+r.Retention)
+		sh.complete(rec, payload, now, r.Retention)
 		return nil
 	}
 }
 
 // complete ends the attempt on a record and keeps payload, which belongs to the record
-// from then on, until valid.
-func (sh *shard) complete(rec *record, payload []byte, valid instant) {
-	rec.completed, rec.payload, rec.valid = true, payload, valid
+// from then on, for retention.
+func (sh *shard) complete(rec *record, payload []byte, now instant, retention time.Duration) {
+	rec.completed, rec.payload, rec.lease, rec.valid = true, payload, now, now+retention
 	sh.usage.addPayload(rec.scope, len(payload))
 	sh.reschedule(rec)
 	sh.changed(rec.id)

@@ -74,7 +74,7 @@ func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResul
 // attempt makes the caller the owner of a record, for the next attempt.
 func (sh *shard) attempt(rec *record, r *reprise.ClaimRequest, now instant) {
 	sh.fence++
-	rec.owner, rec.fence = r.Owner, sh.fence
+	rec.owner, rec.fence, rec.label, rec.claimed = r.Owner, sh.fence, r.Label, now
 	rec.attempt++
 	rec.grant(r, now)
 }

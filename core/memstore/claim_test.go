@@ -163,7 +163,7 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	wantError(t, "Complete", s.Complete(t.Context(), complete), reprise.ErrInvalid)
 	wantError(t, "Resolve", s.Resolve(t.Context(), op.id, reprise.Resolution{}), reprise.ErrInvalid)
 	for _, limit := range []int{0, -1, 10_001} {
-		_, err = s.List(t.Context(), limit)
+		_, err = s.List(t.Context(), reprise.Query{Limit: limit})
 		wantError(t, "List", err, reprise.ErrInvalid)
 	}
 	for _, limit := range []int{0, 100_001} {
@@ -193,8 +193,8 @@ func TestEndedContextExecutesNothing(t *testing.T) {
 	_, _, err = s.Watch(ended, op.id)
 	wantError(t, "Watch", err, reprise.ErrUnavailable)
 
-	list, err := s.List(t.Context(), 10)
-	if err != nil || len(list) != 1 || list[0].Completed {
-		t.Errorf("the store holds %+v, %v; want the one record in progress", list, err)
+	page, err := s.List(t.Context(), reprise.Query{Limit: 10})
+	if list := page.Records; err != nil || len(list) != 1 || list[0].State != reprise.StateRunning {
+		t.Errorf("the store holds %+v, %v; want the one record in progress", page, err)
 	}
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The largest limits that [reprise.Inspector] and [reprise.Purger] document.
-const (
-	maxList  = 10_000
-	maxPurge = 100_000
-)
+// maxPurge is the largest limit that [reprise.Purger] documents.
+const maxPurge = 100_000
 
 // Inspect implements [reprise.Inspector].
 func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
@@ -27,40 +25,9 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	if rec == nil {
 		return reprise.Record{}, reprise.ErrNotFound
 	}
-	view := rec.view(now)
+	view := rec.view(now, s.epoch)
 	view.Payload = rec.payload
 	return view, nil
-}
-
-// List implements [reprise.Inspector].
-func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if err := checkLimit(ctx, limit, maxList); err != nil {
-		return nil, err
-	}
-	var list []reprise.Record
-	for i := range s.shards {
-		if list = s.appendViews(list, &s.shards[i], limit); len(list) == limit {
-			break
-		}
-	}
-	return list, nil
-}
-
-// appendViews appends the records of a shard that are seen, until the list has limit
-// entries.
-func (s *Store) appendViews(list []reprise.Record, sh *shard, limit int) []reprise.Record {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	now := s.now()
-	for _, entry := range sh.order {
-		if len(list) == limit {
-			break
-		}
-		if now < entry.rec.end() {
-			list = append(list, entry.rec.view(now))
-		}
-	}
-	return list
 }
 
 // Resolve implements [reprise.Inspector]. A resolved record has no owner: what its former
@@ -78,7 +45,7 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	defer sh.mu.Unlock()
 	now := s.now()
 	rec := sh.find(id, now)
-	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence {
+	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
 		return reprise.ErrRecordChanged
 	}
 	if r.Forget {
@@ -86,14 +53,14 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 		return nil
 	}
 	rec.owner = reprise.Owner{}
-	sh.complete(rec, payload, now+r.Retention)
+	sh.complete(rec, payload, now, r.Retention)
 	return nil
 }
 
 // Purge implements [reprise.Purger]. Claims delete what is past its retention on their
 // own; Purge is for a store that should give its memory back while no new keys arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if err := checkLimit(ctx, limit, maxPurge); err != nil {
+	if err := checkPurge(ctx, limit); err != nil {
 		return 0, err
 	}
 	deleted := 0
@@ -105,6 +72,13 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	return deleted, nil
 }
 
+func checkPurge(ctx context.Context, limit int) error {
+	if limit < 1 || limit > maxPurge {
+		return fmt.Errorf("%w: the limit is %d, want 1 to %d", reprise.ErrInvalid, limit, maxPurge)
+	}
+	return checkContext(ctx)
+}
+
 // sweep deletes up to limit dead records of a shard and returns how many it deleted.
 func (s *Store) sweep(sh *shard, limit int) int {
 	sh.mu.Lock()
@@ -112,24 +86,25 @@ func (s *Store) sweep(sh *shard, limit int) int {
 	return sh.sweep(s.now(), limit)
 }
 
-// view shows a record without its payload.
-func (r *record) view(now instant) reprise.Record {
+// view shows a record without its payload. The store's clock started at epoch.
+func (r *record) view(now instant, epoch time.Time) reprise.Record {
 	v := reprise.Record{
 		ID:        r.id,
-		Completed: r.completed,
+		State:     reprise.StateLapsed,
+		Label:     r.label,
 		Attempt:   r.attempt,
 		Fence:     r.fence,
+		ClaimedAt: epoch.Add(r.claimed),
 		Validity:  r.end() - now,
+		Size:      len(r.payload),
 	}
-	if !r.completed {
+	switch {
+	case r.completed:
+		v.State, v.CompletedAt, v.Resolved = reprise.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()
+	case r.live(now):
+		v.State, v.Lease = reprise.StateRunning, r.lease-now
+	default:
 		v.Lease = r.lease - now
 	}
 	return v
-}
-
-func checkLimit(ctx context.Context, limit, most int) error {
-	if limit < 1 || limit > most {
-		return fmt.Errorf("%w: the limit is %d, want 1 to %d", reprise.ErrInvalid, limit, most)
-	}
-	return checkContext(ctx)
 }

@@ -17,20 +17,20 @@ func TestInspectShowsWhatIsSeen(t *testing.T) {
 		got := mustClaim(t, s, op.claim(), reprise.Claimed)
 		time.Sleep(lease + time.Second)
 		view, err := s.Inspect(t.Context(), op.id)
-		want := reprise.Record{ID: op.id, Attempt: 1, Fence: got.Fence, Lease: -time.Second, Validity: retention - lease - time.Second}
+		want := reprise.Record{ID: op.id, State: reprise.StateLapsed, Attempt: 1, Fence: got.Fence, Lease: -time.Second, Validity: retention - lease - time.Second}
 		if err != nil || view.Payload != nil || !sameView(view, want) {
 			t.Fatalf("got %+v, %v; want %+v", view, err, want)
 		}
 
 		mustComplete(t, s, op.complete("answer"))
 		view, err = s.Inspect(t.Context(), op.id)
-		want = reprise.Record{ID: op.id, Completed: true, Attempt: 1, Fence: got.Fence, Validity: retention}
+		want = reprise.Record{ID: op.id, State: reprise.StateCompleted, Attempt: 1, Fence: got.Fence, Validity: retention}
 		if err != nil || string(view.Payload) != "answer" || !sameView(view, want) {
 			t.Fatalf("got %+v, %v; want %+v", view, err, want)
 		}
-		list, err := s.List(t.Context(), 5)
-		if err != nil || len(list) != 1 || list[0].Payload != nil || !sameView(list[0], want) {
-			t.Fatalf("listed %+v, %v; want %+v", list, err, want)
+		page, err := s.List(t.Context(), reprise.Query{Limit: 5})
+		if err != nil || len(page.Records) != 1 || page.Records[0].Payload != nil || !sameView(page.Records[0], want) {
+			t.Fatalf("listed %+v, %v; want %+v", page, err, want)
 		}
 	})
 }
@@ -42,12 +42,13 @@ func TestListIsBoundedAndShowsNothingDead(t *testing.T) {
 			op.id = reprise.ID(numbered(n))
 			mustClaim(t, s, op.claim(), reprise.Claimed)
 		}
-		if list, err := s.List(t.Context(), 30); err != nil || len(list) != 30 {
-			t.Fatalf("listed %d, %v", len(list), err)
+		page, err := s.List(t.Context(), reprise.Query{Limit: 30})
+		if err != nil || len(page.Records) != 30 {
+			t.Fatalf("listed %d, %v", len(page.Records), err)
 		}
 		time.Sleep(retention)
-		if list, err := s.List(t.Context(), 30); err != nil || len(list) != 0 {
-			t.Fatalf("listed %d, %v", len(list), err)
+		if page, err := s.List(t.Context(), reprise.Query{Limit: 30}); err != nil || len(page.Records) != 0 || page.Next != "" {
+			t.Fatalf("listed %+v, %v", page, err)
 		}
 	})
 }
@@ -85,6 +86,6 @@ func TestResolveEndsOnlyTheLapsedRecordThatWasLookedAt(t *testing.T) {
 
 func sameView(a, b reprise.Record) bool {
 	a.Payload, b.Payload = nil, nil
-	return a.ID == b.ID && a.Completed == b.Completed && a.Attempt == b.Attempt && a.Fence == b.Fence &&
+	return a.ID == b.ID && a.State == b.State && a.Attempt == b.Attempt && a.Fence == b.Fence &&
 		a.Lease == b.Lease && a.Validity == b.Validity
 }

@@ -18,7 +18,9 @@ type record struct {
 	completed   bool
 	attempt     int
 	fence       uint64
-	lease       instant     // when the lease ends; means nothing once completed
+	label       string      // of the policy
+	claimed     instant     // when its last attempt claimed it
+	lease       instant     // when the lease ends; once completed, when that was
 	valid       instant     // until when the record is valid
 	payload     []byte      // shared with every replay, so it is never written to
 	scope       *scopeUsage // that it counts for; nil: of an unknown scope

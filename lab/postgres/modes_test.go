@@ -81,13 +81,13 @@ func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
 	record, err := store.Inspect(ctx, first.ID)
-	if err != nil || !record.Completed || string(record.Payload) != payload {
+	if err != nil || record.State != reprise.StateCompleted || string(record.Payload) != payload {
 		t.Errorf("inspect: %+v, %v", record, err)
 	}
 	released := pgClaim()
 	pgMustClaim(t, store, released, reprise.Claimed)
 	pgWant(t, "release", store.Release(ctx, released.ID, released.Owner), nil)
-	if list, err := store.List(ctx, 10); err != nil || len(list) != 1 {
+	if list, err := store.List(ctx, reprise.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
 		t.Errorf("list: %+v, %v; want the one record", list, err)
 	}
 	if deleted, err := store.Purge(ctx, 10); err != nil || deleted != 0 {

@@ -103,8 +103,8 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 				t.Errorf("%q: replayed %q", special, got.Payload)
 			}
 		}
-		if records, err := store.List(t.Context(), 100); err != nil || len(records) != 8 {
-			t.Errorf("list: %d records, %v; want 8 of three nodes", len(records), err)
+		if page, err := store.List(t.Context(), reprise.Query{Limit: 100}); err != nil || len(page.Records) != 8 {
+			t.Errorf("list: %d records, %v; want 8 of three nodes", len(page.Records), err)
 		}
 	}
 }

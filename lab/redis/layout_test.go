@@ -44,7 +44,7 @@ func TestRedisReadsRecordsOfVersion1(t *testing.T) {
 	running := put(redisGoldenRunning)
 	record, err := store.Inspect(t.Context(), running.ID)
 	redisWant(t, "inspect", err, nil)
-	if record.Completed || record.Attempt != 3 || record.Fence != 0x06000000000007 || record.Lease <= 0 || record.Validity <= record.Lease {
+	if record.State != reprise.StateRunning || record.Attempt != 3 || record.Fence != 0x06000000000007 || record.Lease <= 0 || record.Validity <= record.Lease {
 		t.Errorf("in progress reads %+v", record)
 	}
 	if got := redisMustClaim(t, store, running, reprise.Claimed); got.Attempt != 3 || got.Fence != record.Fence {

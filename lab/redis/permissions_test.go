@@ -104,7 +104,7 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 					if got := strings.Join(codes, " "); got != user.findings {
 						t.Errorf("findings %q, want %q", got, user.findings)
 					}
-					_, err = store.List(t.Context(), 10)
+					_, err = store.List(t.Context(), reprise.Query{Limit: 10})
 					redisWant(t, "list", err, nil)
 				}
 				redisRunOnce(t, store)
@@ -205,7 +205,7 @@ func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
 				redisEventually(t, "the completion is repeated", func() bool {
 					record, err := witness.Inspect(t.Context(), got.Attempt.ID())
-					return err == nil && record.Completed && string(record.Payload) == "answer"
+					return err == nil && record.State == reprise.StateCompleted && string(record.Payload) == "answer"
 				})
 			})
 		}

@@ -3,6 +3,7 @@ package reprisepg
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,23 +23,29 @@ func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, e
 }
 
 // List implements [reprise.Inspector].
-func (t *records) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if limit < 1 || limit > 10_000 {
-		return nil, invalid("list of %d records: want 1 to 10000", limit)
+func (t *records) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+	if err := q.Validate(); err != nil {
+		return reprise.Page{}, err
 	}
-	var list []reprise.Record
+	if q.After != "" {
+		return reprise.Page{}, invalid("Query.After is not a cursor of this store")
+	}
+	var page reprise.Page
 	err := t.run(ctx, "list", t.sql.list, func(rows pgx.Rows) error {
-		list = list[:0]
+		page = reprise.Page{}
 		for rows.Next() {
 			record, err := scanRecord(rows, "list")
 			if err != nil {
 				return err
 			}
-			list = append(list, record)
+			page.Scanned++
+			if q.Selects(&record, time.Now()) {
+				page.Records = append(page.Records, record)
+			}
 		}
 		return nil
-	}, limit)
-	return list, err
+	}, q.Limit)
+	return page, err
 }
 
 // Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds
@@ -103,10 +110,13 @@ func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
 	}
 	copy(record.ID[:], id)
 	record.Fence = uint64(fence) //nolint:gosec // fences are positive
-	record.Completed = state == 2
+	record.State, record.Size = reprise.StateCompleted, len(record.Payload)
 	record.Validity = fromMicroseconds(validity)
-	if !record.Completed {
-		record.Lease = fromMicroseconds(lease)
+	if state != 2 {
+		record.State, record.Lease = reprise.StateLapsed, fromMicroseconds(lease)
+		if record.Lease > 0 {
+			record.State = reprise.StateRunning
+		}
 		record.Validity = max(record.Validity, record.Lease) // a live lease outlives the retention
 	}
 	return record, nil

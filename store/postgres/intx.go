@@ -109,7 +109,7 @@ func (s *Store) completedElsewhere(ctx context.Context, r *reprise.CompleteReque
 		return false, nil
 	}
 	record, err := s.look(ctx, "complete", r.ID)
-	if err != nil || record == nil || !record.Completed {
+	if err != nil || record == nil || record.State != reprise.StateCompleted {
 		return false, err
 	}
 	s.completing.Delete(r.Owner)

@@ -81,8 +81,8 @@ func TestARequestOutOfRangeSendsNothing(t *testing.T) {
 		"claim":    func() error { _, err := s.Claim(ctx, reprise.ClaimRequest{}); return err },
 		"renew":    func() error { _, err := s.Renew(ctx, make([]reprise.RenewRequest, 1)); return err },
 		"complete": func() error { return s.Complete(ctx, reprise.CompleteRequest{}) },
-		"list":     func() error { _, err := s.List(ctx, 0); return err },
-		"long":     func() error { _, err := s.List(ctx, 10_001); return err },
+		"list":     func() error { _, err := s.List(ctx, reprise.Query{}); return err },
+		"long":     func() error { _, err := s.List(ctx, reprise.Query{Limit: reprise.MaxPage + 1}); return err },
 		"resolve":  func() error { return s.Resolve(ctx, reprise.ID{}, reprise.Resolution{}) },
 	}
 	for name, call := range calls {

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-const (
-	maxList   = 10_000
-	scanCount = 512 // keys that the server looks at for one step of a listing
-)
+// scanCount is how many keys the server looks at for one step of a listing.
+const scanCount = 512
 
 // errChangedBefore is the cause of [reprise.ErrUnknown] where an earlier try of a call
 // may have made the change that its repetition finds.
@@ -38,36 +37,46 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 
 // List implements [reprise.Inspector] by scanning every primary, which looks at all keys
 // of the server, also at those of others. Records that cannot be read are left out.
-func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if limit < 1 || limit > maxList {
-		return nil, fmt.Errorf("%w: limit %d, want 1 to %d", reprise.ErrInvalid, limit, maxList)
+func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+	if err := q.Validate(); err != nil {
+		return reprise.Page{}, err
+	}
+	if q.After != "" {
+		return reprise.Page{}, fmt.Errorf("%w: Query.After is not a cursor of this store", reprise.ErrInvalid)
 	}
 	nodes, err := s.primaries(ctx)
 	if err != nil {
-		return nil, err
+		return reprise.Page{}, err
 	}
-	var found []reprise.Record
+	var page reprise.Page
 	known := make(map[reprise.ID]bool) // a scan may show a key twice
 	for _, node := range nodes {
 		var cursor uint64
 		for {
 			keys, next, err := node.Scan(ctx, cursor, s.pattern(), scanCount).Result()
 			if err != nil {
-				return nil, fail(classify(err).class, err)
+				return reprise.Page{}, fail(classify(err).class, err)
 			}
 			records, err := s.inspectAll(ctx, s.unknownIDs(keys, known))
 			if err != nil {
-				return nil, err
+				return reprise.Page{}, err
 			}
-			if found = append(found, records...); len(found) >= limit {
-				return found[:limit], nil
+			page.Scanned += len(keys)
+			for i := range records {
+				if q.Selects(&records[i], time.Now()) {
+					page.Records = append(page.Records, records[i])
+				}
+			}
+			if len(page.Records) >= q.Limit {
+				page.Records = page.Records[:q.Limit]
+				return page, nil
 			}
 			if cursor = next; cursor == 0 {
 				break
 			}
 		}
 	}
-	return found, nil
+	return page, nil
 }
 
 // unknownIDs returns the IDs of those keys that are keys of records and not known, and

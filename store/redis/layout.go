@@ -106,12 +106,21 @@ func parseRecord(id reprise.ID, b []byte) (r reprise.Record, ok bool) {
 		return r, false
 	}
 	state := f.u8()
-	r.ID, r.Completed = id, state == recordCompleted
+	r.ID = id
 	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.micros()
-	if payload := f.payload(); r.Completed && len(payload) > 0 {
-		r.Payload = payload
+	payload := f.payload()
+	switch {
+	case state == recordCompleted:
+		r.State, r.Size = reprise.StateCompleted, len(payload)
+		if len(payload) > 0 {
+			r.Payload = payload
+		}
+	case r.Lease > 0:
+		r.State = reprise.StateRunning
+	default:
+		r.State = reprise.StateLapsed
 	}
-	return r, f.end() && (r.Completed || state == recordInProgress)
+	return r, f.end() && (state == recordCompleted || state == recordInProgress)
 }
 
 // fields reads an answer from front to back. Reading past its end gives zeros and makes

@@ -87,12 +87,12 @@ func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
 	id := reprise.ID{1}
 	lapsed, ok := parseRecord(id, answer(t, "R 11 00000002 0000000000000102 fffffffffffffc18 00000000000007d0"))
-	want := reprise.Record{ID: id, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond}
+	want := reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond}
 	if !ok || !reflect.DeepEqual(lapsed, want) {
 		t.Errorf("reads %+v, %v; want %+v", lapsed, ok, want)
 	}
 	completed, ok := parseRecord(id, answer(t, "R 12 00000001 0000000000000102 0000000000000000 00000000000007d0 6869"))
-	want = reprise.Record{ID: id, Completed: true, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, Payload: []byte("hi")}
+	want = reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, Size: 2, Payload: []byte("hi")}
 	if !ok || !reflect.DeepEqual(completed, want) {
 		t.Errorf("reads %+v, %v; want %+v", completed, ok, want)
 	}
@@ -109,7 +109,7 @@ func FuzzAnswers(f *testing.F) {
 		if r, ok := parseClaim(b); ok && (r.Outcome < reprise.Claimed || r.Outcome > reprise.Lapsed) {
 			t.Errorf("accepted with outcome %v", r.Outcome)
 		}
-		if r, ok := parseRecord(reprise.ID{}, b); ok && !r.Completed && r.Payload != nil {
+		if r, ok := parseRecord(reprise.ID{}, b); ok && r.State != reprise.StateCompleted && r.Payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
 	})

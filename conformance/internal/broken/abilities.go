@@ -1,8 +1,11 @@
 package broken
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -63,35 +66,58 @@ func (s *Store) view(id reprise.ID, rec *record, now time.Time) reprise.Record {
 	if s.live(rec, now) && rec.lease.After(end) && !s.has(inspectEndsWithClaim) {
 		end = rec.lease
 	}
-	v := reprise.Record{ID: id, Completed: rec.completed, Attempt: rec.attempt, Fence: rec.fence, Validity: end.Sub(now)}
+	v := reprise.Record{
+		ID: id, State: reprise.StateLapsed, Label: rec.label, Attempt: rec.attempt, Fence: rec.fence,
+		ClaimedAt: rec.claimedAt, Validity: end.Sub(now), Size: len(rec.payload),
+	}
 	switch {
 	case rec.completed:
+		v.State, v.CompletedAt, v.Resolved = reprise.StateCompleted, rec.completedAt, rec.owner.IsZero()
 	case s.has(inspectHidesLapse):
-		v.Lease = v.Validity
+		v.State, v.Lease = reprise.StateRunning, v.Validity
 	default:
 		v.Lease = rec.lease.Sub(now)
+		if v.Lease > 0 {
+			v.State = reprise.StateRunning
+		}
 	}
 	return v
 }
 
 // List implements [reprise.Inspector].
-func (s *Store) List(ctx context.Context, limit int) ([]reprise.Record, error) {
-	if err := s.enterWithLimit(ctx, limit, 10_000); err != nil {
-		return nil, err
+func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+	if err := q.Validate(); err != nil {
+		return reprise.Page{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return reprise.Page{}, err
+	}
+	after, err := hex.DecodeString(q.After)
+	if err != nil {
+		return reprise.Page{}, fmt.Errorf("%w: Query.After is not a cursor of this store", reprise.ErrInvalid)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	var list []reprise.Record
-	for id, rec := range s.records {
-		if len(list) == limit && !s.has(listBeyondLimit) {
+	var page reprise.Page
+	ids := slices.SortedFunc(maps.Keys(s.records), func(a, b reprise.ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range ids {
+		rec := s.records[id]
+		if bytes.Compare(id[:], after) <= 0 {
+			continue
+		}
+		if len(page.Records) == q.Limit && !s.has(listBeyondLimit) {
+			last := page.Records[q.Limit-1].ID
+			page.Next = last.String()
 			break
 		}
-		if s.seen(rec, now) || s.has(listUnseen) {
-			list = append(list, s.view(id, rec, now))
+		page.Scanned++
+		view := s.view(id, rec, now)
+		if (s.seen(rec, now) || s.has(listUnseen)) && q.Selects(&view, now) {
+			page.Records = append(page.Records, view)
 		}
 	}
-	return list, nil
+	return page, nil
 }
 
 // Resolve implements [reprise.Inspector].
@@ -125,7 +151,7 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	if s.has(resolveKeepsRetention, resolveNeverForgets) {
 		valid = rec.valid
 	}
-	s.complete(id, rec, r.Payload, valid)
+	s.complete(id, rec, r.Payload, now, valid)
 	return nil
 }
 

@@ -51,11 +51,12 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 		return s.lost(r.Payload)
 	}
 	s.linger(completeNotAtomic)
-	s.complete(r.ID, rec, r.Payload, s.after(now, r.Retention))
+	s.complete(r.ID, rec, r.Payload, now, s.after(now, r.Retention))
 	return nil
 }
 
-func (s *Store) complete(id reprise.ID, rec *record, payload []byte, valid time.Time) {
+func (s *Store) complete(id reprise.ID, rec *record, payload []byte, now, valid time.Time) {
+	rec.completedAt = now
 	rec.completed = !s.has(completeEmptyIsNothing) || len(payload) > 0
 	rec.payload = s.kept(payload)
 	switch {

@@ -42,6 +42,9 @@ type record struct {
 	completed   bool
 	attempt     int
 	fence       uint64
+	label       string
+	claimedAt   time.Time // of its last attempt
+	completedAt time.Time
 	granted     time.Time // when the lease began
 	lease       time.Time // when it ends
 	valid       time.Time

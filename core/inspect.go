@@ -1,0 +1,146 @@
+package reprise
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// MaxPage is the largest number of records in one [Page].
+const MaxPage = 10_000
+
+// An Inspector lets an operator see records and resolve those whose outcome is unknown.
+type Inspector interface {
+	// Inspect returns the record of id, or ErrNotFound when none is seen. A record that
+	// this release cannot read is a Record in StateUnreadable, not an error.
+	Inspect(ctx context.Context, id ID) (Record, error)
+
+	// List returns the next page of the records that are seen and that q selects, in no
+	// particular order. One call looks at about 10,000 records at most, whether they
+	// match or not, so a caller can show progress and stop. It is for people: a record
+	// that matches during the whole listing is shown at least once; one that changes
+	// meanwhile may be missing, shown twice, or out of date. The error wraps ErrInvalid
+	// when a field of q is out of its range, or q.After is a cursor of another store.
+	List(ctx context.Context, q Query) (Page, error)
+
+	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
+	// who found out what its last attempt did. It returns ErrRecordChanged, and changes
+	// nothing, when the record is live, completed, gone, or has another fence. With Fence
+	// 0 it forgets a record that is unreadable, and changes no other.
+	Resolve(ctx context.Context, id ID, r Resolution) error
+}
+
+// RecordState says what an operator can expect of a [Record].
+type RecordState uint8
+
+// The states of a record. The zero value is not one of them.
+const (
+	StateRunning    RecordState = iota + 1 // an attempt holds it, and its lease runs
+	StateLapsed                            // the lease of its last attempt ran out: the outcome is unknown
+	StateCompleted                         // it has an answer, which retries get
+	StateUnreadable                        // this release does not know its form; requests get an error
+)
+
+// String returns the state as it appears in logs and in the programs for operators.
+func (s RecordState) String() string { return name(stateNames[:], int(s)) }
+
+var stateNames = [...]string{
+	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed", StateUnreadable: "unreadable",
+}
+
+// RecordStates is a set of states. The zero value selects every state.
+type RecordStates uint8
+
+// States returns the set of the given states.
+func States(list ...RecordState) RecordStates {
+	var set RecordStates
+	for _, s := range list {
+		set |= 1 << s
+	}
+	return set
+}
+
+// Has reports whether the set selects s.
+func (set RecordStates) Has(s RecordState) bool { return set == 0 || set&(1<<s) != 0 }
+
+// Record is what an [Inspector] shows of a record that is seen. It never shows its owner.
+// Of an unreadable record only the ID is sure to be set.
+type Record struct {
+	ID    ID
+	State RecordState
+	Label string // of the policy: see [Operation].Label
+
+	Attempt int    // the number of its last attempt
+	Fence   uint64 // of its last attempt
+
+	// ClaimedAt is when its last attempt claimed it, and CompletedAt when it was completed
+	// (zero before that), by the store's clock.
+	ClaimedAt   time.Time
+	CompletedAt time.Time
+	Resolved    bool // an operator completed it: see [Inspector]
+
+	Lease    time.Duration // what is left of the lease; zero or less if it lapsed, zero if it is completed
+	Validity time.Duration // what is left until the record is not seen any more
+
+	Size    int    // of the payload in bytes
+	Payload []byte // of a completed record; not set by List. It must not be modified
+}
+
+// Query selects records. See [Inspector].
+type Query struct {
+	States    RecordStates  // only these; zero is all
+	Label     string        // only records with this label; empty is all
+	OlderThan time.Duration // only records whose last attempt claimed them at least this long ago; unreadable ones always
+	After     string        // [Page].Next of the page before; empty starts at the beginning
+	Limit     int           // records in the page, 1 to [MaxPage]
+}
+
+// Selects reports whether q selects r at the instant at, by the store's clock.
+func (q *Query) Selects(r *Record, at time.Time) bool {
+	if !q.States.Has(r.State) || (q.Label != "" && q.Label != r.Label) {
+		return false
+	}
+	return q.OlderThan <= 0 || r.State == StateUnreadable || at.Sub(r.ClaimedAt) >= q.OlderThan
+}
+
+// Page is a part of a listing. See [Inspector].
+type Page struct {
+	Records []Record // may be empty although there are more
+	Next    string   // where the next page starts, for [Query].After; empty at the end
+	Scanned int      // how many records this call looked at
+	Total   int64    // an estimate of how many there are to look at in the whole listing; 0 is unknown
+}
+
+// Resolution is what an operator decides about a lapsed record. See [Inspector].
+type Resolution struct {
+	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
+	Forget    bool          // forget the record: the next request with the key runs
+	Payload   []byte        // or keep this as its answer, in the form that the reader of replays expects; ignored with Forget
+	Retention time.Duration // of the answer; ignored with Forget
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every
+// inspector calls it first.
+func (q *Query) Validate() error {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxPage:
+		return fmt.Errorf("%w: Query.Limit is %d, want 1 to %d", ErrInvalid, q.Limit, MaxPage)
+	case q.OlderThan < 0:
+		return fmt.Errorf("%w: Query.OlderThan is %v, want 0 or more", ErrInvalid, q.OlderThan)
+	}
+	return checkLabel("Query.Label", q.Label)
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every
+// inspector calls it first.
+func (r *Resolution) Validate() error {
+	switch {
+	case r.Forget:
+		return nil
+	case r.Fence == 0:
+		return fmt.Errorf("%w: Resolution.Fence is 0, which only forgets an unreadable record", ErrInvalid)
+	case len(r.Payload) > MaxPayload:
+		return fmt.Errorf("%w: Resolution.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
+	}
+	return checkDuration("Resolution.Retention", r.Retention)
+}

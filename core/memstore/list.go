@@ -1,0 +1,114 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// scannedPerPage is about how many records one call of List looks at: whole shards.
+const scannedPerPage = 10_000
+
+// List implements [reprise.Inspector]. A listing goes through the shards, and through the
+// records of a shard in the order of their IDs.
+func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+	if err := q.Validate(); err != nil {
+		return reprise.Page{}, err
+	}
+	if err := checkContext(ctx); err != nil {
+		return reprise.Page{}, err
+	}
+	at, err := s.parseCursor(q.After)
+	if err != nil {
+		return reprise.Page{}, err
+	}
+	page := reprise.Page{Total: int64(s.Stats().Records)}
+	for {
+		last, full := s.appendShard(&page, &q, at)
+		switch {
+		case full:
+			page.Next = s.cursor(at.shard, last)
+			return page, nil
+		case at.shard == shardCount-1:
+			return page, nil
+		}
+		at = position{shard: at.shard + 1}
+		if page.Scanned >= scannedPerPage || len(page.Records) == q.Limit {
+			page.Next = s.cursor(at.shard, nil)
+			return page, nil
+		}
+	}
+}
+
+// position is where a listing goes on: in a shard, behind an ID.
+type position struct {
+	shard int
+	after []byte // nil: at the start
+}
+
+// appendShard adds the records of a shard that q selects. It reports full, and the last
+// ID that it added, when the page had no room for all of them.
+func (s *Store) appendShard(page *reprise.Page, q *reprise.Query, at position) (last []byte, full bool) {
+	sh := &s.shards[at.shard]
+	ids := sh.idsAfter(at.after)
+	slices.SortFunc(ids, func(a, b reprise.ID) int { return bytes.Compare(a[:], b[:]) })
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	for i := range ids {
+		page.Scanned++
+		rec := sh.records[ids[i]]
+		if rec == nil || now >= rec.end() {
+			continue
+		}
+		view := rec.view(now, s.epoch)
+		if !q.Selects(&view, s.epoch.Add(now)) {
+			continue
+		}
+		page.Records = append(page.Records, view)
+		if len(page.Records) == q.Limit && i < len(ids)-1 {
+			return ids[i][:], true
+		}
+	}
+	return nil, false
+}
+
+// idsAfter returns the IDs of a shard behind one, in no order.
+func (sh *shard) idsAfter(after []byte) []reprise.ID {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	ids := make([]reprise.ID, 0, len(sh.records))
+	for id := range sh.records {
+		if bytes.Compare(id[:], after) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// cursor returns the text of a position. It names the store by the start of its clock.
+func (s *Store) cursor(shard int, after []byte) string {
+	return fmt.Sprintf("memory-%x-%d-%x", s.epoch.UnixNano(), shard, after)
+}
+
+// parseCursor reads what cursor wrote.
+func (s *Store) parseCursor(text string) (position, error) {
+	if text == "" {
+		return position{}, nil
+	}
+	parts := strings.Split(text, "-")
+	if len(parts) == 4 && parts[0] == "memory" && parts[1] == strconv.FormatInt(s.epoch.UnixNano(), 16) {
+		shard, err := strconv.Atoi(parts[2])
+		after, errAfter := hex.DecodeString(parts[3])
+		if err == nil && errAfter == nil && shard >= 0 && shard < shardCount {
+			return position{shard, after}, nil
+		}
+	}
+	return position{}, fmt.Errorf("%w: Query.After is not a cursor of this store", reprise.ErrInvalid)
+}
