@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 )
 
 // ID identifies an operation: SHA-256 over scope, endpoint and key. It is the only form
@@ -33,6 +34,15 @@ func DeriveID(scope, endpoint, key string) ID {
 
 // String returns the ID in hexadecimal, 64 digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseID returns the ID that [ID.String] wrote, in upper or lower case. The error wraps
+// [ErrInvalid].
+func ParseID(text string) (id ID, err error) {
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(id) {
+		return ID(b), nil
+	}
+	return ID{}, fmt.Errorf("%w: an ID has %d hexadecimal digits", ErrInvalid, 2*len(id))
+}
 
 // Short returns the first 12 hexadecimal digits, enough to find an operation in a log.
 func (id ID) Short() string { return hex.EncodeToString(id[:6]) }

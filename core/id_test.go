@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -112,5 +113,20 @@ func TestOwnersAreRandomAndNotZero(t *testing.T) {
 	}
 	if !(reprise.Owner{}).IsZero() {
 		t.Error("the zero owner is not zero")
+	}
+}
+
+func TestParseIDReadsWhatStringWrote(t *testing.T) {
+	t.Parallel()
+	id := reprise.DeriveID("scope", "endpoint", "key")
+	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
+		if got, err := reprise.ParseID(text); err != nil || got != id {
+			t.Errorf("%q reads as %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", id.Short(), id.String() + "0", id.String() + "00", "x" + id.String()[1:], " " + id.String()} {
+		if got, err := reprise.ParseID(text); !errors.Is(err, reprise.ErrInvalid) || got != (reprise.ID{}) {
+			t.Errorf("%q reads as %v, %v; want ErrInvalid", text, got, err)
+		}
 	}
 }

@@ -66,6 +66,10 @@ func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	return New(g.engine, cfg)
 }
 
+// Config returns the policy of the guard with its defaults filled in, for a page or a
+// program that shows it. Retention is zero where it is the engine's.
+func (g *Guard) Config() Config { return g.cfg.clone() }
+
 // Stats returns the counts since the guard was made.
 func (g *Guard) Stats() Stats {
 	return Stats{

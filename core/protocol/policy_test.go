@@ -201,6 +201,11 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 			t.Errorf("%s of %s: %d, want %d", c.method, c.tenant, a.Response.Status, c.status)
 		}
 	}
+	shown := strict.Config()
+	shown.Methods[0] = "PUT"
+	if again := strict.Config(); again.Methods[0] != "POST" || again.Header != "Idempotency-Key" {
+		t.Errorf("Config returns %+v; want the defaults, and a copy", again)
+	}
 	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, reprise.ErrInvalid) {
 		t.Errorf("an invalid policy: %v", err)
 	}
