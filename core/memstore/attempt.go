@@ -30,7 +30,7 @@ func (s *Store) renew(r *reprise.RenewRequest) reprise.RenewStatus {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(r.ID, now)
+	rec := sh.find(&r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return reprise.RenewLost
@@ -58,7 +58,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(r.ID, now)
+	rec := sh.find(&r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return reprise.ErrLeaseLost
@@ -87,7 +87,7 @@ func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner)
 	sh := s.shard(id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
+	if rec := sh.find(&id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
 		sh.forget(rec)
 	}
 	return nil

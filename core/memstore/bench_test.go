@@ -23,7 +23,7 @@ func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	}
 }
 
-// The record and the copy of its payload; what the map and the order of expiry allocate
+// The record and the copy of its payload; what the index and the order of expiry allocate
 // as they grow is a fraction of one.
 func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	s, op, n := memstore.New(), newOperation(), 0
@@ -50,7 +50,7 @@ func BenchmarkNewKey(b *testing.B) {
 	for b.Loop() {
 		op.id = reprise.ID(numbered(n))
 		claimAndComplete(s, op, b.Fatal)
-		if n++; n%500_000 == 0 {
+		if n++; n%400_000 == 0 {
 			s = memstore.New() // before it is full
 		}
 	}

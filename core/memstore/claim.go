@@ -38,17 +38,19 @@ func (s *Store) claim(r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
 // claim decides in the order that [reprise.Store] gives. It fails when the record is new
 // and the store is full.
 func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResult, error) {
-	rec := sh.find(r.ID, now)
+	rec, at := sh.lookUp(&r.ID, now)
 	switch {
 	case rec == nil:
-		sh.sweep(now, sweepPerClaim)
+		if sh.sweep(now, sweepPerClaim) > 0 { // which moved others
+			_, at = sh.records.find(&r.ID)
+		}
 		scope, err := sh.usage.add(r.Scope)
 		if err != nil {
 			return reprise.ClaimResult{}, err
 		}
 		rec = &record{id: r.ID, fingerprint: r.Fingerprint, scope: scope}
 		sh.attempt(rec, r, now)
-		sh.add(rec)
+		sh.add(rec, at)
 		return claimed(rec, now), nil
 	case rec.fingerprint != r.Fingerprint:
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil

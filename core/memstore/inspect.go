@@ -21,7 +21,7 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(id, now)
+	rec := sh.find(&id, now)
 	if rec == nil {
 		return reprise.Record{}, reprise.ErrNotFound
 	}
@@ -44,7 +44,7 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(id, now)
+	rec := sh.find(&id, now)
 	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
 		return reprise.ErrRecordChanged
 	}

@@ -10,7 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// After any sequence of operations the map, the order of expiry and the counted room
+// After any sequence of operations the index, the order of expiry and the counted room
 // agree with each other.
 func TestBookkeepingAgreesAfterAnyOperations(t *testing.T) {
 	t.Parallel()
@@ -56,12 +56,12 @@ func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 	scopes := make(map[*scopeUsage][2]int64)
 	for i := range s.shards {
 		sh := &s.shards[i]
-		if len(sh.records) != len(sh.order) {
-			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
+		if sh.records.count != len(sh.order) {
+			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, sh.records.count, len(sh.order))
 		}
 		for place, entry := range sh.order {
 			rec := entry.rec
-			if rec.index != place || sh.records[rec.id] != rec {
+			if found, _ := sh.records.find(&rec.id); rec.index != place || found != rec {
 				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.index)
 			}
 			if parent := sh.order[max(0, place-1)/2]; entry.at < parent.at || rec.end() < entry.at {

@@ -63,7 +63,7 @@ func (s *Store) appendShard(page *reprise.Page, q *reprise.Query, at position) (
 	now := s.now()
 	for i := range ids {
 		page.Scanned++
-		rec := sh.records[ids[i]]
+		rec, _ := sh.records.find(&ids[i])
 		if rec == nil || now >= rec.end() {
 			continue
 		}
@@ -83,10 +83,10 @@ func (s *Store) appendShard(page *reprise.Page, q *reprise.Query, at position) (
 func (sh *shard) idsAfter(after []byte) []reprise.ID {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ids := make([]reprise.ID, 0, len(sh.records))
-	for id := range sh.records {
-		if bytes.Compare(id[:], after) > 0 {
-			ids = append(ids, id)
+	ids := make([]reprise.ID, 0, sh.records.count)
+	for _, s := range sh.records.slots {
+		if s.rec != nil && bytes.Compare(s.rec.id[:], after) > 0 {
+			ids = append(ids, s.rec.id)
 		}
 	}
 	return ids

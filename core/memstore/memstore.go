@@ -55,7 +55,7 @@ type Bounds struct {
 }
 
 // RecordOverhead is what a record counts besides its payload, in bytes: the record
-// itself, its entries in a map and in the order of expiry, and its scope.
+// itself, its entries in the index and in the order of expiry, and its scope.
 const RecordOverhead = 320
 
 // Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter],

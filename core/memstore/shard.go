@@ -20,7 +20,7 @@ type shard struct {
 	usage *usage
 
 	mu      sync.Mutex
-	records map[reprise.ID]*record
+	records index
 	order   expiry // of all records
 	fence   uint64 // the last one that was given out
 	watches map[reprise.ID][]chan struct{}
@@ -31,31 +31,37 @@ type shard struct {
 // does not refuse the new process.
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
-	sh.records = make(map[reprise.ID]*record)
+	sh.records = newIndex()
 	sh.watches = make(map[reprise.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
 }
 
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
 // the way.
-func (sh *shard) find(id reprise.ID, now instant) *record {
-	rec := sh.records[id]
-	if rec != nil && now >= rec.end() {
-		sh.remove(rec)
-		return nil
-	}
+func (sh *shard) find(id *reprise.ID, now instant) *record {
+	rec, _ := sh.lookUp(id, now)
 	return rec
 }
 
-// add keeps a new record, which is counted already.
-func (sh *shard) add(rec *record) {
-	sh.records[rec.id] = rec
+// lookUp is find that also returns where to add the record, if there is none.
+func (sh *shard) lookUp(id *reprise.ID, now instant) (rec *record, at int) {
+	rec, at = sh.records.find(id)
+	if rec != nil && now >= rec.end() {
+		sh.remove(rec)
+		return sh.records.find(id)
+	}
+	return rec, at
+}
+
+// add keeps a new record, which is counted already, where lookUp looked for it.
+func (sh *shard) add(rec *record, at int) {
+	sh.records.insert(at, rec)
 	heap.Push(&sh.order, rec)
 }
 
 // remove deletes a record.
 func (sh *shard) remove(rec *record) {
-	delete(sh.records, rec.id)
+	sh.records.remove(rec)
 	heap.Remove(&sh.order, rec.index)
 	sh.usage.remove(rec.scope, rec.size())
 }
