@@ -14,7 +14,7 @@ import (
 // Config is the policy of a [Guard]. The zero value of every field is its documented
 // default.
 type Config struct {
-	// Name is a short name of the policy in events and metrics: up to 32 bytes of
+	// Name is a short name of the policy in events, metrics and records: up to 32 bytes of
 	// printable US-ASCII, and nothing of a client. It may be empty.
 	Name string
 
@@ -141,7 +141,6 @@ const (
 	defaultBody   = 1 << 20
 	maxKeptBody   = 63 << 20 // leaves room for the rest of a payload
 	maxKeyLength  = 4096
-	maxName       = 32
 )
 
 var (
@@ -180,8 +179,8 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
-	if !validLabel(c.Name) {
-		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, maxName)
+	if len(c.Name) > reprise.MaxLabel || !printable(c.Name) {
+		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, reprise.MaxLabel)
 	}
 	for _, n := range c.FingerprintHeaders {
 		if !validName(n) {
@@ -242,14 +241,14 @@ func invalid(field, format string, args ...any) error {
 	return fmt.Errorf("%w: Config.%s: %s", reprise.ErrInvalid, field, fmt.Sprintf(format, args...))
 }
 
-// validLabel reports whether name can be the name of a policy.
-func validLabel(name string) bool {
-	for i := range len(name) {
-		if name[i] < ' ' || name[i] > '~' {
+// printable reports whether text has nothing but printable US-ASCII.
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
 			return false
 		}
 	}
-	return len(name) <= maxName
+	return true
 }
 
 // clone returns a copy of c that shares no list with it.

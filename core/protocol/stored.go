@@ -9,11 +9,12 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The limits of the header of a stored response: the number of fields, and the bytes of
-// their names and values.
+// The limits of a stored response: the number of fields, the bytes of their names and
+// values, and the bytes of the annotation.
 const (
 	maxStoredFields      = 64
 	maxStoredHeaderBytes = 16 << 10
+	maxAnnotation        = 255
 )
 
 // storedFlags are the special properties of a stored response.
@@ -47,21 +48,28 @@ type stored struct {
 	fields, trailers []Field
 
 	body []byte // none if flags has storedOmitted or storedCut
+
+	annotation string // of Config.Annotate; empty: none
 }
 
-// The layout, version 1, with big-endian numbers; docs/adr/0003-stored-response.md
-// explains it:
+// The layout, with big-endian numbers; docs/adr/0003-stored-response.md explains it:
 //
-//	u8 version = 1 ‖ u8 flags ‖ u16 status ‖ u16 number of fields ‖ u32 length of the field section ‖ u32 length of the body
-//	‖ field section ‖ body ‖ u32 CRC-32C of everything before it
+//	u8 version ‖ u8 flags ‖ u16 status ‖ u16 number of fields ‖ u32 length of the field section ‖ u32 length of the body
+//	‖ annotation ‖ field section ‖ body ‖ u32 CRC-32C of everything before it
 //
-// where each field is
+// Version 1 has no annotation. In version 2, which is written only where there is one, it
+// is
+//
+//	u8 length ‖ text
+//
+// Each field is
 //
 //	u8 kind ‖ u16 length of the name ‖ u16 length of the value ‖ name ‖ value
 //
 // and the kinds are the constants that begin with kind. Trailer fields come last.
 const (
 	storedVersion   = 1
+	storedAnnotated = 2 // the version of a response with an annotation
 	storedHeadSize  = 1 + 1 + 2 + 2 + 4 + 4
 	storedFieldSize = 1 + 2 + 2
 	storedSumSize   = 4
@@ -89,6 +97,7 @@ var (
 	errStoredLimit   = corrupt("has more fields than are ever kept")
 	errStoredField   = corrupt("has an invalid field")
 	errStoredBody    = corrupt("has a body although its flags say that it has none")
+	errStoredNote    = corrupt("has an invalid annotation")
 )
 
 func corrupt(what string) error {
@@ -110,6 +119,9 @@ func (f storedFlags) keepsBody() bool { return f&(storedOmitted|storedCut) == 0 
 // size returns how many bytes [appendStored] appends.
 func (s *stored) size() int {
 	size := storedHeadSize + s.fieldsSize() + storedSumSize
+	if s.annotation != "" {
+		size += 1 + len(s.annotation)
+	}
 	if s.flags.keepsBody() {
 		size += len(s.body)
 	}
@@ -128,19 +140,26 @@ func (s *stored) fieldsSize() int {
 
 // appendStored appends the encoded form of s to dst. It does not allocate if dst has room
 // for s.size() bytes. The caller has checked the range of the status, filtered the fields
-// with [fieldPolicy.filter] and checked them with [fitsStored]. The body is left out if
-// the flags say so.
+// with [fieldPolicy.filter] and checked them with [fitsStored], and the annotation with
+// [validAnnotation]. The body is left out if the flags say so.
 func appendStored(dst []byte, s *stored) []byte {
 	body := s.body
 	if !s.flags.keepsBody() {
 		body = nil
 	}
-	start := len(dst)
-	dst = append(dst, storedVersion, byte(s.flags))
+	start, version := len(dst), byte(storedVersion)
+	if s.annotation != "" {
+		version = storedAnnotated
+	}
+	dst = append(dst, version, byte(s.flags))
 	dst = append16(dst, s.status)
 	dst = append16(dst, len(s.fields)+len(s.trailers))
 	dst = append32(dst, s.fieldsSize())
 	dst = append32(dst, len(body))
+	if s.annotation != "" {
+		dst = append(dst, byte(len(s.annotation))) //nolint:gosec // validAnnotation bounds it
+		dst = append(dst, s.annotation...)
+	}
 	for i := range s.fields {
 		dst = appendField(dst, &s.fields[i], kindReplace)
 	}
@@ -179,7 +198,7 @@ func append32(dst []byte, n int) []byte {
 // views into payload, which must not be modified from then on. It never allocates. The
 // error wraps [reprise.ErrCorrupt].
 func decodeStored(payload []byte) (stored, error) {
-	if len(payload) == 0 || payload[0] != storedVersion {
+	if len(payload) == 0 || payload[0] != storedVersion && payload[0] != storedAnnotated {
 		return stored{}, errStoredVersion
 	}
 	if len(payload) < storedHeadSize+storedSumSize {
@@ -199,6 +218,13 @@ func decodeStored(payload []byte) (stored, error) {
 	fields := int(binary.BigEndian.Uint16(content[4:]))
 	fieldsSize, bodySize := uint64(binary.BigEndian.Uint32(content[6:])), uint64(binary.BigEndian.Uint32(content[10:]))
 	content = content[storedHeadSize:]
+	if payload[0] == storedAnnotated {
+		note, rest, ok := cutAnnotation(content)
+		if !ok {
+			return stored{}, errStoredNote
+		}
+		s.annotation, content = note, rest
+	}
 	if uint64(len(content)) != fieldsSize+bodySize {
 		return stored{}, errStoredLength
 	}
@@ -218,6 +244,20 @@ func decodeStored(payload []byte) (stored, error) {
 	s.body = body
 	return s, nil
 }
+
+// cutAnnotation reads the annotation at the start of content and returns the rest. ok is
+// false if there is none, or an invalid one.
+func cutAnnotation(content []byte) (note string, rest []byte, ok bool) {
+	if len(content) == 0 || int(content[0]) > len(content)-1 {
+		return "", nil, false
+	}
+	text, rest := content[1:1+content[0]], content[1+content[0]:]
+	note = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // as in decodeStored
+	return note, rest, note != "" && validAnnotation(note)
+}
+
+// validAnnotation reports whether note can be kept beside a response.
+func validAnnotation(note string) bool { return len(note) <= maxAnnotation && printable(note) }
 
 // checkFields checks that section is exactly n fields, within the limits, that can be
 // sent. It returns the length of the fields that are no trailers, and the number of

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// What a record has instead of a whole response. See [DecodeResponse].
+var (
+	// ErrBodyOmitted says that the body was not kept. Retries get what Config.Oversize
+	// says.
+	ErrBodyOmitted = errors.New("reprise: the body of the response was not kept")
+
+	// ErrResultUnavailable says that there is no response: it was cut short, or a part of
+	// it cannot be kept. Retries get 409 result-unavailable.
+	ErrResultUnavailable = errors.New("reprise: the response was not kept")
+)
+
+// EncodeResponse returns the form in which a record keeps r, for an operator who resolves
+// a record (see [Resolve]), for tests, and for programs that write records themselves. A
+// handler uses [Payload], which applies the policy of its guard.
+//
+// A response that a replay could not serve is refused, with an error that wraps
+// [reprise.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
+// that cannot be sent or is never kept (such as Content-Length, which every replay
+// computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
+// MiB, and a body for a status that has none. What it returns, [DecodeResponse] reads.
+func EncodeResponse(r Response) ([]byte, error) {
+	s := stored{status: r.Status, body: r.Body, fields: slices.Collect(r.Header.All()), trailers: slices.Collect(r.Trailer.All())}
+	if err := encodable(&s); err != nil {
+		return nil, err
+	}
+	payload := appendStored(make([]byte, 0, s.size()), &s)
+	if _, err := decodeStored(payload); err != nil { // the last word has what reads it
+		return nil, fmt.Errorf("%w: the response cannot be kept: %v", reprise.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
+	}
+	return payload, nil
+}
+
+// encodable reports what of a response a replay could not serve.
+func encodable(s *stored) error {
+	switch {
+	case s.status < 200 || s.status > 999:
+		return refuseResponse("the status %d is not 200 to 999", s.status)
+	case len(s.body) > maxKeptBody:
+		return refuseResponse("the body has %d bytes, want %d at most", len(s.body), maxKeptBody)
+	case len(s.body) > 0 && !allowsBody(s.status):
+		return refuseResponse("the status %d has no body", s.status)
+	}
+	var all fieldPolicy
+	for i, f := range slices.Concat(s.fields, s.trailers) {
+		switch {
+		case !validField(f.Name, f.Value):
+			return refuseResponse("the field %q has a name or a value that cannot be sent", f.Name)
+		case f.Remove && f.Value != "":
+			return refuseResponse("the field %s is removed and has a value", f.Name)
+		case f.Remove && i >= len(s.fields):
+			return refuseResponse("the trailer field %s is removed", f.Name)
+		case f.Remove && IsControlField(f.Name), !f.Remove && !all.keeps(f.Name):
+			return refuseResponse("the field %s is never kept: leave it out", f.Name)
+		}
+	}
+	if !fitsStored(slices.Concat(s.fields, s.trailers)) {
+		return refuseResponse("it has more than %d header fields, or more than %d bytes of them", maxStoredFields, maxStoredHeaderBytes)
+	}
+	return nil
+}
+
+func refuseResponse(format string, args ...any) error {
+	return fmt.Errorf("%w: the response cannot be kept: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// DecodeResponse reads the payload of a record, with the checks of a replay. The response
+// is what a retry gets, without the fields that mark it as a replay. The error wraps
+// [reprise.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
+//
+// Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
+// response has the status and the fields; or [ErrResultUnavailable], and it has only the
+// status.
+//
+// The response is a view into payload, which must not be modified.
+func DecodeResponse(payload []byte) (Response, error) {
+	s, err := decodeStored(payload)
+	switch {
+	case err != nil:
+		return Response{}, err
+	case s.flags&storedCut != 0:
+		return Response{Status: s.status}, ErrResultUnavailable
+	case s.flags&storedOmitted != 0:
+		return Response{Status: s.status, Header: s.header}, ErrBodyOmitted
+	}
+	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}, nil
+}
+
+// Annotation returns what [Config].Annotate kept beside the response in a payload, and an
+// empty text where there is nothing, or the payload is unreadable.
+func Annotation(payload []byte) string {
+	s, err := decodeStored(payload)
+	if err != nil {
+		return ""
+	}
+	return s.annotation
+}
+
+// Resolve ends a lapsed record whose fence is still fence, with r as the answer that its
+// retries get for the given time: see [reprise.Inspector]. It is the way to resolve a
+// record whose requests a guard reads, because it writes nothing that a replay could not
+// serve: then the error wraps [reprise.ErrInvalid]. [reprise.ErrRecordChanged] says that
+// the record is not the one that was inspected. A store without an Inspector is
+// ErrInvalid.
+func Resolve(ctx context.Context, store reprise.Store, id reprise.ID, fence uint64, r Response, retention time.Duration) error {
+	inspector, ok := reprise.As[reprise.Inspector](store)
+	if !ok {
+		return fmt.Errorf("%w: this store has no Inspector, so its records cannot be resolved", reprise.ErrInvalid)
+	}
+	payload, err := EncodeResponse(r)
+	if err != nil {
+		return err
+	}
+	return inspector.Resolve(ctx, id, reprise.Resolution{Fence: fence, Payload: payload, Retention: retention})
+}

@@ -1,0 +1,194 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
+	t.Parallel()
+	field := func(name, value string) protocol.Response {
+		return protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: name, Value: value})}
+	}
+	trailer := func(f protocol.Field) protocol.Response {
+		return protocol.Response{Status: 200, Trailer: protocol.NewHeader(f)}
+	}
+	many := make([]protocol.Field, 65)
+	for i := range many {
+		many[i] = protocol.Field{Name: "X", Add: i > 0}
+	}
+	for what, c := range map[string]struct {
+		r    protocol.Response
+		want string // in the error
+	}{
+		"no status":              {protocol.Response{}, "status 0"},
+		"an interim status":      {protocol.Response{Status: 103}, "status 103"},
+		"a status of four digit": {protocol.Response{Status: 1000}, "status 1000"},
+		"a body of 204":          {protocol.Response{Status: 204, Body: []byte("x")}, "status 204 has no body"},
+		"a body of 304":          {protocol.Response{Status: 304, Body: []byte("x")}, "status 304 has no body"},
+		"a body of 64 MiB":       {protocol.Response{Status: 200, Body: make([]byte, 64<<20)}, "67108864 bytes"},
+		"a name with a space":    {field("Content Type", "x"), `"Content Type"`},
+		"no name":                {field("", "x"), `""`},
+		"a value with LF":        {field("X", "a\nb"), `"X"`},
+		"Content-Length":         {field("content-length", "3"), "content-length is never kept"},
+		"Set-Cookie":             {field("Set-Cookie", "a=b"), "Set-Cookie is never kept"},
+		"Connection":             {field("Connection", "close"), "Connection is never kept"},
+		"a control field":        {field("Idempotent-Replayed", "true"), "never kept"},
+		"65 fields":              {protocol.Response{Status: 200, Header: protocol.NewHeader(many...)}, "more than 64"},
+		"17 KiB of fields":       {field("X", strings.Repeat("v", 17<<10)), "16384 bytes"},
+		"a removal with a value": {protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Value: "v", Remove: true})}, "has a value"},
+		"a removed control field": {
+			protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "Idempotency-Status", Remove: true})}, "never kept",
+		},
+		"a removed trailer":   {trailer(protocol.Field{Name: "X", Remove: true}), "is removed"},
+		"a trailer with a CR": {trailer(protocol.Field{Name: "X", Value: "\r"}), `"X"`},
+		"a date as a trailer": {trailer(protocol.Field{Name: "Date", Value: "x"}), "never kept"},
+	} {
+		payload, err := protocol.EncodeResponse(c.r)
+		if payload != nil || !errors.Is(err, reprise.ErrInvalid) || errors.Is(err, reprise.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d bytes, error %v; want ErrInvalid with %q", what, len(payload), err, c.want)
+		}
+	}
+}
+
+// An operator who resolved a record with JSON made every retry a 500 until the record's
+// retention ended, and nothing said so before.
+func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		engine, err := reprise.New(store, reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := reprise.DeriveID("tenant", "", "k")
+		request := func() *http.Request {
+			r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("order"))
+			r.Header.Set("Idempotency-Key", "k")
+			return r
+		}
+		begin := func() protocol.Admission {
+			r := request()
+			return guard.Admit(t.Context(), protocol.Request{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: r.Body},
+				func() (string, error) { return "tenant", nil })
+		}
+		first := begin()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := engine.Close(ctx); err == nil { // the process ends while the handler runs
+			t.Fatal("closed")
+		}
+		time.Sleep(time.Minute)
+		if engine, err = reprise.New(store, reprise.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if guard, err = protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce}); err != nil {
+			t.Fatal(err)
+		}
+		if a := begin(); a.Response.Status != 409 {
+			t.Fatalf("a retry of a lapsed record gets %d", a.Response.Status)
+		}
+		rec, err := store.Inspect(t.Context(), id)
+		if err != nil || rec.State != reprise.StateLapsed {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
+		if err := protocol.Resolve(t.Context(), store, id, rec.Fence, bad, time.Hour); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("resolved with what no replay can serve: %v", err)
+		}
+		if a := begin(); a.Response.Status != 409 {
+			t.Errorf("a refused resolution changed the record: %d", a.Response.Status)
+		}
+		answer := protocol.Response{
+			Status: 201, Body: []byte(`{"id":7}`),
+			Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
+		}
+		if err := protocol.Resolve(t.Context(), store, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, reprise.ErrRecordChanged) {
+			t.Errorf("resolved with another fence: %v", err)
+		}
+		if err := protocol.Resolve(t.Context(), store, id, rec.Fence, answer, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		got := begin().Response
+		kind, _ := got.Header.Get("Content-Type")
+		mark, _ := got.Header.Get("Idempotent-Replayed")
+		if got.Status != 201 || string(got.Body) != `{"id":7}` || kind != "application/json" || mark != "true" {
+			t.Errorf("the retry gets %d %q, %s", got.Status, got.Body, kind)
+		}
+		rec, err = store.Inspect(t.Context(), id)
+		if err != nil || !rec.Resolved || rec.State != reprise.StateCompleted {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		if shown, err := protocol.DecodeResponse(rec.Payload); err != nil || !sameResponse(shown, answer) {
+			t.Errorf("the record shows %+v, %v", shown, err)
+		}
+		first.Exchange.Finish(protocol.Captured{Status: 200})
+		first.Exchange.Close()
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestResolveNeedsAnInspector(t *testing.T) {
+	t.Parallel()
+	bare := struct{ reprise.Store }{memstore.New()}
+	err := protocol.Resolve(t.Context(), bare, reprise.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
+	if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Inspector") {
+		t.Error(err)
+	}
+}
+
+func sameResponse(a, b protocol.Response) bool {
+	return a.Status == b.Status && bytes.Equal(a.Body, b.Body) && slices.Equal(slices.Collect(a.Header.All()), slices.Collect(b.Header.All())) &&
+		slices.Equal(slices.Collect(a.Trailer.All()), slices.Collect(b.Trailer.All()))
+}
+
+// FuzzEncodeResponse encodes any response: what is accepted comes back as it was, and
+// what comes back is encoded as the same bytes.
+func FuzzEncodeResponse(f *testing.F) {
+	f.Add(201, "Content-Type", "application/json", "Link", "</a>", true, false, []byte(`{"id":7}`))
+	f.Add(204, "X", "", "Set-Cookie", "a=b", false, false, []byte{})
+	f.Add(99, "X\r\n", "\x00", "", "", false, true, []byte("x"))
+	f.Add(200, "X", "a", "X", "", false, true, []byte("x"))
+	f.Fuzz(func(t *testing.T, status int, name1, value1, name2, value2 string, add, remove bool, body []byte) {
+		r := protocol.Response{
+			Status: status, Body: body,
+			Header:  protocol.NewHeader(protocol.Field{Name: name1, Value: value1}, protocol.Field{Name: name2, Value: value2, Add: add, Remove: remove}),
+			Trailer: protocol.NewHeader(protocol.Field{Name: name2, Value: value1}),
+		}
+		payload, err := protocol.EncodeResponse(r)
+		if err != nil {
+			if !errors.Is(err, reprise.ErrInvalid) || errors.Is(err, reprise.ErrCorrupt) || payload != nil {
+				t.Fatalf("%d bytes, %v", len(payload), err)
+			}
+			return
+		}
+		got, err := protocol.DecodeResponse(payload)
+		if remove {
+			r.Header = got.Header // Add means nothing for a removal
+		}
+		if err != nil || !sameResponse(got, r) {
+			t.Fatalf("encoded %+v, decoded %+v, %v", r, got, err)
+		}
+		if again, err := protocol.EncodeResponse(got); err != nil || !bytes.Equal(again, payload) {
+			t.Fatalf("%x is encoded again as %x, %v", payload, again, err)
+		}
+	})
+}
