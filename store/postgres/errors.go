@@ -22,9 +22,11 @@ const (
 	codeNotMarked      = "22012" // what the statement marked fails with
 	codeNoTx           = "25P01"
 	codeIdleTimeout    = "25P03"
+	codeLockTimeout    = "55P03"
 	codeInvalidSetting = "22023"
 	codeNoPrivilege    = "42501"
 	codeNoTable        = "42P01"
+	codeNoColumn       = "42703"
 	codeNoFunction     = "42883"
 	codeNoSchema       = "3F000"
 
@@ -48,7 +50,7 @@ func fail(op string, err error) error {
 // advice says what to do about a failure whose remedy is known.
 func advice(err error) string {
 	switch {
-	case hasCode(err, codeNoTable, codeNoFunction, codeNoSchema):
+	case hasCode(err, codeNoTable, codeNoColumn, codeNoFunction, codeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
 	case hasCode(err, codeNoPrivilege):
 		return "; give the role what reprisepg.Grants returns"

@@ -3,8 +3,10 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,8 +56,9 @@ func Migrations(c Config) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores, and nothing else: it
-// cannot change the schema. Role is quoted. The error wraps ErrInvalid.
+// Grants returns the statements that let role run the stores, of this release and of the
+// former ones on its schema, and nothing else: it cannot change the schema. Role is
+// quoted. The error wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -65,7 +68,7 @@ func Grants(c Config, role string) (string, error) {
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
 		"GRANT USAGE ON SEQUENCE " + s.fence + to + // version 1's functions draw from it: see Down
-		"GRANT EXECUTE ON FUNCTION " + strings.Join(s.functions, ", ") + to +
+		"GRANT EXECUTE ON FUNCTION " + strings.Join(slices.Concat(s.functions, s.former), ", ") + to +
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
 
@@ -92,7 +95,10 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 		return err
 	}
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
-	if err != nil {
+	switch {
+	case hasCode(err, codeLockTimeout):
+		return fmt.Errorf("%w: a backup, a migration or a long transaction uses the table; nothing was changed, so call Migrate again when it has ended", fail("migrate", err))
+	case err != nil:
 		return fail("migrate", err)
 	}
 	return nil

@@ -124,7 +124,7 @@ type missingSchema struct {
 }
 
 func (m *missingSchema) report(ctx context.Context, logger *slog.Logger, table string, err error) {
-	if !hasCode(err, codeNoTable, codeNoFunction, codeNoSchema) {
+	if !hasCode(err, codeNoTable, codeNoColumn, codeNoFunction, codeNoSchema) {
 		return
 	}
 	m.mu.Lock()

@@ -24,19 +24,30 @@ type statements struct {
 type names struct {
 	records, fence, migrations, expiry string
 	functions                          []string // those that this release calls, in the order of functions
-	keepV1                             string   // of an older release
+	former                             []string // those of older releases, in the order of formerFunctions
 	lock                               string   // what the advisory locks of the table are derived from; not quoted
 }
 
 // functions are the functions that this release calls: the placeholder, and the suffix
 // with the version.
-var functions = []struct{ placeholder, suffix string }{
-	{"claim", "_claim_v1"},
-	{"complete", "_complete_v1"},
+var functions = []function{
+	{"claim_v2", "_claim_v2"},
+	{"complete_v2", "_complete_v2"},
+	{"claims", "_claims_v1"},
+	{"completes", "_completes_v1"},
 	{"attempt", "_attempt_v1"},
 	{"open", "_open_v1"},
 	{"keep", "_keep_v2"},
 }
+
+// formerFunctions are those that only older releases call.
+var formerFunctions = []function{
+	{"claim", "_claim_v1"},
+	{"complete", "_complete_v1"},
+	{"keep_v1", "_keep_v1"},
+}
+
+type function struct{ placeholder, suffix string }
 
 func newNames(c Config) names {
 	quote := func(suffix string) string { return pgx.Identifier{c.Schema, c.Table + suffix}.Sanitize() }
@@ -45,11 +56,13 @@ func newNames(c Config) names {
 		fence:      quote("_fence"),
 		migrations: quote("_migrations"),
 		expiry:     pgx.Identifier{c.Table + "_expires_at"}.Sanitize(),
-		keepV1:     quote("_keep_v1"),
 		lock:       c.Schema + "." + c.Table,
 	}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
+	}
+	for _, f := range formerFunctions {
+		n.former = append(n.former, quote(f.suffix))
 	}
 	return n
 }
@@ -77,10 +90,12 @@ func (n *names) fill(text string) string {
 		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
-		"{keep_v1}", n.keepV1,
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
+	}
+	for i, f := range formerFunctions {
+		pairs = append(pairs, "{"+f.placeholder+"}", n.former[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
