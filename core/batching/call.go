@@ -1,0 +1,109 @@
+package batching
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// phase is where a call is between its caller and its sender.
+type phase uint64
+
+const (
+	idle      phase = iota // its caller's alone
+	queued                 // in the list of the queue
+	sent                   // a sender has it, and its caller waits
+	abandoned              // a sender has it, and its caller has left
+	done                   // finished
+
+	phaseBits = 3
+)
+
+// Call is a call and its answer, in memory that [Queue.Call] and [Call.Release] use again
+// and again. A caller sets Value and Size before [Queue.Do], and may call Do again after
+// it returned, except after an [Error] that has Sent.
+type Call[T any] struct {
+	// Value is what the sender sends and where it puts the answer. It keeps what it was
+	// set to for the last call, so that its memory can be used again.
+	Value T
+
+	// Size is how much the call adds to the size of its batch, in bytes.
+	Size int
+
+	queue *Queue[T]
+	state atomic.Uint64 // generation and phase
+	refs  atomic.Int32  // the caller's, and one for each sender that has it
+	wake  chan struct{} // receives once for each Do that its sender finishes
+	err   error         // set before wake receives
+
+	// Set by Do and by the queue, with its lock held.
+	ctx        context.Context
+	batch      *batch
+	prev, next *Call[T]
+	alone      [1]Sent[T] // a batch of this call
+}
+
+// Release gives the call back to its queue. The caller must not use it afterwards. It is
+// right after every Do: where a sender still has the call, its memory is used again when
+// the sender has finished.
+func (c *Call[T]) Release() { c.drop() }
+
+func (c *Call[T]) drop() {
+	if c.refs.Add(-1) == 0 {
+		c.enter(idle)
+		c.ctx, c.batch, c.err = nil, nil, nil
+		c.queue.calls.Put(c)
+	}
+}
+
+// enter starts a new generation, in which no older [Sent] can finish the call.
+func (c *Call[T]) enter(p phase) (generation uint64) {
+	generation = c.state.Load()>>phaseBits + 1
+	c.state.Store(generation<<phaseBits | uint64(p))
+	return generation
+}
+
+// advance changes the phase of one generation, and reports whether it was from.
+func (c *Call[T]) advance(generation uint64, from, to phase) bool {
+	return c.state.CompareAndSwap(generation<<phaseBits|uint64(from), generation<<phaseBits|uint64(to))
+}
+
+func (c *Call[T]) generation() uint64 { return c.state.Load() >> phaseBits }
+
+func (c *Call[T]) phase() phase { return phase(c.state.Load() & (1<<phaseBits - 1)) }
+
+// Sent is a call that a sender has. It is good for one Do: a Sent that was finished, and
+// whose call is used again, finishes nothing.
+type Sent[T any] struct {
+	call       *Call[T]
+	generation uint64
+}
+
+// Value returns the value of the call, to read what to send and to set the answer. It may
+// be used until Finish is called.
+func (s Sent[T]) Value() *T { return &s.call.Value }
+
+// Abandoned reports whether the caller has left, so that nobody reads an answer. A sender
+// that has not sent the call yet may finish it instead.
+func (s Sent[T]) Abandoned() bool { return s.is(abandoned) }
+
+// is reports whether the call is in a phase of this Do.
+func (s Sent[T]) is(p phase) bool {
+	return s.call.state.Load() == s.generation<<phaseBits|uint64(p)
+}
+
+// Finish ends the call with err, which [Queue.Do] returns, or nil. It reports whether
+// anybody was waiting. Only the first Finish counts.
+func (s Sent[T]) Finish(err error) bool {
+	c := s.call
+	if c.advance(s.generation, sent, done) {
+		c.batch.answered()
+		c.err = err
+		c.wake <- struct{}{}
+		c.drop()
+		return true
+	}
+	if c.advance(s.generation, abandoned, done) {
+		c.drop()
+	}
+	return false
+}

@@ -1,0 +1,48 @@
+// Package batching sends concurrent calls to a server in batches. It is for implementers
+// of stores: a store that sends the calls of many requests together spends less time on
+// each, and this package is the part of it that every such store needs. It knows nothing
+// of a protocol; the store has a function that sends a batch.
+//
+// # What it does
+//
+// [Queue.Do] returns when its call has an answer or its context has ended. Calls that
+// arrive while others are on their way queue, and the oldest go first. A batch takes a
+// lane, of which a queue has a fixed number. No call waits for a timer, and an idle queue
+// has no goroutine.
+//
+// Two kinds of senders fit:
+//
+//   - A sender of round trips returns when every call of its batch has an answer. Its
+//     lane is busy for as long. [Config.PerLane] opens another lane only where enough
+//     calls wait.
+//   - A sender of writes ([Config.Later]) returns when its batch is written, and finishes
+//     the calls later, as their answers arrive. It has one lane, and so batches are
+//     written one after the other, in order. [Config.Yields] lets a batch grow.
+//
+// # Guarantees
+//
+//   - Every call ends exactly once: by [Sent.Finish], by the end of its own context, or
+//     by an [Error] that says what went wrong in the sender.
+//   - A context ends its own call and no other. A call that was not sent yet is withdrawn:
+//     its error has Sent false, and the sender never sees it. For a call that was sent,
+//     Sent is true: nobody knows whether it is executed. The sender goes on for the others
+//     of the batch, in a goroutine that belongs to none of them.
+//   - A sender that panics, ends its goroutine, or forgets a call ends the calls of that
+//     batch with an [Error] and leaves its lane free.
+//   - Calls are sent in the order in which they arrived, except for those that are large
+//     or impatient. Those are sent alone, at once, outside of the lanes.
+//
+// A call whose context ended is still used by the sender until that finishes it. So the
+// Value of a [Call] must not refer to memory that its caller uses again: copy payloads
+// into memory of the Value, which the queue keeps for the next call.
+//
+//	queue := batching.New(send, batching.Config{Lanes: 4, PerLane: 8})
+//
+//	call := queue.Call()
+//	defer call.Release()
+//	call.Value.statement, call.Size = statement, len(statement)
+//	if err := queue.Do(ctx, call); err != nil {
+//		return err // call.Value is not the caller's any more
+//	}
+//	return call.Value.answer
+package batching

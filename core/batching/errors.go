@@ -1,0 +1,41 @@
+package batching
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnfinished is the cause of an [Error] for a call that its sender forgot.
+var ErrUnfinished = errors.New("the sender returned without an answer for the call")
+
+// Error is the error of a call that ended without its sender.
+type Error struct {
+	Sent bool  // whether the sender got the call, and may have sent it
+	Err  error // the error of the call's context, [ErrUnfinished] or a [*PanicError]
+}
+
+// Error returns the text of the cause, and whether the call was sent.
+func (e *Error) Error() string {
+	if e.Sent {
+		return "the call was sent, but not answered: " + e.Err.Error()
+	}
+	return "the call was not sent: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// PanicError is the cause of an [Error] where the sender of a batch panicked, or ended
+// its goroutine with [runtime.Goexit].
+type PanicError struct {
+	Value any    // what it panicked with, nil for Goexit
+	Stack []byte // where
+}
+
+// Error returns the value of the panic, without the stack.
+func (e *PanicError) Error() string {
+	if e.Value == nil {
+		return "the sender ended its goroutine"
+	}
+	return fmt.Sprintf("the sender panicked: %v", e.Value)
+}

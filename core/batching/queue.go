@@ -1,0 +1,262 @@
+package batching
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Queue sends calls in batches. All methods are safe for concurrent use. [New] makes one.
+type Queue[T any] struct {
+	config Config[T]
+	calls  sync.Pool // of *Call[T]
+
+	mu      sync.Mutex
+	first   *Call[T] // the oldest that waits
+	last    *Call[T]
+	waiting int
+	busy    int       // lanes with a batch on its way, or being made up
+	spare   []Sent[T] // memory for a batch
+}
+
+// New returns a queue. It panics when c has no Send.
+func New[T any](c Config[T]) *Queue[T] {
+	if c.Send == nil {
+		panic("batching: a queue without a Send")
+	}
+	q := &Queue[T]{config: c.withDefaults()}
+	q.calls.New = func() any {
+		return &Call[T]{queue: q, wake: make(chan struct{}, 1)}
+	}
+	return q
+}
+
+// Call returns a call for [Queue.Do]. The caller releases it when it has read the answer.
+func (q *Queue[T]) Call() *Call[T] {
+	c := q.calls.Get().(*Call[T]) //nolint:errcheck,forcetypeassert // the pool has nothing else
+	c.refs.Store(1)
+	return c
+}
+
+// Do sends c and returns when it is finished, with the error of [Sent.Finish], or when
+// ctx ends, with an [*Error]. After an error with Sent, a sender may still use c.Value:
+// the caller must not touch it any more, and only release c.
+func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
+	if c.phase() == abandoned {
+		panic("batching: Do on a call whose sender has it")
+	}
+	if err := ctx.Err(); err != nil {
+		return &Error{Err: err}
+	}
+	c.ctx, c.batch = ctx, nil
+	generation := c.enter(queued)
+	if c.Size > q.config.Large {
+		q.sendAlone(ctx, c)
+	} else {
+		q.enqueue(ctx, c)
+	}
+	select {
+	case <-c.wake:
+		return c.err
+	case <-ctx.Done():
+		return q.leave(ctx, c, generation)
+	}
+}
+
+// enqueue sends c if there is a lane for it, and lets it wait for one otherwise.
+func (q *Queue[T]) enqueue(ctx context.Context, c *Call[T]) {
+	q.mu.Lock()
+	if q.busy == 0 {
+		q.busy = 1
+		q.push(c)
+		q.mu.Unlock()
+		q.lead(ctx, c)
+		return
+	}
+	if !q.patient(ctx) {
+		q.mu.Unlock()
+		q.sendAlone(ctx, c)
+		return
+	}
+	q.push(c)
+	open := q.needsLane()
+	if open {
+		q.busy++
+	}
+	q.mu.Unlock()
+	if open {
+		go q.lane(nil) //nolint:contextcheck // a batch ends with the last of its callers
+	}
+}
+
+// lead makes up a batch that was started by c, and sends it here when nobody joined: the
+// context of one call must not be that of others.
+func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
+	q.yield()
+	q.mu.Lock()
+	batch := q.take()
+	q.mu.Unlock()
+	if len(batch) != 1 || batch[0].call != c || q.config.Inline != nil && !q.config.Inline(&c.Value) {
+		go q.lane(batch) //nolint:contextcheck // a batch ends with the last of its callers
+		return
+	}
+	c.alone[0] = batch[0]
+	defer q.pass(batch) // also where Send ends the goroutine
+	q.send(ctx, c.alone[:])
+}
+
+// sendAlone sends c outside of the lanes.
+func (q *Queue[T]) sendAlone(ctx context.Context, c *Call[T]) {
+	c.alone[0] = q.hand(c)
+	q.send(ctx, c.alone[:])
+}
+
+// patient reports whether ctx leaves a call the time to wait for a lane.
+func (q *Queue[T]) patient(ctx context.Context) bool {
+	if q.config.Patience <= 0 {
+		return true
+	}
+	deadline, bounded := ctx.Deadline()
+	return !bounded || time.Until(deadline) >= q.config.Patience
+}
+
+// leave ends c at the end of its context: it is withdrawn, or left to its sender.
+func (q *Queue[T]) leave(ctx context.Context, c *Call[T], generation uint64) error {
+	q.mu.Lock()
+	if c.phase() == queued {
+		q.remove(c)
+		c.enter(idle)
+		q.mu.Unlock()
+		return &Error{Err: ctx.Err()}
+	}
+	left := c.advance(generation, sent, abandoned)
+	b := c.batch
+	q.mu.Unlock()
+	if left {
+		b.abandoned()
+		return &Error{Sent: true, Err: ctx.Err()}
+	}
+	<-c.wake // it was finished meanwhile
+	return c.err
+}
+
+// lane sends batch, and then others for as long as the lane is needed.
+func (q *Queue[T]) lane(batch []Sent[T]) {
+	over := false
+	defer func() {
+		if !over { // Send ended this goroutine
+			q.pass(nil)
+		}
+	}()
+	for {
+		if len(batch) == 0 {
+			q.yield()
+			q.mu.Lock()
+			batch = q.take()
+			q.mu.Unlock()
+		}
+		if len(batch) > 0 {
+			q.sendBatch(batch)
+		}
+		if over = !q.keepLane(batch); over {
+			return
+		}
+		batch = nil
+	}
+}
+
+// pass frees the lane of the calling goroutine, or gives it to another one.
+func (q *Queue[T]) pass(memory []Sent[T]) {
+	if q.keepLane(memory) {
+		go q.lane(nil)
+	}
+}
+
+// keepLane frees a lane, and reports whether it is needed again at once. The memory of
+// the batch that was sent is reused.
+func (q *Queue[T]) keepLane(memory []Sent[T]) bool {
+	clear(memory)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if cap(memory) > cap(q.spare) {
+		q.spare = memory[:0]
+	}
+	q.busy--
+	if q.needsLane() {
+		q.busy++
+		return true
+	}
+	return false
+}
+
+// needsLane reports whether the calls that wait need another lane. The caller holds the
+// lock.
+func (q *Queue[T]) needsLane() bool {
+	return q.busy < q.config.Lanes && q.waiting > q.busy*q.config.PerLane
+}
+
+func (q *Queue[T]) yield() {
+	for range q.config.Yields {
+		runtime.Gosched()
+	}
+}
+
+// take removes the next batch from the queue and hands its calls to a sender. It ends
+// those whose context has ended. The caller holds the lock.
+func (q *Queue[T]) take() []Sent[T] {
+	batch := q.spare
+	q.spare = nil
+	size := 0
+	for len(batch) < q.config.MaxCalls && q.first != nil {
+		c := q.first
+		if err := c.ctx.Err(); err != nil {
+			q.remove(c)
+			c.err = &Error{Err: err}
+			c.enter(done)
+			c.wake <- struct{}{}
+			continue
+		}
+		if size += c.Size; size > q.config.MaxBytes && len(batch) > 0 {
+			break
+		}
+		q.remove(c)
+		batch = append(batch, q.hand(c))
+	}
+	return batch
+}
+
+// hand makes c a call that a sender has.
+func (q *Queue[T]) hand(c *Call[T]) Sent[T] {
+	c.refs.Add(1)
+	generation := c.generation()
+	c.advance(generation, queued, sent)
+	return Sent[T]{call: c, generation: generation}
+}
+
+// push appends c to the queue. The caller holds the lock.
+func (q *Queue[T]) push(c *Call[T]) {
+	if c.prev = q.last; c.prev != nil {
+		c.prev.next = c
+	} else {
+		q.first = c
+	}
+	q.last = c
+	q.waiting++
+}
+
+// remove takes c out of the queue. The caller holds the lock.
+func (q *Queue[T]) remove(c *Call[T]) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		q.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		q.last = c.prev
+	}
+	c.prev, c.next = nil, nil
+	q.waiting--
+}

@@ -1,0 +1,81 @@
+package batching
+
+import (
+	"context"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// batch is what a batch of a sender of round trips knows of its callers.
+type batch struct {
+	waiting atomic.Int32 // callers that wait for an answer
+	cancel  context.CancelFunc
+}
+
+// abandoned notes that a caller has left. The last one ends the batch: nobody would read
+// its answers.
+func (b *batch) abandoned() {
+	if b != nil && b.waiting.Add(-1) == 0 {
+		b.cancel()
+	}
+}
+
+// answered notes that a caller got its answer. It never ends the batch: Send may have
+// something left to do.
+func (b *batch) answered() {
+	if b != nil {
+		b.waiting.Add(-1)
+	}
+}
+
+// sendBatch sends a batch whose calls may all be abandoned while it is on its way.
+func (q *Queue[T]) sendBatch(calls []Sent[T]) {
+	if q.config.Later {
+		q.send(context.Background(), calls)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b := &batch{cancel: cancel}
+	b.waiting.Store(1) // this function, until all are counted
+	q.mu.Lock()
+	for _, s := range calls {
+		if s.is(sent) {
+			s.call.batch = b
+			b.waiting.Add(1)
+		}
+	}
+	q.mu.Unlock()
+	b.abandoned()
+	q.send(ctx, calls)
+}
+
+// send calls Send, and ends the calls that it should have finished. It returns also where
+// Send panics.
+func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
+	returned := false
+	defer func() {
+		switch {
+		case !returned:
+			fail(calls, &PanicError{Value: recover(), Stack: debug.Stack()})
+		case !q.config.Later:
+			fail(calls, ErrUnfinished)
+		}
+	}()
+	q.config.Send(ctx, calls)
+	returned = true
+}
+
+// fail ends those of calls that are not finished.
+func fail[T any](calls []Sent[T], cause error) {
+	var err error
+	for _, s := range calls {
+		if !s.is(sent) && !s.is(abandoned) {
+			continue
+		}
+		if err == nil {
+			err = &Error{Sent: true, Err: cause}
+		}
+		s.Finish(err)
+	}
+}
