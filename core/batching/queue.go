@@ -49,6 +49,10 @@ func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
 	if err := ctx.Err(); err != nil {
 		return &Error{Err: err}
 	}
+	select {
+	case <-c.wake: // Send ended the goroutine of an earlier Do
+	default:
+	}
 	c.ctx, c.batch = ctx, nil
 	generation := c.enter(queued)
 	if c.Size > q.config.Large {

@@ -3,6 +3,7 @@ package batching
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +122,271 @@ func TestTheLastCallerEndsTheBatch(t *testing.T) {
 		r.want(t, "a", "b+c")
 		r.idle(t)
 	})
+}
+
+// Calls that have left before their batch was sent do not count among those that wait
+// for it.
+func TestACallThatLeftBeforeItsBatchIsSentIsLeftOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{})
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		c := r.Call()
+		c.ctx = ended
+		c.enter(queued)
+		r.push(c) // its goroutine has not noticed yet
+		d := r.Call()
+		d.ctx = t.Context()
+		d.enter(queued)
+		r.push(d)
+		if batch := r.take(); len(batch) != 1 || batch[0].call != d {
+			t.Errorf("took %d calls, want the one that has not ended", len(batch))
+		}
+		if <-c.wake; !notSent(context.Canceled)(c.err) {
+			t.Errorf("the other ended with %v", c.err)
+		}
+		if err := r.Do(ended, r.Call()); !notSent(context.Canceled)(err) {
+			t.Errorf("a call whose context has ended returned %v", err)
+		}
+		r.idle(t)
+	})
+}
+
+// The first of a batch leaves when its own time is over, and not when the batch is
+// answered.
+func TestTheOldestDoesNotSendForTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{Yields: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r.busy = 1 // the two meet in the batch that the first makes up
+		first, second := r.drive(ctx, "a"), r.drive(t.Context(), "b")
+		go r.lead(ctx, r.first)
+		r.want(t, "a+b")
+		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
+		first.want(t, unanswered(context.DeadlineExceeded))
+		r.pass(1)
+		second.want(t, isNil)
+		r.idle(t)
+	})
+}
+
+func TestABatchIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		config Config[string]
+		sizes  []int
+		want   []string
+	}{
+		{"calls", Config[string]{MaxCalls: 2}, []int{1, 1, 1, 1, 1}, []string{"a", "b+b", "b+b", "b"}},
+		{"bytes", Config[string]{MaxBytes: 10}, []int{4, 6, 1, 9, 1}, []string{"a", "b+b", "b+b", "b"}},
+		{"at least one", Config[string]{MaxBytes: 10}, []int{11, 1, 11}, []string{"a", "b", "b", "b"}},
+		{"nothing that is large", Config[string]{Large: 10}, []int{10, 1, 11, 1}, []string{"a", "b", "b+b+b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRoad(c.config)
+				r.drive(t.Context(), "a")
+				var calls []*drive
+				for _, size := range c.sizes {
+					calls = append(calls, r.driveSized(t.Context(), "b", size))
+				}
+				r.pass(len(c.want))
+				for _, d := range calls {
+					d.want(t, isNil)
+				}
+				r.want(t, c.want...)
+				r.idle(t)
+			})
+		})
+	}
+}
+
+func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{Patience: time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second-1)
+		defer cancel()
+		r.drive(t.Context(), "a")
+		r.drive(t.Context(), "b")
+		quick := r.drive(ctx, "c")
+		r.want(t, "a", "c")
+		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+		quick.want(t, isNil)    // its context was that of the sender
+		r.pass(2)
+		r.want(t, "a", "c", "b")
+		r.idle(t)
+	})
+}
+
+// Another lane opens when more than PerLane calls wait for each that is busy, and closes
+// when fewer do.
+func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{Lanes: 3, PerLane: 2})
+		drive := func(n int) {
+			for range n {
+				r.drive(t.Context(), "a")
+			}
+		}
+		drive(3)
+		r.want(t, "a") // two wait for one lane
+		drive(1)
+		r.want(t, "a", "a+a+a") // three did
+		drive(4)
+		r.want(t, "a", "a+a+a") // four wait for two lanes
+		drive(1)
+		r.want(t, "a", "a+a+a", "a+a+a+a+a")
+		drive(20)
+		r.want(t, "a", "a+a+a", "a+a+a+a+a") // there is no fourth
+		r.config.MaxCalls = 15
+		r.pass(1) // a lane takes 15 of the 20, and 5 wait for three
+		r.pass(1) // and those
+		r.pass(1)
+		if r.busy != 2 {
+			t.Errorf("%d lanes are busy, want those of the last two batches", r.busy)
+		}
+		drive(1)
+		if len(r.sent) != 5 {
+			t.Errorf("sent %q: one call waits for two lanes", r.sent)
+		}
+		r.pass(3)
+		r.idle(t)
+	})
+}
+
+// The oldest of all calls that wait is in the next batch, whatever arrives meanwhile.
+func TestTheOldestGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{MaxCalls: 2})
+		for _, value := range []string{"a", "b", "c", "d"} {
+			r.drive(t.Context(), value)
+		}
+		r.pass(1)
+		r.drive(t.Context(), "e")
+		r.drive(t.Context(), "f")
+		r.pass(2)
+		r.want(t, "a", "b+c", "d+e", "f")
+		r.pass(1)
+		r.idle(t)
+	})
+}
+
+// With yields, calls that are made at the same time share a batch although a lane is
+// free.
+func TestYieldsLetABatchGrow(t *testing.T) {
+	t.Parallel()
+	r := newRoad(Config[string]{Yields: 1000, Later: true})
+	const n = 8
+	done := make(chan error)
+	for range n {
+		go func() {
+			c := r.Call()
+			defer c.Release()
+			done <- r.Do(t.Context(), c)
+		}()
+	}
+	close(r.free)
+	for range n {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(r.sent) == n {
+		t.Errorf("%d calls took %d batches", n, len(r.sent))
+	}
+}
+
+// The sender of a batch ends a call with an error and the others with none.
+func TestAnErrorConcernsTheCallThatItIsGivenTo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(Config[string]{})
+		refused := errors.New("refused")
+		r.send = func(_ context.Context, batch []Sent[string]) {
+			for _, s := range batch {
+				var err error
+				if *s.Value() == "c" {
+					err = refused
+				}
+				s.Finish(err)
+				s.Finish(errors.New("again")) // does not count
+			}
+		}
+		a, b, c, d := r.drive(t.Context(), "a"), r.drive(t.Context(), "b"), r.drive(t.Context(), "c"), r.drive(t.Context(), "d")
+		r.pass(2)
+		for _, call := range []*drive{a, b, d} {
+			call.want(t, isNil)
+		}
+		c.want(t, func(err error) bool { return errors.Is(err, refused) })
+		r.idle(t)
+	})
+}
+
+// Whatever the sender does, every call ends and the lane is free.
+func TestASenderThatFailsKeepsNothing(t *testing.T) {
+	t.Parallel()
+	isPanic := func(err error) bool {
+		var e *Error
+		var p *PanicError
+		return errors.As(err, &e) && e.Sent && errors.As(err, &p) && p.Value == "trouble" && len(p.Stack) > 0
+	}
+	isExit := func(err error) bool {
+		var p *PanicError
+		return errors.As(err, &p) && p.Value == nil
+	}
+	for _, c := range []struct {
+		name  string
+		trick func([]Sent[string])
+		want  func(error) bool
+		exits bool // an inline Do does not return
+	}{
+		{"panics", func([]Sent[string]) { panic("trouble") }, isPanic, false},
+		{"ends its goroutine", func([]Sent[string]) { runtime.Goexit() }, isExit, true},
+		{"forgets", func([]Sent[string]) {}, unanswered(ErrUnfinished), false},
+	} {
+		for _, later := range []bool{false, true} {
+			if later && c.name == "forgets" {
+				continue // it may finish the call at any time
+			}
+			synctest.Test(t, func(t *testing.T) {
+				r := newRoad(Config[string]{Later: later})
+				r.send = func(_ context.Context, batch []Sent[string]) { c.trick(batch) }
+				alone := r.drive(t.Context(), "a")
+				r.pass(1)
+				if c.exits != (alone.back() && alone.err.Error() == "the goroutine of a ended") {
+					t.Errorf("%s: inline, the call returned %v", c.name, alone.err)
+				} else if !c.exits {
+					alone.want(t, c.want)
+				}
+				r.idle(t)
+
+				r.drive(t.Context(), "a")
+				r.send = func(ctx context.Context, batch []Sent[string]) {
+					if *batch[0].Value() == "a" || *batch[0].Value() == "d" {
+						finishAll(ctx, batch)
+						return
+					}
+					batch[0].Finish(nil)
+					c.trick(batch)
+				}
+				first, second, third := r.drive(t.Context(), "b"), r.drive(t.Context(), "c"), r.drive(t.Context(), "c")
+				r.pass(1)
+				next := r.drive(t.Context(), "d")
+				r.pass(2)
+				first.want(t, isNil)
+				second.want(t, c.want)
+				third.want(t, c.want)
+				next.want(t, isNil)
+				r.idle(t)
+			})
+		}
+	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package batching
+
+const raceEnabled = false

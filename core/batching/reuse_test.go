@@ -1,0 +1,175 @@
+package batching
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What a sender finishes after the call was finished, and is used for something else,
+// finishes nothing.
+func TestAStaleSentFinishesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var all []Sent[string]
+		q := New(Config[string]{Later: true, Send: func(_ context.Context, batch []Sent[string]) { all = append(all, batch...) }})
+		c := q.Call()
+		do := func() chan error {
+			returned := make(chan error, 1)
+			go func() { returned <- q.Do(t.Context(), c) }()
+			synctest.Wait()
+			return returned
+		}
+		first := do()
+		if !all[0].Finish(nil) || <-first != nil {
+			t.Error("the first call did not end")
+		}
+		second := do()
+		if all[0].Finish(errors.New("stale")) || len(second) != 0 {
+			t.Errorf("a stale Sent finished another call: %v", <-second)
+		}
+		if !all[1].Finish(nil) || <-second != nil {
+			t.Error("the second call did not end")
+		}
+		c.Release()
+		if all[1].Finish(errors.New("stale")) || all[1].Abandoned() {
+			t.Error("a stale Sent finished a call that was released")
+		}
+	})
+}
+
+// The memory of a call that was abandoned is not used again before its sender has
+// finished it.
+func TestAnAbandonedCallIsItsSenders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got Sent[string]
+		q := New(Config[string]{Later: true, Send: func(_ context.Context, batch []Sent[string]) { got = batch[0] }})
+		ctx, cancel := context.WithCancel(t.Context())
+		c := q.Call()
+		c.Value = "mine"
+		returned := make(chan error)
+		go func() { returned <- q.Do(ctx, c) }()
+		synctest.Wait()
+		cancel()
+		if err := <-returned; !unanswered(context.Canceled)(err) {
+			t.Errorf("the call returned %v", err)
+		}
+		if !got.Abandoned() {
+			t.Error("the sender is not told that nobody waits")
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("Do accepted a call that its sender has")
+				}
+			}()
+			_ = q.Do(t.Context(), c)
+		}()
+		c.Release()
+		if c.refs.Load() != 1 {
+			t.Errorf("%d references, want that of the sender", c.refs.Load())
+		}
+		if got.Finish(nil) {
+			t.Error("somebody waited for an abandoned call")
+		}
+		if c.refs.Load() != 0 {
+			t.Errorf("%d references after the end", c.refs.Load())
+		}
+		if got.Finish(nil); c.refs.Load() != 0 {
+			t.Errorf("%d references after a second end", c.refs.Load())
+		}
+	})
+}
+
+// Every call ends once, and with its own answer, while contexts end at any moment: the
+// race detector sees to the rest.
+func TestEveryCallGetsItsOwnAnswer(t *testing.T) {
+	t.Parallel()
+	type value struct{ asked, answered int }
+	var sends atomic.Int64
+	answer := func(batch []Sent[value]) {
+		for _, s := range batch {
+			v := s.Value()
+			v.answered = v.asked + 1
+			s.Finish(nil)
+		}
+	}
+	var later sync.WaitGroup
+	for name, c := range map[string]Config[value]{
+		"round trips": {Lanes: 3, PerLane: 2, Send: func(ctx context.Context, batch []Sent[value]) {
+			sends.Add(1)
+			select {
+			case <-time.After(time.Duration(len(batch)) * 10 * time.Microsecond):
+			case <-ctx.Done():
+			}
+			answer(batch)
+		}},
+		"writes": {Yields: 2, Later: true, Inline: func(v *value) bool { return v.asked%2 == 0 }, Send: func(_ context.Context, batch []Sent[value]) {
+			sends.Add(1)
+			mine := append([]Sent[value](nil), batch...)
+			later.Go(func() { answer(mine) })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer later.Wait()
+			q := New(c)
+			var calling sync.WaitGroup
+			var answered, left atomic.Int64
+			for caller := range 32 {
+				calling.Go(func() {
+					for i := range 200 {
+						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(50+i)*time.Microsecond)
+						call := q.Call()
+						call.Value = value{asked: caller*1000 + i}
+						var e *Error
+						switch err := q.Do(ctx, call); {
+						case err == nil && call.Value.answered == caller*1000+i+1:
+							answered.Add(1)
+						case errors.As(err, &e) && errors.Is(err, context.DeadlineExceeded):
+							left.Add(1)
+						default:
+							t.Errorf("call %d: answer %d, %v", i, call.Value.answered, err)
+						}
+						call.Release()
+						cancel()
+					}
+				})
+			}
+			calling.Wait()
+			t.Logf("%d answered, %d left", answered.Load(), left.Load())
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if q.waiting != 0 || q.first != nil {
+				t.Errorf("%d calls wait at the end", q.waiting)
+			}
+		})
+	}
+}
+
+// A call allocates nothing, alone or in a batch of writes.
+func TestCostACallAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts allocations
+	if raceEnabled {
+		t.Skip("the race detector allocates; make figures runs it without")
+	}
+	q := New(Config[int]{Yields: 2, Later: true, Send: func(_ context.Context, batch []Sent[int]) {
+		for _, s := range batch {
+			s.Finish(nil)
+		}
+	}})
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		c := q.Call()
+		if err := q.Do(ctx, c); err != nil {
+			t.Error(err)
+		}
+		c.Release()
+	}); n > 0 {
+		t.Errorf("%v allocations for a call", n)
+	}
+}
