@@ -49,6 +49,7 @@ type task struct {
 	twice  bool // of taskReleaseUnknown: release once more when the last try of the claim has arrived
 	silent bool // of taskReleaseUnknown: there is no event for it
 
+	since   time.Duration // when it was added, by the monotonic clock
 	due     instant       // not before
 	pause   time.Duration // of this task after its last failure
 	probe   bool          // it shows whether the store is back
@@ -88,10 +89,11 @@ func (b *background) add(t *task) {
 
 // addUnknown takes over the release of a claim that nobody runs. Such tasks may fill half
 // of the background: a dropped one blocks its key for a lease at most, and a dropped
-// completion may run an operation twice.
+// completion may run an operation twice. Those that would block their keys for longer may
+// fill another quarter.
 func (b *background) addUnknown(t *task) {
 	b.mu.Lock()
-	fits := b.unknown < max(1, b.limits.Tasks/2) && b.held < b.limits.Tasks
+	fits := b.unknown < b.unknownLimit(t) && b.held < b.limits.Tasks
 	if fits {
 		b.engine.work.retain()
 		b.unknown++
@@ -99,12 +101,29 @@ func (b *background) addUnknown(t *task) {
 	}
 	b.mu.Unlock()
 	if !fits {
-		b.dropped.Add(1)
-		t.attempt.report(EventDropped, t.dropError("the background is full"))
+		b.drop(t, t.err, "the background is full")
 	}
 }
 
+// unknownLimit returns how many releases of unknown claims there may be when t is one of
+// them. What is left of the background is for completions.
+func (b *background) unknownLimit(t *task) int {
+	if t.blocks() {
+		return max(1, b.limits.Tasks*3/4)
+	}
+	return max(1, b.limits.Tasks/2)
+}
+
+// blocks reports whether the claim that t releases, if it was written, refuses its key
+// until the retention ends: nobody may take it over.
+func (t *task) blocks() bool {
+	return t.kind == taskReleaseUnknown && t.attempt.preset == AtMostOnce
+}
+
 func (t *task) dropError(why string) error {
+	if t.blocks() {
+		why += "; if the store wrote the claim, its key is refused until an operator resolves it or its retention ends"
+	}
 	if t.err == nil {
 		return fmt.Errorf("%w: %s", ErrDropped, why)
 	}
@@ -114,8 +133,10 @@ func (t *task) dropError(why string) error {
 func (b *background) push(t *task, size int64) {
 	b.held++
 	b.bytes += size
+	at := now()
+	t.since = at.mono
 	if t.due == (instant{}) {
-		t.due = now()
+		t.due = at
 	}
 	b.schedule(t)
 }
@@ -123,13 +144,9 @@ func (b *background) push(t *task, size int64) {
 // schedule puts a task in the heap and sees that a worker looks at it.
 func (b *background) schedule(t *task) {
 	heap.Push(&b.tasks, t)
-	switch {
-	case b.sleeping:
-		select {
-		case b.wake <- struct{}{}:
-		default:
-		}
-	default:
+	if b.sleeping {
+		b.poke()
+	} else {
 		b.startWorker()
 	}
 }
@@ -203,19 +220,31 @@ func (b *background) take(ctx context.Context, at instant) (t *task, wait time.D
 	}
 }
 
-// sleep returns after d, when there is a new task, and when the engine closes.
+// sleep returns after d, or when there is something new to look at.
 func (b *background) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	closing := b.engine.work.closing
-	if b.engine.work.isClosing() {
-		closing = nil
-	}
 	select {
 	case <-timer.C:
 	case <-b.wake:
-	case <-closing:
 	case <-ctx.Done():
+	}
+}
+
+// look lets the worker that sleeps look again: the engine is closing. One that is about
+// to sleep has said so before it let go of b.mu, so it finds the request.
+func (b *background) look() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sleeping {
+		b.poke()
+	}
+}
+
+func (b *background) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -246,12 +275,22 @@ func (b *background) run(ctx context.Context, t *task) error {
 func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	f, _ := classify(err)
-	if err != nil && f.repeatEnd && ctx.Err() == nil {
-		t.err = err
-		if !f.refused || b.refuse(t) {
+	switch {
+	case err == nil, errors.Is(err, ErrLeaseLost):
+	case !f.repeatEnd || ctx.Err() != nil:
+		b.drop(t, err, "it cannot be done")
+	case f.refused:
+		if b.refuse(t) {
+			t.err = err
 			return true
 		}
-		b.drop(t)
+		b.drop(t, err, "the store refused it until the lease was lost")
+	default:
+		if !b.tooOld(t) || b.refuse(t) {
+			t.err = err
+			return true
+		}
+		b.drop(t, err, "the store did not take it in time")
 	}
 	if t.kind == taskReleaseUnknown {
 		return b.unknownReleased(ctx, t, err)
@@ -288,10 +327,17 @@ func (b *background) unknownReleased(ctx context.Context, t *task, err error) (a
 	return false
 }
 
-// refuse notes that the store refuses a task for good, and reports false when its claim
-// has lapsed by now. From the first refusal on its lease is not renewed.
+// tooOld reports whether a task has been repeated for as long as the limit allows.
+func (b *background) tooOld(t *task) bool { return now().mono-t.since >= b.limits.Age }
+
+// refuse notes that the store refuses a task for good, and reports false when nothing is
+// gained by repeating it: its claim has lapsed by now. From the first refusal on its
+// lease is not renewed. A lapsed claim that blocks its key is released even so.
 func (b *background) refuse(t *task) (ok bool) {
-	if t.kind == taskReleaseUnknown {
+	switch {
+	case t.blocks():
+		return !b.tooOld(t)
+	case t.kind == taskReleaseUnknown:
 		return now().mono-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
 	b.mu.Lock()
@@ -312,16 +358,17 @@ func (b *background) leaseLost(a *Attempt) {
 	}
 	b.mu.Unlock()
 	if drop {
-		b.drop(t)
+		b.drop(t, t.err, "the store refused it until the lease was lost")
 		a.close()
 		a.engine.work.done()
 	}
 }
 
-// drop reports a task that the store refused until its lease was lost.
-func (b *background) drop(t *task) {
+// drop counts and reports a task that is given up because of err.
+func (b *background) drop(t *task, err error, why string) {
+	t.err = err
 	b.dropped.Add(1)
-	t.attempt.report(EventDropped, t.dropError("the store refused it until the lease was lost"))
+	t.attempt.report(EventDropped, t.dropError(why))
 }
 
 // reschedule moves the backoff by the answer to a try, and puts the task back if it is to

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -140,7 +142,7 @@ func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 		if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
 			t.Errorf("%+v, want the completion given up", s)
 		}
-		last := b.events.list[len(b.events.list)-1]
+		last := b.events.last()
 		if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, reprise.ErrMisconfigured) {
 			t.Errorf("the last event is %v: %v", last.Kind, last.Err)
 		}
@@ -275,4 +277,129 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 			wantCause(t, a.Context(), context.Canceled)
 		})
 	}
+}
+
+// A store that keeps leases and never takes an answer blocked its key until the process
+// ended.
+func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Age: 5 * time.Minute}})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnknown }
+		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		time.Sleep(5 * time.Minute)
+		b.want(t, order("k"), reprise.InProgress)
+		time.Sleep(lease + 3*time.Second)
+		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
+			t.Errorf("%+v, want the completion given up", s)
+		}
+		if n := b.events.count(reprise.EventDropped); n != 1 {
+			t.Errorf("%d reported as dropped, want 1", n)
+		}
+		a := b.claim(t, order("k"))
+		if n := a.View().Number(); n != 2 {
+			t.Errorf("attempt %d, want 2: the first lapsed", n)
+		}
+		release(t, a)
+	})
+}
+
+// What the background can never do is given up like what it has no room for.
+func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
+	for _, final := range []error{reprise.ErrCorrupt, reprise.ErrInvalid} {
+		inTimeNamed(t, final.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			err := reprise.ErrUnavailable
+			var mu sync.Mutex
+			fail := func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				return err
+			}
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return fail() }
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return fail() }
+			completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
+			complete(t, completed, "answer", reprise.Unrecorded)
+			wantError(t, "Release", released.Release(), reprise.ErrUnavailable)
+			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			_, unknown := b.Begin(t.Context(), order("unknown"))
+			wantError(t, "Begin", unknown, reprise.ErrUnknown)
+			mu.Lock()
+			err = final
+			mu.Unlock()
+			time.Sleep(10 * time.Second)
+			b.wantGivenUp(t, 3, final)
+		})
+	}
+	inTimeNamed(t, "closed", func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		for i := range 3 {
+			complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded)
+		}
+		if err := closeWithin(t, b.Engine, time.Second); err == nil {
+			t.Error("closed although completions were left")
+		}
+		b.wantGivenUp(t, 3, reprise.ErrClosed)
+	})
+}
+
+// wantGivenUp fails the test unless the background has dropped n tasks, the last of them
+// because of err, and holds none.
+func (b *bench) wantGivenUp(t *testing.T, n int, err error) {
+	t.Helper()
+	synctest.Wait()
+	if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != uint64(n) {
+		t.Errorf("%+v, want %d tasks given up", s, n)
+	}
+	if dropped := b.events.count(reprise.EventDropped); dropped != n {
+		t.Errorf("%d reported as dropped, want %d", dropped, n)
+	}
+	last := b.events.last()
+	if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, err) {
+		t.Errorf("the last event is %v: %v", last.Kind, last.Err)
+	}
+}
+
+// A claim of an operation that runs at most once blocks its key for the whole retention if
+// it was written and is not released. So its release takes the place of one that matters
+// less, and is repeated although its lease is over.
+func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 12}})
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+		begin := func(n int, preset reprise.Preset) {
+			for i := range n {
+				op := order(strconv.Itoa(i))
+				op.Preset = preset
+				_, err := b.Begin(t.Context(), op)
+				wantError(t, "Begin", err, reprise.ErrUnknown)
+			}
+		}
+		begin(8, reprise.Recoverable)
+		if s := b.Stats(); s.Background != 6 || s.BackgroundDropped != 2 {
+			t.Errorf("%d are kept and %d dropped, want 6 and 2", s.Background, s.BackgroundDropped)
+		}
+		begin(8, reprise.AtMostOnce)
+		if s := b.Stats(); s.Background != 9 || s.BackgroundDropped != 7 {
+			t.Errorf("%d are kept and %d dropped, want 9 and 7", s.Background, s.BackgroundDropped)
+		}
+		synctest.Wait()
+		if last := b.events.last(); !strings.Contains(last.Err.Error(), "until an operator resolves it") {
+			t.Errorf("reported %v", last.Err)
+		}
+		time.Sleep(2 * lease)
+		if s := b.Stats(); s.Background != 3 {
+			t.Errorf("%d are kept after the leases, want 3", s.Background)
+		}
+		b.store.heal()
+		time.Sleep(10 * time.Second)
+		if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 13 {
+			t.Errorf("%+v, want nothing left", s)
+		}
+	})
 }

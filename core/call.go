@@ -20,6 +20,7 @@ type call struct {
 	maxAttempts int
 	preset      Preset
 	failOpen    bool
+	waiting     bool // for the attempt of another to end
 	label       string
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
@@ -47,7 +48,7 @@ func (c *call) claimRequest(takeover bool) ClaimRequest {
 	return ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope,
 		Lease: c.engine.cfg.Lease, Retention: c.retention,
-		Takeover: takeover, MaxAttempts: c.maxAttempts,
+		Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }
 

@@ -58,6 +58,10 @@ type Config struct {
 type BackgroundLimits struct {
 	Tasks int   // completions and releases, in all; default 1,000
 	Bytes int64 // of the answers to be kept; default 64 MiB
+
+	// Age is how long a completion or release is repeated. Then it is given up, and its
+	// lease is not renewed any more. Default 10 min; 1 s to 10 years.
+	Age time.Duration
 }
 
 // WaitLimits bounds the callers that wait in one engine. Over a limit, a duplicate is
@@ -89,6 +93,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Waiting.PerScope, 200)
 	orDefault(&c.Background.Tasks, 1000)
 	orDefault(&c.Background.Bytes, 64<<20)
+	orDefault(&c.Background.Age, 10*time.Minute)
 
 	for _, f := range []struct {
 		name              string
@@ -99,6 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"ClaimTimeout", c.ClaimTimeout, minBudget, maxBudget},
 		{"CompleteTimeout", c.CompleteTimeout, minBudget, maxBudget},
 		{"MaxRun", c.MaxRun, 0, MaxDuration},
+		{"Background.Age", c.Background.Age, time.Second, MaxDuration},
 	} {
 		if f.value < f.least || f.value > f.top {
 			return c, fmt.Errorf("%w: Config.%s is %v, want %v to %v", ErrInvalid, f.name, f.value, f.least, f.top)

@@ -97,6 +97,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 // Closing again waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.work.close()
+	e.background.look()
 	var err error
 	select {
 	case <-e.work.idle:

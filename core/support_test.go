@@ -220,6 +220,13 @@ func (s *events) kinds() []reprise.EventKind {
 	return kinds
 }
 
+// last returns the event that was observed last.
+func (s *events) last() reprise.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list[len(s.list)-1]
+}
+
 // want fails the test unless exactly these were observed, in order.
 func (s *events) want(t *testing.T, want ...reprise.EventKind) {
 	t.Helper()

@@ -74,6 +74,7 @@ func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 			break
 		}
 	}
+	claim.next = nil
 	res, turnedAway := row.enter(res)
 	if claim.done == nil {
 		row.spare = claim // without an answer, so it refers to nothing

@@ -28,6 +28,7 @@ type queueKey struct {
 	fingerprint Fingerprint
 	preset      Preset
 	maxAttempts int
+	failOpen    bool
 }
 
 type queue struct {
@@ -53,7 +54,7 @@ const (
 // limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
 	list := &c.engine.waiters
-	key := queueKey{c.id, c.fingerprint, c.preset, c.maxAttempts}
+	key := queueKey{c.id, c.fingerprint, c.preset, c.maxAttempts, c.failOpen}
 	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)
@@ -80,6 +81,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 // client's patience ends.
 func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 	e := c.engine
+	c.waiting = true
 	// The watch starts before the first look, so that no change is missed between the
 	// two.
 	changed, stop := e.store.watch(patient, c.id)

@@ -2,6 +2,7 @@ package reprise_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -363,5 +364,54 @@ func TestCloseWakesWaiters(t *testing.T) {
 		complete(t, a, "answer", reprise.Recorded)
 		release(t, other)
 		closed.Wait()
+	})
+}
+
+// A store with a push needs to know which attempts somebody waits for.
+func TestOnlyClaimsOfWaitersSayThatTheyWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var waiting []bool
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			waiting = append(waiting, r.Waiting)
+			return b.store.Store.Claim(ctx, r)
+		}
+		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, wait(order("k"), time.Second), reprise.InProgress)
+		if len(waiting) < 4 || waiting[0] || waiting[1] || slices.Contains(waiting[2:], false) {
+			t.Errorf("%v, want false for a request that does not wait and for the first look of one that does, then true", waiting)
+		}
+		release(t, held)
+	})
+}
+
+// A waiter whose policy fails open gets no error because the first in the queue got one.
+func TestWaitersThatFailOpenWaitApart(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var down atomic.Bool
+		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if down.Load() {
+				return reprise.ClaimResult{}, reprise.ErrUnavailable
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		var closed, opened answers
+		ctx, leave := context.WithCancel(t.Context())
+		closed.begin(ctx, b.Engine, wait(order("k"), time.Minute), 1)
+		opened.begin(t.Context(), b.Engine, wait(open(order("k")), time.Minute), 1)
+		down.Store(true)
+		time.Sleep(10 * time.Second)
+		leave()
+		closed.Wait()
+		got := opened.want(t, reprise.Claimed, 1)[0]
+		if !got.Attempt.Unprotected() {
+			t.Error("not unprotected")
+		}
+		release(t, got.Attempt)
+		b.store.heal()
+		release(t, held)
 	})
 }
