@@ -19,8 +19,11 @@ type attempt struct {
 	id          reprise.ID
 	owner       reprise.Owner
 	fingerprint reprise.Fingerprint
+	label       string
+	claimedAt   time.Time // by the server's clock
 	number      int
 	fence       int64
+	replaces    bool  // whether the claim saw a row
 	replaced    int64 // fence of the lapsed record that it takes over, or 0
 	deadline    time.Time
 
@@ -42,13 +45,15 @@ type attempt struct {
 // sees everything that was committed before the lock was free, reads the record: one
 // round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
 // granted.
+//
+// These are plain statements, which pgx prepares where the mode of the pool says so.
 func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
 	session, err := s.db.acquire(ctx, "claim")
 	if err != nil {
 		return nil, reprise.ClaimResult{}, err
 	}
 	a = &attempt{
-		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint,
+		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, label: r.Label,
 		session: session, deadline: time.Now().Add(s.config.TxTimeout),
 	}
 	granted := false
@@ -58,11 +63,7 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 			a = nil
 		}
 	}()
-	var (
-		locked bool
-		d      decision
-		batch  pgx.Batch
-	)
+	var batch pgx.Batch
 	if session.sql == nil {
 		batch.Queue(s.beginSQL())
 	} else {
@@ -76,20 +77,25 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 			}
 		}()
 	}
-	batch.Queue(s.sql.open, s.lockKey(r.ID), s.config.TxTimeout.Milliseconds(), r.Owner[:]).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
-	batch.Queue(s.sql.attempt, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts).
-		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload, &a.replaced)
-		})
-	if err := a.send(ctx, &batch); err != nil {
+	var (
+		locked bool
+		found  seen
+	)
+	s.queueOpen(&batch, a, &locked)
+	batch.Queue(s.sql.seen, r.ID[:]).QueryRow(func(row pgx.Row) error { return found.scan(row) })
+	if _, err := a.send(ctx, &batch); err != nil {
 		s.missing.report(ctx, s.config.Logger, s.sql.records, err)
 		_ = a.rollback(ctx)
+		if s.withoutClientCheck(err) {
+			return a, reprise.ClaimResult{}, errNoClientCheck
+		}
 		return a, reprise.ClaimResult{}, fail("claim", err)
 	}
-	a.number, a.fence = d.attempt, d.fence
-
+	d := found.decide(&r)
 	switch {
+	case found.standby:
+		_ = a.rollback(ctx)
+		return a, reprise.ClaimResult{}, errStandby
 	case !d.claimable():
 		_ = a.rollback(ctx) // where it fails, the connection is closed, which is as good
 		result, err := d.atomicResult()
@@ -100,6 +106,11 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	case !locked:
 		_ = a.rollback(ctx)
 		return a, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+	}
+	a.number, a.fence, a.replaces = d.attempt, d.fence, found.found
+	a.claimedAt = time.UnixMicro(found.clock)
+	if d.word == wordTakeover {
+		a.replaced = found.fence
 	}
 	granted, result = true, a.result()
 	return a, result, nil
@@ -240,9 +251,13 @@ func (a *attempt) inSQL(f func()) {
 	a.stuck = false
 }
 
-// send executes a batch on the connection of the attempt.
-func (a *attempt) send(ctx context.Context, batch *pgx.Batch) error {
-	return a.session.do(func(conn *pgx.Conn) error { return send(ctx, conn, batch) })
+// send executes a batch on the connection of the attempt: see send.
+func (a *attempt) send(ctx context.Context, batch *pgx.Batch) (steps int, err error) {
+	err = a.session.do(func(conn *pgx.Conn) error {
+		steps, err = send(ctx, conn, batch)
+		return err
+	})
+	return steps, err
 }
 
 // The states of a connection that pgx reports.
@@ -251,13 +266,23 @@ const (
 	txFailed = 'E' // a transaction whose last statement failed
 )
 
-// send executes a batch in one round trip. Each step is given something to do with its
-// result, because pgx reports the first error of a batch only from a step that has.
-func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+// send executes a batch in one round trip, and returns how many of its steps succeeded.
+// Each step is given something to do with its result, because pgx reports the first
+// error of a batch only from a step that has.
+func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) (steps int, err error) {
 	for _, step := range batch.QueuedQueries {
-		if step.Fn == nil {
-			step.Exec(ignoreTag)
+		read := step.Fn
+		if read == nil {
+			read = func(results pgx.BatchResults) error { _, err := results.Exec(); return err }
+		}
+		step.Fn = func(results pgx.BatchResults) error {
+			if err := read(results); err != nil {
+				return err
+			}
+			steps++
+			return nil
 		}
 	}
-	return conn.SendBatch(ctx, batch).Close()
+	err = conn.SendBatch(ctx, batch).Close()
+	return steps, err
 }

@@ -2,7 +2,6 @@ package reprisepg
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -32,31 +31,35 @@ func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.C
 	if err != nil {
 		return err
 	}
-	keep := []any{a.id[:], a.owner[:], a.fingerprint[:], a.number, a.fence, notNull(r.Payload), microseconds(r.Retention), a.replaced}
 	if a.sqlTx != nil && !r.DiscardEffects {
-		return s.commitSQLTx(ctx, a, keep)
+		return s.commitSQLTx(ctx, a, &r)
 	}
 	var (
 		batch pgx.Batch
 		tag   pgconn.CommandTag
+		own   int // steps in the transaction of the handler that say whether it still is
 	)
 	if r.DiscardEffects {
-		if err := a.queueDiscard(ctx, &batch, failed); err != nil {
+		if own, err = a.queueDiscard(ctx, &batch, failed); err != nil {
 			return err
 		}
 		// The lock was free for a moment. Where another attempt has it now, or already
-		// completed the record, keep fails.
+		// completed the record, keeping fails.
 		batch.Queue(s.beginSQL())
-		batch.Queue(s.sql.open, s.lockKey(a.id), s.config.TxTimeout.Milliseconds(), a.owner[:])
+		s.queueOpen(&batch, a, new(bool))
 	}
-	batch.Queue(s.sql.keep, keep...)
+	s.queueKeep(&batch, a, &r)
+	if !r.DiscardEffects {
+		own = 1
+	}
+	kept := batch.Len()
 	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
 	err = a.session.do(func(conn *pgx.Conn) error {
-		err := send(ctx, conn, &batch)
+		steps, err := send(ctx, conn, &batch)
 		if unconfirmed(conn) {
 			return notReplicated("complete")
 		}
-		return failCommit(err, r.DiscardEffects)
+		return failCommit(err, steps, own, kept)
 	})
 	if err == nil && tag.String() != "COMMIT" {
 		return notApplied("the server answered COMMIT with " + tag.String())
@@ -64,13 +67,25 @@ func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.C
 	return err
 }
 
+// queueKeep adds the statements that write the completed record. The first of them fails,
+// with codeDivisionByZero, unless the transaction is the one that the claim began.
+func (s *TransactionalStore) queueKeep(batch *pgx.Batch, a *attempt, r *reprise.CompleteRequest) {
+	args := []any{a.id[:], a.owner[:], a.fingerprint[:], a.number, a.fence, notNull(r.Payload), microseconds(r.Retention), a.label, a.claimedAt}
+	if a.replaces {
+		batch.Queue(markedSQL, a.mark())
+		batch.Queue(s.sql.replace, append(args, a.replaced)...)
+		return
+	}
+	batch.Queue(s.sql.keep, append(args, a.mark())...)
+}
+
 // commitSQLTx is commit for a transaction that database/sql began and has to commit:
 // from then on database/sql refuses whatever the handler still does with it.
-func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, keep []any) error {
+func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, r *reprise.CompleteRequest) error {
 	var batch pgx.Batch
-	batch.Queue(s.sql.keep, keep...)
-	if err := a.send(ctx, &batch); err != nil {
-		if hasCode(err, codeEnded) {
+	s.queueKeep(&batch, a, r)
+	if steps, err := a.send(ctx, &batch); err != nil {
+		if steps == 0 && hasCode(err, codeDivisionByZero) {
 			return errEndedByHandler
 		}
 		return notApplied(err.Error()) // COMMIT was not sent
@@ -85,7 +100,7 @@ func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, keep [
 	case errors.Is(err, pgx.ErrTxCommitRollback):
 		return notApplied("the server answered COMMIT with ROLLBACK")
 	}
-	return failCommit(err, false)
+	return failCommit(err, 0, 0, 0)
 }
 
 // ready looks whether there is a transaction to commit.
@@ -106,42 +121,40 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	return nil
 }
 
-// marked fails, with codeNotMarked, unless the transaction is the one that the claim
-// began.
-const marked = "SELECT 1 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $1::text)::integer"
-
 // queueDiscard undoes the effects of the handler, as the first steps of batch where
 // that is possible: a failed transaction takes no other statement, not even its
-// preparation, and a transaction of database/sql has to be ended there.
-func (a *attempt) queueDiscard(ctx context.Context, batch *pgx.Batch, failed bool) error {
-	mark := hex.EncodeToString(a.owner[:])
+// preparation, and a transaction of database/sql has to be ended there. It returns how
+// many of the steps find out whether the handler ended the transaction.
+func (a *attempt) queueDiscard(ctx context.Context, batch *pgx.Batch, failed bool) (own int, err error) {
 	if a.sqlTx == nil && !failed {
-		batch.Queue(marked, mark)
+		batch.Queue(markedSQL, a.mark())
 		batch.Queue("ROLLBACK")
-		return nil
+		return 1, nil
 	}
 	if !failed {
 		var check pgx.Batch
-		check.Queue(marked, mark)
-		if err := a.send(ctx, &check); err != nil {
-			return failCommit(err, true)
+		check.Queue(markedSQL, a.mark())
+		if _, err := a.send(ctx, &check); err != nil {
+			return 0, failCommit(err, 0, 1, 1)
 		}
 	}
 	if err := a.rollback(ctx); err != nil {
-		return notApplied("the effects could not be undone: " + err.Error())
+		return 0, notApplied("the effects could not be undone: " + err.Error())
 	}
-	return nil
+	return 0, nil
 }
 
-// failCommit classifies the failure of the batch that ends in COMMIT.
-func failCommit(err error, discard bool) error {
+// failCommit classifies the failure of the batch that ends in COMMIT. So many of its
+// steps succeeded; the first own of them look whether the transaction still is the one
+// that the claim began, and those up to kept are before COMMIT.
+func failCommit(err error, steps, own, kept int) error {
 	var serverErr *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case hasCode(err, codeNoTx, codeNotMarked), hasCode(err, codeEnded) && !discard:
+	case hasCode(err, codeNoTx), hasCode(err, codeDivisionByZero) && steps < own:
 		return errEndedByHandler
-	case hasCode(err, codeTaken, codeEnded):
+	case hasCode(err, codeDivisionByZero, codeTaken) && steps < kept:
 		return notApplied("another attempt has the record")
 	case hasCode(err, codeIdleTimeout):
 		return notApplied("the server ended the session of an idle owner")
@@ -158,6 +171,3 @@ func notApplied(why string) error {
 // errEndedByHandler is misuse that was found too late to undo.
 var errEndedByHandler = fmt.Errorf("%w: postgres: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
 	reprise.ErrMisconfigured)
-
-// ignoreTag is what send does with the result of a step that nobody reads.
-func ignoreTag(pgconn.CommandTag) error { return nil }

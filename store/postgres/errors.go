@@ -17,9 +17,8 @@ const (
 	codeSerialization  = "40001"
 	codeDeadlock       = "40P01"
 	codeDiskFull       = "53100"
-	codeTaken          = "RP001" // of this package: another attempt has the record
-	codeEnded          = "RP002" // of this package: the transaction is not the attempt's
-	codeNotMarked      = "22012" // what the statement marked fails with
+	codeTaken          = "23505" // another attempt has the record, where the INSERT of a record fails with it
+	codeDivisionByZero = "22012" // a condition of keep.sql, replace.sql or marked.sql does not hold
 	codeNoTx           = "25P01"
 	codeIdleTimeout    = "25P03"
 	codeLockTimeout    = "55P03"

@@ -81,25 +81,29 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 // twice.
 func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 	t.Parallel()
+	const own, keep, commit = 0, 1, 2 // the step that failed, of three
 	for _, test := range []struct {
 		err  error
+		step int
 		want error
 	}{
-		{io.ErrUnexpectedEOF, reprise.ErrUnknown},
-		{context.DeadlineExceeded, reprise.ErrUnknown},
-		{safeToRetry{}, reprise.ErrUnknown},
-		{serverError("FATAL", "57P01"), reprise.ErrUnknown},
-		{serverError("ERROR", "08006"), reprise.ErrUnknown},
-		{serverError("ERROR", "23503"), reprise.ErrNotApplied},
-		{serverError("ERROR", codeTaken), reprise.ErrNotApplied},
-		{serverError("FATAL", codeIdleTimeout), reprise.ErrNotApplied},
-		{serverError("ERROR", codeEnded), reprise.ErrMisconfigured},
-		{serverError("ERROR", codeNotMarked), reprise.ErrMisconfigured},
-		{serverError("ERROR", codeSerialization), reprise.ErrNotApplied},
-		{serverError("ERROR", codeNoTx), reprise.ErrMisconfigured},
+		{io.ErrUnexpectedEOF, commit, reprise.ErrUnknown},
+		{context.DeadlineExceeded, commit, reprise.ErrUnknown},
+		{safeToRetry{}, commit, reprise.ErrUnknown},
+		{io.ErrUnexpectedEOF, own, reprise.ErrUnknown}, // the rest was sent with it
+		{serverError("FATAL", "57P01"), commit, reprise.ErrUnknown},
+		{serverError("ERROR", "08006"), commit, reprise.ErrUnknown},
+		{serverError("ERROR", "23503"), commit, reprise.ErrNotApplied},
+		{serverError("ERROR", codeTaken), keep, reprise.ErrNotApplied},
+		{serverError("FATAL", codeIdleTimeout), own, reprise.ErrNotApplied},
+		{serverError("ERROR", codeDivisionByZero), own, reprise.ErrMisconfigured},
+		{serverError("ERROR", codeDivisionByZero), keep, reprise.ErrNotApplied},
+		{serverError("ERROR", codeDivisionByZero), commit, reprise.ErrNotApplied}, // of a deferred trigger
+		{serverError("ERROR", codeSerialization), commit, reprise.ErrNotApplied},
+		{serverError("ERROR", codeNoTx), own, reprise.ErrMisconfigured},
 	} {
-		if got := failCommit(test.err, false); !errors.Is(got, test.want) {
-			t.Errorf("%v: %v, want %v", test.err, got, test.want)
+		if got := failCommit(test.err, test.step, keep, commit); !errors.Is(got, test.want) {
+			t.Errorf("%v in step %d: %v, want %v", test.err, test.step, got, test.want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owne
 	confirmed := true
 	err = session.do(func(conn *pgx.Conn) error {
 		unconfirmed(conn) // forget what earlier statements left on it
-		err := send(ctx, conn, &batch)
+		_, err := send(ctx, conn, &batch)
 		confirmed = !unconfirmed(conn)
 		return err
 	})

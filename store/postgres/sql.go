@@ -15,7 +15,7 @@ type statements struct {
 	names
 
 	claim, renew, complete, release       string
-	open, attempt, keep, waiting          string
+	seen, keep, replace, waiting          string
 	committed                             string
 	purge, inspect, list, resolve, forget string
 }
@@ -35,16 +35,16 @@ var functions = []function{
 	{"complete_v2", "_complete_v2"},
 	{"claims", "_claims_v1"},
 	{"completes", "_completes_v1"},
-	{"attempt", "_attempt_v1"},
-	{"open", "_open_v1"},
-	{"keep", "_keep_v2"},
 }
 
 // formerFunctions are those that only older releases call.
 var formerFunctions = []function{
 	{"claim", "_claim_v1"},
 	{"complete", "_complete_v1"},
+	{"attempt", "_attempt_v1"},
+	{"open", "_open_v1"},
 	{"keep_v1", "_keep_v1"},
+	{"keep", "_keep_v2"},
 }
 
 type function struct{ placeholder, suffix string }
@@ -67,12 +67,15 @@ func newNames(c Config) names {
 	return n
 }
 
+// The statements that name no table.
+var openSQL, markedSQL = withoutComments(readSQL("sql/open.sql")), withoutComments(readSQL("sql/marked.sql"))
+
 // newStatements names the table in every statement.
 func newStatements(c Config) statements {
 	s := statements{names: newNames(c)}
 	load := func(file string) string { return s.fill(withoutComments(readSQL("sql/" + file))) }
 	s.claim, s.renew, s.complete, s.release = load("claim.sql"), load("renew.sql"), load("complete.sql"), load("release.sql")
-	s.open, s.attempt, s.keep, s.waiting = load("open.sql"), load("attempt.sql"), load("keep.sql"), load("waiting.sql")
+	s.seen, s.keep, s.replace, s.waiting = load("seen.sql"), load("keep.sql"), load("replace.sql"), load("waiting.sql")
 	s.committed = load("committed.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget = load("resolve.sql"), load("forget.sql")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,7 +40,12 @@ const spareConns = 2
 // [reprise.Inspector] and a [reprise.Purger].
 type TransactionalStore struct {
 	records
-	slots slots
+	slots  slots
+	recent recent
+
+	// noClientCheck says that the server cannot look after a client while it runs a
+	// statement: its operating system does not tell.
+	noClientCheck atomic.Bool
 
 	mu        sync.Mutex
 	attempts  map[reprise.Owner]*attempt   // those that run and were not ended
@@ -136,7 +142,15 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 		return result, err
 	}
 	defer s.leaveClaim(r.ID)
+	result, err = s.claim(ctx, r)
+	if err == nil {
+		s.count(result)
+	}
+	return result, err
+}
 
+// claim is Claim for the one claim of its ID on its way.
+func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if !s.slots.try() {
 		result, done, err := s.claimWithoutSlot(ctx, r)
 		if done || err != nil {
@@ -153,6 +167,9 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 		}
 	}()
 	a, result, err := s.begin(ctx, r)
+	if errors.Is(err, errNoClientCheck) {
+		a, result, err = s.begin(ctx, r)
+	}
 	if errors.Is(err, reprise.ErrUnknown) {
 		s.setUndecided(r.Owner)
 	}
@@ -169,11 +186,19 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 	return result, nil
 }
 
-// enterClaim answers a claim from what this process knows, and otherwise makes it the
-// only one of its ID on its way, so that a storm of duplicates takes one slot. Where it
-// returns neither an answer nor an error, leaveClaim has to follow.
+// enterClaim answers a claim from what this process knows, or from a look at the record
+// while replays are common. Otherwise it makes the claim the only one of its ID on its
+// way, so that a storm of duplicates takes one slot. Where it returns neither an answer
+// nor an error, leaveClaim has to follow.
 func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	look := s.recent.replaysCommon()
 	for {
+		if look {
+			result, done, err := s.claimBySight(ctx, r)
+			if done || err != nil {
+				return result, done, err
+			}
+		}
 		s.mu.Lock()
 		if a := s.attempts[r.Owner]; a != nil && a.id == r.ID {
 			s.mu.Unlock()
@@ -195,11 +220,47 @@ func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequ
 		s.mu.Unlock()
 		select {
 		case <-other:
+			look = true // what ended that claim at once ends this one, too
 		case <-ctx.Done():
 			return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
 				reprise.ErrUnavailable, ctx.Err())
 		}
 	}
+}
+
+// claimBySight answers a claim by one bare SELECT, where the record alone decides.
+func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	var found seen
+	err = s.run(ctx, "claim", s.sql.seen, func(rows pgx.Rows) error {
+		found = seen{}
+		rows.Next()
+		return found.scan(rows)
+	}, r.ID[:])
+	if err != nil {
+		return reprise.ClaimResult{}, false, err
+	}
+	return s.settle(&found, &r)
+}
+
+// settle answers a claim where the row that was seen allows no attempt.
+func (s *TransactionalStore) settle(found *seen, r *reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	if found.standby {
+		return reprise.ClaimResult{}, false, errStandby
+	}
+	d := found.decide(r)
+	if d.claimable() {
+		return reprise.ClaimResult{}, false, nil
+	}
+	result, err = d.atomicResult()
+	if err == nil {
+		s.count(result)
+	}
+	return result, true, err
+}
+
+// count notes whether a look at the record would have answered a claim.
+func (s *TransactionalStore) count(result reprise.ClaimResult) {
+	s.recent.count(result.Outcome == reprise.Completed || result.Outcome == reprise.Mismatch)
 }
 
 func (s *TransactionalStore) leaveClaim(id reprise.ID) {
@@ -214,22 +275,22 @@ func (s *TransactionalStore) leaveClaim(id reprise.ID) {
 // process.
 func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
 	var (
-		d    decision
-		held bool
-		key  = uint64(s.lockKey(r.ID)) //nolint:gosec // its bits
+		found seen
+		held  bool
+		key   = uint64(s.lockKey(r.ID)) //nolint:gosec // its bits
 	)
 	err = s.run(ctx, "claim", s.sql.waiting, func(rows pgx.Rows) error {
-		if !rows.Next() {
-			return errLostRace
-		}
-		return rows.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload, &held)
-	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, int64(key>>32), int64(key&0xffffffff))
-	switch {
-	case err != nil:
+		found = seen{}
+		rows.Next()
+		return found.scan(rows, &held)
+	}, r.ID[:], int64(key>>32), int64(key&0xffffffff))
+	if err != nil {
 		return reprise.ClaimResult{}, false, err
-	case !d.claimable():
-		result, err := d.atomicResult()
-		return result, true, err
+	}
+	result, done, err = s.settle(&found, &r)
+	switch {
+	case done || err != nil:
+		return result, done, err
 	case held && s.isUndecided(r.Owner):
 		return reprise.ClaimResult{}, false, nil // the lock may be this owner's
 	case held:

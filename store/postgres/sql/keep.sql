@@ -1,1 +1,11 @@
-SELECT {keep}($1::bytea, $2::bytea, $3::bytea, $4::integer, $5::bigint, $6::bytea, $7::bigint, $8::bigint)
+-- Keep: the completed record of an attempt whose claim saw no row, as the last statement before COMMIT. $1 id, $2 owner, $3 fingerprint, $4
+-- attempt, $5 fence, $6 payload, $7 retention in µs, $8 label, $9 the instant of the claim, $10 the mark of the transaction.
+--
+-- It fails with unique_violation where another record came in between, and with division_by_zero in a transaction that is not the one that
+-- the attempt began: the COMMIT that follows in the same batch must not happen then.
+INSERT INTO {records} (id, version, state, attempt, fence, owner, fingerprint, payload,
+	lease_until, valid_until, expires_at, created_at, label)
+SELECT $1::bytea, 1, 2 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $10::text)::integer,
+	$4::integer, $5::bigint, $2::bytea, $3::bytea, $6::bytea,
+	t.at, t.at + t.retention, t.at + t.retention, $9::timestamptz, $8::text
+FROM (SELECT clock_timestamp() AS at, $7::bigint * interval '1 microsecond' AS retention) AS t

@@ -1,0 +1,31 @@
+package reprisepg
+
+import "sync/atomic"
+
+// recent estimates which share of the latest claims were replays. A store that looks for
+// a completed record before it claims saves most of the work of a replay and adds a
+// round trip to every other claim, so it pays only while replays are common.
+//
+// It is safe for concurrent use. Two counts at the same moment may lose one of the two,
+// which an estimate can bear.
+type recent struct{ share atomic.Uint32 } // in parts of recentWhole
+
+const (
+	recentWhole  = 1 << 20
+	recentWeight = 64 // a claim counts for one part in so many
+	recentCommon = recentWhole * 2 / 5
+)
+
+// count adds one claim.
+func (r *recent) count(replay bool) {
+	share := r.share.Load()
+	if replay {
+		share += (recentWhole - share) / recentWeight
+	} else {
+		share -= share / recentWeight
+	}
+	r.share.Store(share)
+}
+
+// replaysCommon reports whether more than about 40 % of the latest claims were replays.
+func (r *recent) replaysCommon() bool { return r.share.Load() > recentCommon }

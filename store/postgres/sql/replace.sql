@@ -1,0 +1,28 @@
+-- Replace: the completed record of an attempt whose claim saw a row, as the last statement before COMMIT: one that was past its retention,
+-- or a lapsed one with the fence $10, otherwise 0. The other parameters are those of keep.sql.
+--
+-- It fails with division_by_zero where another record stands in the way by now.
+WITH kept AS (
+	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint, payload,
+		lease_until, valid_until, expires_at, created_at, label)
+	SELECT $1::bytea, 1, 2, $4::integer, $5::bigint, $2::bytea, $3::bytea, $6::bytea,
+		t.at, t.at + t.retention, t.at + t.retention, $9::timestamptz, $8::text
+	FROM (SELECT clock_timestamp() AS at, $7::bigint * interval '1 microsecond' AS retention) AS t
+	ON CONFLICT (id) DO UPDATE SET
+		state = 2,
+		attempt = EXCLUDED.attempt,
+		fence = EXCLUDED.fence,
+		owner = EXCLUDED.owner,
+		fingerprint = EXCLUDED.fingerprint,
+		payload = EXCLUDED.payload,
+		lease_until = EXCLUDED.lease_until,
+		valid_until = EXCLUDED.valid_until,
+		expires_at = EXCLUDED.expires_at,
+		created_at = EXCLUDED.created_at,
+		label = EXCLUDED.label
+	WHERE {readable} AND (
+		(r.valid_until <= clock_timestamp() AND NOT (r.state = 1 AND r.lease_until > clock_timestamp()))
+		OR (r.state = 1 AND r.fence = $10::bigint AND r.lease_until <= clock_timestamp()))
+	RETURNING true
+)
+SELECT 1 / count(*) FROM kept
