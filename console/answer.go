@@ -1,0 +1,72 @@
+package console
+
+import (
+	"encoding/hex"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// shownBody is how much of a body a page shows, in bytes.
+const shownBody = 64 << 10
+
+// answerView is a stored answer.
+type answerView struct {
+	Problem string // it cannot be read
+	Status  int
+	Header  []protocol.Field
+	Trailer []protocol.Field
+	Size    int
+	Body    string // as text, or as a dump
+	Binary  bool
+	Cut     bool // the body is longer than what is shown
+}
+
+// showAnswer reads the payload of a completed record.
+func showAnswer(payload []byte) *answerView {
+	answer, err := protocol.DecodeResponse(payload)
+	switch {
+	case errors.Is(err, protocol.ErrBodyOmitted):
+		return &answerView{Problem: "The body was not kept. A retry gets a summary, or 409 result-unavailable: see the policy.", Status: answer.Status}
+	case errors.Is(err, protocol.ErrResultUnavailable):
+		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept. A retry gets 409 result-unavailable.", Status: answer.Status}
+	case err != nil:
+		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ". A retry gets 500 record-corrupt.", Size: len(payload)}
+	}
+	view := &answerView{Status: answer.Status, Size: len(answer.Body)}
+	for f := range answer.Header.All() {
+		view.Header = append(view.Header, f)
+	}
+	for f := range answer.Trailer.All() {
+		view.Trailer = append(view.Trailer, f)
+	}
+	body := answer.Body
+	if view.Cut = len(body) > shownBody; view.Cut {
+		body = body[:shownBody]
+	}
+	if text := string(body); isText(text, view.Cut) {
+		view.Body = strings.ToValidUTF8(text, "") // a rune may have been cut at the end
+	} else {
+		view.Body, view.Binary = hex.Dump(body[:min(len(body), shownBody/4)]), true
+		view.Cut = len(answer.Body) > shownBody/4
+	}
+	return view
+}
+
+// isText reports whether a body reads as text: UTF-8 without control characters other
+// than white space. The last rune of one that was cut may be incomplete.
+func isText(text string, cut bool) bool {
+	if cut {
+		for range utf8.UTFMax - 1 {
+			if r, size := utf8.DecodeLastRuneInString(text); r == utf8.RuneError && size == 1 {
+				text = text[:len(text)-1]
+			}
+		}
+	}
+	control := func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
+	}
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, control)
+}

@@ -1,0 +1,467 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/console"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// bench is a console over a store of its own, mounted below a prefix.
+type bench struct {
+	*testing.T
+
+	store   *memstore.Store
+	engine  *reprise.Engine
+	events  *console.Events
+	handler http.Handler
+	log     bytes.Buffer
+	writes  bool
+}
+
+const mount = "/company/idempotency"
+
+func inTime(t *testing.T, test func(b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, store: memstore.New(), events: console.NewEvents(), writes: true}
+		var err error
+		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.New(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := console.Handler(console.Config{
+			Title:    "Shop",
+			Stores:   []console.Store{{Name: "main", Store: b.store}},
+			Engines:  []console.Engine{{Name: "main", Engine: b.engine}},
+			Guards:   []*protocol.Guard{guard},
+			Events:   b.events,
+			Allow:    func(*http.Request) bool { return b.writes },
+			Operator: func(*http.Request) string { return "ada" },
+			Log:      slog.New(slog.NewTextHandler(&b.log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.handler = http.StripPrefix(mount, pages)
+		defer func() {
+			if err := b.engine.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(b)
+	})
+}
+
+// lapsed claims an operation as a process that died, and waits until it has lapsed.
+func (b *bench) lapsed(key string) (id reprise.ID, fence uint64) {
+	b.Helper()
+	id = reprise.DeriveID("tenant", "", key)
+	granted, err := b.store.Claim(b.Context(), reprise.ClaimRequest{
+		ID: id, Owner: reprise.NewOwner(), Label: "payments", Lease: time.Second, Retention: time.Hour,
+	})
+	if err != nil || granted.Outcome != reprise.Claimed {
+		b.Fatalf("claim: %+v, %v", granted, err)
+	}
+	time.Sleep(2 * time.Second)
+	return id, granted.Fence
+}
+
+// answered records an answer.
+func (b *bench) answered(key string, r protocol.Response) reprise.ID {
+	b.Helper()
+	got, err := b.engine.Begin(b.Context(), operation(key))
+	if err != nil || got.Attempt == nil {
+		b.Fatalf("begin: %+v, %v", got, err)
+	}
+	payload, err := protocol.EncodeResponse(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.Status != reprise.Recorded {
+		b.Fatalf("complete: %+v, %v", done, err)
+	}
+	return reprise.DeriveID("tenant", "", key)
+}
+
+func operation(key string) reprise.Operation {
+	return reprise.Operation{Scope: "tenant", Key: key, Label: "payments", Preset: reprise.AtMostOnce}
+}
+
+// page is an answer of the console.
+type page struct {
+	status int
+	header http.Header
+	text   string // with the character references of HTML resolved
+	raw    string
+}
+
+func (b *bench) send(r *http.Request) page {
+	b.Helper()
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	body, _ := io.ReadAll(w.Result().Body) //nolint:bodyclose // of a recorder
+	return page{w.Code, w.Header(), html.UnescapeString(string(body)), string(body)}
+}
+
+func (b *bench) get(path string) page {
+	b.Helper()
+	return b.send(httptest.NewRequestWithContext(b.Context(), http.MethodGet, mount+path, http.NoBody))
+}
+
+func (b *bench) post(path string, form url.Values, header ...string) page {
+	b.Helper()
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, mount+path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return b.send(r)
+}
+
+func (b *bench) want(what string, got page, status int, texts ...string) {
+	b.Helper()
+	if got.status != status {
+		b.Errorf("%s: status %d, want %d: %s", what, got.status, status, got.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.text, text) {
+			b.Errorf("%s: the page does not say %q:\n%s", what, text, got.text)
+		}
+	}
+}
+
+func answerForm(id reprise.ID, fence uint64) url.Values {
+	return url.Values{
+		"action": {"answer"}, "fence": {strconv.FormatUint(fence, 10)}, "confirm": {id.Short()}, "reason": {"ledger entry 17"},
+		"status": {"201"}, "content-type": {"application/json"}, "header": {"Location: /orders/17\r\nX-Two: a\r\nX-Two: b"},
+		"body": {"{\"id\":\r\n17}"}, "retention": {"48h"},
+	}
+}
+
+func recordPage(id reprise.ID) string { return "/records/main/" + id.String() }
+
+func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, fence := b.lapsed("stuck")
+		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), `href="./records/main/`+id.String()+`"`, "payments", "lapsed")
+		b.want("list", b.get("/records?state=lapsed&label=payments&older=1s"), 200, id.Short(), "The end was reached")
+		b.want("another label", b.get("/records?label=refunds"), 200, "No record here matches")
+		b.want("record", b.get(recordPage(id)), 200, "ran out", "409 outcome-unknown, until the record is resolved", "Record this answer", `value="48h0m0s"`)
+
+		got := b.post(recordPage(id), answerForm(id, fence))
+		if got.status != 303 || got.header.Get("Location") != id.String()+"?done=answered" {
+			b.Fatalf("resolve: %d to %q: %s", got.status, got.header.Get("Location"), got.text)
+		}
+		b.want("resolved", b.get(recordPage(id)+"?done=answered"), 200,
+			"The answer was recorded", "resolved by an operator", "Status <strong>201</strong>", "/orders/17", "Idempotency-Replayed")
+		for _, text := range []string{"operator=ada", "id=" + id.String(), `reason="ledger entry 17"`, "action=answer"} {
+			if !strings.Contains(b.log.String(), text) {
+				b.Errorf("the log does not have %q: %s", text, b.log.String())
+			}
+		}
+		if strings.Contains(b.log.String(), "17}") {
+			b.Errorf("the log has a part of the answer: %s", b.log.String())
+		}
+
+		retry, err := b.engine.Begin(b.Context(), operation("stuck"))
+		if err != nil || retry.Outcome != reprise.Completed {
+			b.Fatalf("the retry: %+v, %v", retry, err)
+		}
+		answer, err := protocol.DecodeResponse(retry.Payload)
+		if location, _ := answer.Header.Get("Location"); err != nil || answer.Status != 201 || string(answer.Body) != "{\"id\":\n17}" || location != "/orders/17" {
+			b.Errorf("the retry gets %+v, %v", answer, err)
+		}
+		b.want("home afterwards", b.get("/"), 200, "No stuck operation.")
+	})
+}
+
+func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, fence := b.lapsed("stuck")
+		form := answerForm(id, fence)
+		form.Set("action", "forget")
+		if got := b.post(recordPage(id), form); got.status != 303 {
+			b.Fatalf("forget: %d: %s", got.status, got.text)
+		}
+		b.want("record", b.get(recordPage(id)), 404, "There is no record with this ID")
+	})
+}
+
+func TestNothingIsChangedByARequestThatIsRefused(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, fence := b.lapsed("stuck")
+		for what, c := range map[string]struct {
+			change func(url.Values)
+			header []string
+			status int
+			text   string
+		}{
+			"another site's page":    {nil, []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+			"an old browser's":       {nil, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, 403, "another site"},
+			"no confirmation":        {func(v url.Values) { v.Del("confirm") }, nil, 422, "type the first 12 digits"},
+			"another record's":       {func(v url.Values) { v.Set("confirm", "000000000000") }, nil, 422, "type the first 12 digits"},
+			"no reason":              {func(v url.Values) { v.Set("reason", " ") }, nil, 422, "Say why"},
+			"no action":              {func(v url.Values) { v.Del("action") }, nil, 422, "neither"},
+			"no fence":               {func(v url.Values) { v.Del("fence") }, nil, 422, "no fence"},
+			"another fence":          {func(v url.Values) { v.Set("fence", strconv.FormatUint(fence+1, 10)) }, nil, 409, "has changed since it was shown"},
+			"a status that is none":  {func(v url.Values) { v.Set("status", "99") }, nil, 422, "A replay could not serve this answer"},
+			"a status in words":      {func(v url.Values) { v.Set("status", "created") }, nil, 422, "not a number"},
+			"a field without a name": {func(v url.Values) { v.Set("header", "nonsense") }, nil, 422, "header line"},
+			"a field that is not kept": {
+				func(v url.Values) { v.Set("header", "Content-Length: 3") }, nil, 422, "A replay could not serve this answer",
+			},
+			"a body for 204": {func(v url.Values) { v.Set("status", "204") }, nil, 422, "A replay could not serve this answer"},
+			"a retention":    {func(v url.Values) { v.Set("retention", "a day") }, nil, 422, "not a duration"},
+			"a long one":     {func(v url.Values) { v.Set("retention", "999999h") }, nil, 400, "Retention"},
+			"a huge form":    {func(v url.Values) { v.Set("body", strings.Repeat("x", 3<<20)) }, nil, 413, "Nothing was changed"},
+		} {
+			form := answerForm(id, fence)
+			if c.change != nil {
+				c.change(form)
+			}
+			got := b.post(recordPage(id), form, c.header...)
+			b.want(what, got, c.status, c.text)
+			if c.status == 422 && !strings.Contains(got.text, "ledger entry 17") && what != "no reason" {
+				b.Errorf("%s: what was typed is lost", what)
+			}
+			if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != reprise.StateLapsed {
+				b.Fatalf("%s: the record is %+v, %v", what, record, err)
+			}
+		}
+		b.writes = false
+		b.want("read-only", b.post(recordPage(id), answerForm(id, fence)), 403, "read-only")
+		got := b.get(recordPage(id))
+		b.want("read-only page", got, 200, "Read-only")
+		if strings.Contains(got.raw, `method="post"`) {
+			b.Error("a read-only page has a form that writes")
+		}
+	})
+}
+
+func TestARecordCannotScriptThePage(t *testing.T) {
+	inTime(t, func(b *bench) {
+		const script = `</pre><script>alert(1)</script><img src=x onerror=alert(1)>`
+		id := b.answered("hostile", protocol.Response{
+			Status: 200, Body: []byte(script),
+			Header: protocol.NewHeader(protocol.Field{Name: "X-Evil", Value: script}, protocol.Field{Name: "Content-Type", Value: "text/html"}),
+		})
+		hidden := b.get(recordPage(id))
+		b.want("hidden", hidden, 200, "Show the body", "X-Evil")
+		shown := b.get(recordPage(id) + "?reveal=1")
+		b.want("shown", shown, 200, script)
+		for _, got := range []page{hidden, shown} {
+			if strings.Contains(got.raw, "<script") || strings.Contains(got.raw, "<img") {
+				b.Errorf("the page holds what the record holds:\n%s", got.raw)
+			}
+			if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+				b.Errorf("policy %q", csp)
+			}
+		}
+		if strings.Contains(hidden.text, "</pre><script>alert(1)</script><img src=x onerror=alert(1)></pre>") {
+			b.Error("the body is shown before somebody asks for it")
+		}
+		if !strings.Contains(b.log.String(), "an answer was revealed") || strings.Contains(b.log.String(), "alert") {
+			b.Errorf("the log: %s", b.log.String())
+		}
+		binary := b.answered("binary", protocol.Response{Status: 200, Body: []byte("\x1b[2J\x00\xff")})
+		b.want("binary", b.get(recordPage(binary)+"?reveal=1"), 200, "1b 5b 32 4a 00 ff", "not text")
+		huge := b.answered("huge", protocol.Response{Status: 200, Body: bytes.Repeat([]byte("é"), 1<<20)})
+		if got := b.get(recordPage(huge) + "?reveal=1"); len(got.raw) > 200<<10 || !strings.Contains(got.text, "Only the beginning is shown") {
+			b.Errorf("a page of %d bytes for a huge body", len(got.raw))
+		}
+	})
+}
+
+func TestBadAddressesSayWhatIsWrong(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, _ := b.lapsed("stuck")
+		for path, c := range map[string]struct {
+			status int
+			text   string
+		}{
+			"/records/main/" + strings.Repeat("0", 64):  {404, "There is no record"},
+			"/records/main/" + id.Short():               {404, "64 hexadecimal digits"},
+			"/records/other/" + id.String():             {404, "no store of this name"},
+			"/records?store=other":                      {404, "no store of this name"},
+			"/records?state=asleep":                     {400, "none of lapsed"},
+			"/records?older=yesterday":                  {400, "not a duration"},
+			"/records?after=redis-0-0-":                 {400, "not a cursor of this store"},
+			"/records?label=" + strings.Repeat("x", 33): {400, "Label"},
+			"/nowhere": {404, "no such page"},
+			"/records/main/" + id.String() + "/somewhere": {404, "no such page"},
+		} {
+			b.want(path, b.get(path), c.status, c.text)
+		}
+	})
+}
+
+func TestFindDerivesTheIDAndKeepsTheKeyToItself(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, _ := b.lapsed("s3cret-key")
+		got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {"s3cret-key"}})
+		if want := "records/main/" + id.String(); got.status != 303 || got.header.Get("Location") != want {
+			b.Errorf("by key: %d to %q, want %q", got.status, got.header.Get("Location"), want)
+		}
+		got = b.post("/find", url.Values{"store": {"main"}, "id": {id.String()}})
+		if got.status != 303 {
+			b.Errorf("by ID: %d", got.status)
+		}
+		b.want("a short ID", b.post("/find", url.Values{"store": {"main"}, "id": {id.Short()}}), 422, "64 hexadecimal digits")
+		b.want("nothing", b.post("/find", url.Values{"store": {"main"}}), 422, "Fill in")
+		if strings.Contains(b.log.String(), "s3cret") {
+			b.Errorf("the log has the key: %s", b.log.String())
+		}
+	})
+}
+
+func TestAListingIsShownInPages(t *testing.T) {
+	inTime(t, func(b *bench) {
+		for n := range 120 {
+			b.answered(strconv.Itoa(n), protocol.Response{Status: 200})
+		}
+		links := func(p page) []string {
+			parts := strings.Split(p.raw, `href="./records/main/`)[1:]
+			for i := range parts {
+				parts[i] = parts[i][:64]
+			}
+			return parts
+		}
+		seen := map[string]bool{}
+		path := "/records?state=completed"
+		for pages := 0; path != ""; pages++ {
+			got := b.get(path)
+			b.want(path, got, 200)
+			for _, id := range links(got) {
+				if seen[id] {
+					b.Errorf("%s is listed twice", id)
+				}
+				seen[id] = true
+			}
+			path = ""
+			if _, next, ok := strings.Cut(got.text, `rel="next" href="./records?`); ok {
+				path, _, _ = strings.Cut("/records?"+next, `"`)
+			}
+			if pages > 4 {
+				b.Fatal("the listing does not end")
+			}
+		}
+		if len(seen) != 120 {
+			b.Errorf("%d records are listed, want 120", len(seen))
+		}
+	})
+}
+
+func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id := b.answered("one", protocol.Response{Status: 200})
+		for range 3 {
+			if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Completed {
+				b.Fatalf("%+v, %v", got, err)
+			}
+		}
+		b.want("home", b.get("/"), 200, "75 %", "3 of 4 answers", "1 ran, 3 were replayed")
+		b.want("record", b.get(recordPage(id)), 200, "claimed, attempt 1", "replayed")
+		time.Sleep(25 * time.Hour)
+		b.want("a day later", b.get("/"), 200, "0 ran, 0 were replayed")
+	})
+}
+
+func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
+	inTime(t, func(b *bench) {
+		b.want("policies", b.get("/policies"), 200, "payments", "at-most-once", "Idempotency-Key", "POST, PATCH", "2 days", "1.0 MiB at most")
+	})
+}
+
+func TestOnlyTheGivenHostsAreAnswered(t *testing.T) {
+	t.Parallel()
+	pages, err := console.Handler(console.Config{
+		Stores: []console.Store{{Name: "main", Store: memstore.New()}}, Hosts: []string{"127.0.0.1:8080"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"127.0.0.1:8080": 200, "evil.example:8080": 421} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.Host = host
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+// down is a store whose server does not answer.
+type down struct{ *memstore.Store }
+
+func (down) Inspect(context.Context, reprise.ID) (reprise.Record, error) {
+	return reprise.Record{}, reprise.ErrUnavailable
+}
+
+func (down) List(context.Context, reprise.Query) (reprise.Page, error) {
+	return reprise.Page{}, reprise.ErrUnavailable
+}
+
+func TestAStoreThatIsDownHidesNoOther(t *testing.T) {
+	t.Parallel()
+	pages, err := console.Handler(console.Config{
+		Stores: []console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, c := range map[string]struct {
+		status int
+		text   string
+	}{
+		"/":                   {200, "No stuck operation."},
+		"/records?store=down": {502, "could not be read"},
+		"/records?store=up":   {200, "The end was reached"},
+		"/records/down/" + strings.Repeat("1", 64): {502, "could not be read"},
+	} {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+			t.Errorf("%s: %d: %s", path, w.Code, w.Body.String())
+		}
+	}
+}
+
+func TestHandlerRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	good := console.Store{Name: "main", Store: memstore.New()}
+	for what, c := range map[string]console.Config{
+		"no store":           {},
+		"a nil store":        {Stores: []console.Store{{Name: "main"}}},
+		"a bad name":         {Stores: []console.Store{{Name: "../x", Store: good.Store}}},
+		"dots":               {Stores: []console.Store{{Name: "..", Store: good.Store}}},
+		"two of one name":    {Stores: []console.Store{good, good}},
+		"without inspection": {Stores: []console.Store{{Name: "main", Store: struct{ reprise.Store }{good.Store}}}},
+		"a nil engine":       {Stores: []console.Store{good}, Engines: []console.Engine{{}}},
+		"a nil guard":        {Stores: []console.Store{good}, Guards: []*protocol.Guard{nil}},
+	} {
+		if _, err := console.Handler(c); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", what, err)
+		}
+	}
+}

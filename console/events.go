@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// What [Events] keeps.
+const (
+	keptEvents = 4096             // the newest
+	slotLength = 15 * time.Minute // of the history
+	slotCount  = 96               // 24 hours
+)
+
+// Events is a [reprise.Observer] that keeps the newest events of this process and counts
+// 24 hours of them, in about 1 MiB. Give it to [reprise.Config].Observer, together with
+// others by [reprise.Observers], and to [Config].Events. It is safe for concurrent use.
+type Events struct {
+	mu     sync.Mutex
+	ring   []event
+	next   int // in the ring, once it is full
+	slots  [slotCount]slot
+	newest int64 // number of the newest slot: the time divided by slotLength
+	now    func() time.Time
+}
+
+// event is one event and when it was observed.
+type event struct {
+	reprise.Event
+
+	At time.Time
+}
+
+// slot counts the requests of a quarter of an hour.
+type slot struct {
+	Started  uint64 // operations that ran
+	Replayed uint64
+	Refused  uint64 // 409, 422 and failures of the store
+}
+
+// NewEvents returns an empty Events.
+func NewEvents() *Events { return &Events{now: time.Now} }
+
+// Observe implements [reprise.Observer].
+func (e *Events) Observe(_ context.Context, observed reprise.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := e.now()
+	s := e.slot(at)
+	switch observed.Kind {
+	case reprise.EventClaimed, reprise.EventTakeover, reprise.EventUnprotected:
+		s.Started++
+	case reprise.EventReplayed:
+		s.Replayed++
+	case reprise.EventInProgress, reprise.EventMismatch, reprise.EventLapsed, reprise.EventRefused:
+		s.Refused++
+	default: // of an attempt, not of a request
+	}
+	if len(e.ring) < keptEvents {
+		e.ring = append(e.ring, event{observed, at})
+		return
+	}
+	e.ring[e.next] = event{observed, at}
+	e.next = (e.next + 1) % keptEvents
+}
+
+// slot returns the slot of an instant, and clears those that were skipped.
+func (e *Events) slot(at time.Time) *slot {
+	number := at.UnixNano() / int64(slotLength)
+	if e.newest == 0 || number-e.newest >= slotCount {
+		e.slots = [slotCount]slot{}
+		e.newest = number
+	}
+	for e.newest < number {
+		e.newest++
+		e.slots[e.newest%slotCount] = slot{}
+	}
+	return &e.slots[e.newest%slotCount]
+}
+
+// of returns the events of an operation, the oldest first.
+func (e *Events) of(id reprise.ID) []event {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var found []event
+	for i := range e.ring {
+		if next := &e.ring[(e.next+i)%len(e.ring)]; next.ID == id {
+			found = append(found, *next)
+		}
+	}
+	return found
+}
+
+// history returns the slots of the last 24 hours, the oldest first.
+func (e *Events) history() []slot {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.slot(e.now())
+	slots := make([]slot, 0, slotCount)
+	for i := e.newest - slotCount + 1; i <= e.newest; i++ {
+		slots = append(slots, e.slots[i%slotCount])
+	}
+	return slots
+}
+
+// total adds slots up.
+func total(slots []slot) (sum slot) {
+	for _, s := range slots {
+		sum.Started += s.Started
+		sum.Replayed += s.Replayed
+		sum.Refused += s.Refused
+	}
+	return sum
+}

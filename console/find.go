@@ -1,0 +1,45 @@
+package console
+
+import (
+	"net/http"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// findForm asks for what an ID is made of, or for the ID.
+func (s *site) findForm(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusOK, "find", page{Heading: "Find a record"})
+}
+
+// find sends the browser to a record. The key comes in the body of the form, so that it
+// is in no address, history or access log, and only the ID leaves this function.
+func (s *site) find(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, http.StatusBadRequest, "The form could not be read.")
+		return
+	}
+	store, text := r.PostForm.Get("store"), r.PostForm.Get("id")
+	if _, ok := s.inspector(store); !ok {
+		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
+		return
+	}
+	again := func(message string) {
+		s.show(w, r, http.StatusUnprocessableEntity, "find", page{Heading: "Find a record", Notice: message, Failed: true})
+	}
+	if text != "" {
+		id, err := reprise.ParseID(text)
+		if err != nil {
+			again("An ID has 64 hexadecimal digits. Logs show the first 12 of them: find the record in the list, or by its key.")
+			return
+		}
+		redirect(w, recordPath(store, id))
+		return
+	}
+	scope, key := r.PostForm.Get("scope"), r.PostForm.Get("key")
+	if scope == "" || key == "" {
+		again("Fill in the ID, or the scope and the key.")
+		return
+	}
+	redirect(w, recordPath(store, reprise.DeriveID(scope, r.PostForm.Get("endpoint"), key)))
+}

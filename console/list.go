@@ -1,0 +1,95 @@
+package console
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+const (
+	listShown = 50                     // records of a page
+	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
+)
+
+// states are the choices of the filter.
+var states = []reprise.RecordState{reprise.StateLapsed, reprise.StateUnreadable, reprise.StateRunning, reprise.StateCompleted}
+
+// listView is a listing.
+type listView struct {
+	Store   string
+	State   string
+	States  []reprise.RecordState
+	Label   string
+	Older   string
+	Records []reprise.Record
+	Scanned int
+	Total   int64
+	First   bool         // it starts at the beginning
+	Next    template.URL // query of the next page
+}
+
+func (s *site) list(w http.ResponseWriter, r *http.Request) {
+	form := r.URL.Query()
+	view := listView{
+		Store: form.Get("store"), State: form.Get("state"), States: states, Label: form.Get("label"), Older: form.Get("older"),
+		First: form.Get("after") == "",
+	}
+	if view.Store == "" {
+		view.Store = s.config.Stores[0].Name
+	}
+	inspector, ok := s.inspector(view.Store)
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
+		return
+	}
+	q := reprise.Query{Label: view.Label, After: form.Get("after"), Limit: listShown}
+	for _, state := range states {
+		if state.String() == view.State {
+			q.States = reprise.States(state)
+		}
+	}
+	if view.State != "" && q.States == 0 {
+		s.fail(w, r, http.StatusBadRequest, "The state is none of lapsed, unreadable, running and completed.")
+		return
+	}
+	if view.Older != "" {
+		d, err := time.ParseDuration(view.Older)
+		if err != nil || d < 0 {
+			s.fail(w, r, http.StatusBadRequest, `The age is not a duration such as "5m" or "36h".`)
+			return
+		}
+		q.OlderThan = d
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	for began := time.Now(); ; {
+		page, err := inspector.List(ctx, q)
+		if err != nil {
+			status, message := storeFailure(err)
+			s.fail(w, r, status, message)
+			return
+		}
+		view.Records = append(view.Records, page.Records...)
+		view.Scanned += page.Scanned
+		view.Total = max(view.Total, page.Total)
+		q.After = page.Next
+		q.Limit = listShown - len(view.Records)
+		if q.After == "" || q.Limit <= 0 || time.Since(began) > listLook {
+			break
+		}
+	}
+	if q.After != "" {
+		next := url.Values{"store": {view.Store}, "after": {q.After}}
+		for name, value := range map[string]string{"state": view.State, "label": view.Label, "older": view.Older} {
+			if value != "" {
+				next.Set(name, value)
+			}
+		}
+		view.Next = template.URL(next.Encode()) //nolint:gosec // every value in it is escaped
+	}
+	s.show(w, r, http.StatusOK, "list", page{Heading: "Records", View: view})
+}

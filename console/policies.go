@@ -1,0 +1,64 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// policyView is a policy of this process.
+type policyView struct {
+	Name    string
+	Options [][2]string // name and value, as they run
+}
+
+func (s *site) policies(w http.ResponseWriter, r *http.Request) {
+	views := make([]policyView, 0, len(s.config.Guards))
+	for _, guard := range s.config.Guards {
+		c := guard.Config()
+		views = append(views, policyView{Name: c.Name, Options: options(&c)})
+	}
+	s.show(w, r, http.StatusOK, "policies", page{Heading: "Policies", View: views})
+}
+
+// options describes a policy.
+func options(c *protocol.Config) [][2]string {
+	yes := func(on bool) string {
+		if on {
+			return "yes"
+		}
+		return "no"
+	}
+	or := func(unset bool, value, otherwise string) string {
+		if unset {
+			return otherwise
+		}
+		return value
+	}
+	mode := "compat"
+	if c.KeyMode == protocol.Strict {
+		mode = "strict"
+	}
+	oversize := "summary"
+	if c.Oversize == protocol.Unavailable {
+		oversize = "unavailable"
+	}
+	return [][2]string{
+		{"Preset", c.Preset.String()},
+		{"Header", strings.Join(append([]string{c.Header}, c.Aliases...), ", ")},
+		{"Key mode", mode},
+		{"Methods", strings.Join(c.Methods, ", ")},
+		{"Key required", yes(c.Required)},
+		{"Endpoint in the ID", or(c.Endpoint == "", c.Endpoint, "no")},
+		{"Retention", or(c.Retention == 0, duration(c.Retention), "that of the engine")},
+		{"Attempts", or(c.MaxAttempts == 0, "at most "+strconv.Itoa(c.MaxAttempts), "unlimited")},
+		{"Duplicates wait", or(c.Wait == 0, duration(c.Wait), "no")},
+		{"Request body", byteCount(c.MaxRequestBody) + " at most"},
+		{"Response body", byteCount(c.MaxResponseBody) + " at most, then " + oversize},
+		{"Fingerprint fields", or(len(c.FingerprintHeaders) == 0, strings.Join(c.FingerprintHeaders, ", "), "none")},
+		{"Kept fields", or(c.KeepHeaders == nil, strings.Join(c.KeepHeaders, ", "), "all but those of a single response")},
+		{"Runs unprotected while the store is down", yes(c.FailOpen)},
+	}
+}

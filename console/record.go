@@ -1,0 +1,130 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// recordView is the page of a record.
+type recordView struct {
+	Store    string
+	Record   reprise.Record
+	Known    bool          // this process has the policy of the record
+	Next     string        // what the client sees next
+	Answer   *answerView   // of a completed record
+	Form     resolveForm   // what was typed, where it was refused
+	Default  time.Duration // retention that the form proposes
+	Events   []event
+	Recorded bool // the process keeps events
+	Reveal   bool // the body is shown
+}
+
+// Lease says how the lease of a record that is not completed stands.
+func (v *recordView) Lease() string {
+	switch left := v.Record.Lease; {
+	case v.Record.State == reprise.StateRunning:
+		return duration(left) + " left"
+	case v.Record.State == reprise.StateLapsed:
+		return "ran out " + duration(-left) + " ago"
+	default:
+		return ""
+	}
+}
+
+// record shows one record.
+func (s *site) record(w http.ResponseWriter, r *http.Request) {
+	store, inspector, id, ok := s.place(w, r)
+	if !ok {
+		return
+	}
+	notice := ""
+	switch r.URL.Query().Get("done") {
+	case "answered":
+		notice = "The answer was recorded. The next retry with this key gets it."
+	case "forgotten":
+		notice = "The record was forgotten. The next request with this key runs."
+	}
+	s.showRecord(w, r, http.StatusOK, store, inspector, id, page{Notice: notice}, resolveForm{})
+}
+
+// place returns the store and the ID of a request's path, or shows why there are none.
+func (s *site) place(w http.ResponseWriter, r *http.Request) (store string, inspector reprise.Inspector, id reprise.ID, ok bool) {
+	store = r.PathValue("store")
+	inspector, ok = s.inspector(store)
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
+		return store, nil, id, false
+	}
+	id, err := reprise.ParseID(r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, http.StatusNotFound, "An ID has 64 hexadecimal digits.")
+		return store, nil, id, false
+	}
+	return store, inspector, id, true
+}
+
+// showRecord shows the page of a record, with a notice, and with a form as it was typed.
+func (s *site) showRecord(
+	w http.ResponseWriter, r *http.Request, status int, store string, inspector reprise.Inspector, id reprise.ID, p page, form resolveForm,
+) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	record, err := inspector.Inspect(ctx, id)
+	if err != nil {
+		failure, message := storeFailure(err)
+		if p.Notice != "" {
+			message = p.Notice + " " + message
+		}
+		s.fail(w, r, max(status, failure), message)
+		return
+	}
+	policy := s.policy(record.Label)
+	view := &recordView{
+		Store: store, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
+		Default: 24 * time.Hour, Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
+		Reveal: r.URL.Query().Has("reveal"),
+	}
+	if policy != nil && policy.Retention > 0 {
+		view.Default = policy.Retention
+	}
+	if record.State == reprise.StateCompleted {
+		view.Answer = showAnswer(record.Payload)
+		if view.Reveal {
+			s.config.Log.InfoContext(r.Context(), "console: an answer was revealed",
+				"operator", s.config.Operator(r), "store", store, "id", id.String())
+		}
+	}
+	p.Heading, p.View = "Record "+id.Short(), view
+	s.show(w, r, status, "record", p)
+}
+
+// nextAnswer says what the next retry of the client gets. A nil policy is not of this
+// process.
+func nextAnswer(record *reprise.Record, policy *protocol.Config) string {
+	switch record.State {
+	case reprise.StateCompleted:
+		return "The stored answer, marked Idempotency-Replayed: true. A different request with this key gets 422 key-reused."
+	case reprise.StateRunning:
+		return "409 in-progress, until the attempt ends."
+	case reprise.StateUnreadable:
+		return "500 record-corrupt, until the record is forgotten or its retention ends."
+	case reprise.StateLapsed:
+		switch {
+		case policy == nil:
+			return "This process does not have the policy. With the preset recoverable a retry runs the operation again; with at-most-once it gets 409 outcome-unknown."
+		case policy.Preset == reprise.AtMostOnce:
+			return "409 outcome-unknown, until the record is resolved or its retention ends."
+		case policy.MaxAttempts > 0 && record.Attempt >= policy.MaxAttempts:
+			return fmt.Sprintf("409 outcome-unknown: the policy allows %d attempts, and this was number %d.", policy.MaxAttempts, record.Attempt)
+		default:
+			return fmt.Sprintf("A retry runs the operation again, as attempt %d.", record.Attempt+1)
+		}
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// page is what every template gets.
+type page struct {
+	Title   string // of the console
+	Heading string // of the page
+	Root    string // the way from this page to the root of the console
+	Writes  bool   // the request may change records
+	Stores  []Store
+	Notice  string // what was done, or what failed
+	Failed  bool   // the notice tells of a failure
+	View    any    // of the template
+}
+
+// table is what the part "records" shows.
+type table struct {
+	Root, Store string
+	Records     []reprise.Record
+}
+
+// confirmation is what the part "confirm" shows.
+type confirmation struct{ For, Reason, Short string }
+
+var pageNames = []string{"home", "list", "record", "find", "policies", "failure"}
+
+func parsePages() (map[string]*template.Template, error) {
+	base, err := template.New("layout.html").Funcs(template.FuncMap{
+		"ago":      ago,
+		"instant":  instant,
+		"duration": duration,
+		"bytes":    byteCount,
+		"recordAt": recordPath,
+		"confirm":  func(form, reason string, id reprise.ID) confirmation { return confirmation{form, reason, id.Short()} },
+		"records":  func(root, store string, list []reprise.Record) table { return table{root, store, list} },
+	}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	pages := make(map[string]*template.Template, len(pageNames))
+	for _, name := range pageNames {
+		layout, err := base.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if pages[name], err = layout.ParseFS(templateFiles, "templates/"+name+".html"); err != nil {
+			return nil, err
+		}
+	}
+	return pages, nil
+}
+
+// show writes a page. The whole page is made before its first byte is sent.
+func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
+	p.Title, p.Stores, p.Writes = s.config.Title, s.config.Stores, s.may(r)
+	p.Root = strings.Repeat("../", max(strings.Count(r.URL.Path, "/")-1, 0))
+	if p.Root == "" {
+		p.Root = "./"
+	}
+	var b bytes.Buffer
+	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
+		s.config.Log.ErrorContext(r.Context(), "console: a page could not be made", "page", name, "error", err.Error())
+		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b.Bytes())
+	}
+}
+
+// fail shows a page that says what failed.
+func (s *site) fail(w http.ResponseWriter, r *http.Request, status int, message string) {
+	s.show(w, r, status, "failure", page{Heading: http.StatusText(status), Notice: message, Failed: true})
+}
+
+// ago returns how long before now an instant was, for a person.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return duration(time.Since(t)) + " ago"
+}
+
+// instant returns an instant in full.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// duration returns d in one or two units.
+func duration(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "−", -d
+	}
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%s%d ms", sign, d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%s%d s", sign, int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%s%d min", sign, int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%s%d h %d min", sign, int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%s%d days", sign, int(d.Hours())/24)
+	}
+}
+
+func byteCount(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+}
