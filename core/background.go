@@ -81,7 +81,7 @@ func (b *background) add(t *task) {
 	switch {
 	case !fits:
 		b.dropped.Add(1)
-		t.attempt.conclude(EndDropped, t.dropError("the background is full"))
+		t.attempt.conclude(EventDropped, t.dropError("the background is full"))
 	case f.refused:
 		b.refuse(t)
 	}
@@ -275,47 +275,42 @@ func (b *background) run(ctx context.Context, t *task) error {
 func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	f, _ := classify(err)
-	why := ""
 	switch {
-	case err == nil:
-	case errors.Is(err, ErrLeaseLost):
-		why = "the lease was lost"
+	case err == nil, errors.Is(err, ErrLeaseLost):
 	case !f.repeatEnd || ctx.Err() != nil:
-		why = "it cannot be done"
+		b.drop(t, err, "it cannot be done")
 	case f.refused:
 		if b.refuse(t) {
 			t.err = err
 			return true
 		}
-		why = refusedTooLong
+		b.drop(t, err, "the store refused it until the lease was lost")
 	default:
 		if !b.tooOld(t) || b.refuse(t) {
 			t.err = err
 			return true
 		}
-		why = "the store did not take it in time"
+		b.drop(t, err, "the store did not take it in time")
 	}
-	switch {
-	case t.kind == taskReleaseUnknown:
-		if err != nil && !errors.Is(err, ErrLeaseLost) {
-			b.drop(t, err, why)
-		}
+	if t.kind == taskReleaseUnknown {
 		return b.unknownReleased(ctx, t, err)
+	}
+	var kind EventKind
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		kind = a.loseLease()
 	case err == nil && t.kind == taskComplete:
-		a.concludeLater(EndRecorded, nil)
+		kind = EventCompleted
 	case err == nil:
 		a.releaseLateTry()
-		a.concludeLater(EndReleased, nil)
-	default:
-		if errors.Is(err, ErrLeaseLost) {
-			a.report(a.loseLease(), nil)
-		}
-		b.drop(t, err, why)
+		kind = EventReleased
 	}
+	a.lost.Store(true)
+	a.close()
+	a.report(kind, nil)
+	a.engine.work.done()
 	return false
 }
-
-const refusedTooLong = "the store refused it until the lease was lost"
 
 // unknownReleased ends a task of kind taskReleaseUnknown, or asks for its second release.
 func (b *background) unknownReleased(ctx context.Context, t *task, err error) (again bool) {
@@ -363,20 +358,17 @@ func (b *background) leaseLost(a *Attempt) {
 	}
 	b.mu.Unlock()
 	if drop {
-		b.drop(t, t.err, refusedTooLong)
+		b.drop(t, t.err, "the store refused it until the lease was lost")
+		a.close()
+		a.engine.work.done()
 	}
 }
 
-// drop counts and reports a task that is given up because of err. Its attempt, if it had
-// one that Begin returned, has ended.
+// drop counts and reports a task that is given up because of err.
 func (b *background) drop(t *task, err error, why string) {
 	t.err = err
 	b.dropped.Add(1)
-	if t.kind == taskReleaseUnknown {
-		t.attempt.report(EventDropped, t.dropError(why))
-	} else {
-		t.attempt.concludeLater(EndDropped, t.dropError(why))
-	}
+	t.attempt.report(EventDropped, t.dropError(why))
 }
 
 // reschedule moves the backoff by the answer to a try, and puts the task back if it is to

@@ -33,11 +33,12 @@ type queuedEvent struct {
 	event Event
 }
 
-// init takes the configured observer, or the log that an engine without one has.
+// init takes the configured observer, or the warnings that an engine without one logs.
 func (o *observing) init(configured Observer) {
 	o.observer, o.kinds = configured, ^uint64(0)
 	if configured == nil {
-		o.observer, o.kinds = NewOperatorLog(nil), operatorKinds()
+		warnings := &operatorLog{}
+		o.observer, o.kinds = warnings, warnings.kinds()
 	}
 }
 

@@ -1,9 +1,6 @@
 package reprise
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // A claim is released in four places:
 //
@@ -21,7 +18,7 @@ func (a *Attempt) Release() error {
 		return err
 	}
 	if a.unprotected {
-		a.conclude(EndUnrecorded, a.claimErr)
+		a.finish()
 		return nil
 	}
 	err := a.repeat(a.completionContext(), func(ctx context.Context) error {
@@ -31,11 +28,9 @@ func (a *Attempt) Release() error {
 	switch {
 	case err == nil:
 		a.releaseLateTry()
-		a.conclude(EndReleased, nil)
-	case a.atomic: // the lost connection rolls back
-		a.conclude(EndReleased, err)
-	case !f.repeatEnd:
-		a.conclude(EndDropped, fmt.Errorf("%w: %w", ErrDropped, err))
+		a.conclude(EventReleased, nil)
+	case a.atomic || !f.repeatEnd:
+		a.finish()
 	default:
 		a.engine.background.add(&task{kind: taskRelease, attempt: a, err: err})
 	}

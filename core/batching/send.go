@@ -40,7 +40,7 @@ func (q *Queue[T]) sendBatch(calls []Sent[T]) {
 	b.waiting.Store(1) // this function, until all are counted
 	q.mu.Lock()
 	for _, s := range calls {
-		if s.is(sent) || s.is(taken) {
+		if s.is(sent) {
 			s.call.batch = b
 			b.waiting.Add(1)
 		}
@@ -68,19 +68,14 @@ func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
 
 // fail ends those of calls that are not finished.
 func fail[T any](calls []Sent[T], cause error) {
-	var errs [2]error // for those that were begun, and not
+	var err error
 	for _, s := range calls {
-		begun := s.is(sent)
-		if !begun && !s.is(taken) && !s.is(abandoned) {
+		if !s.is(sent) && !s.is(abandoned) {
 			continue
 		}
-		err := &errs[0]
-		if !begun {
-			err = &errs[1]
+		if err == nil {
+			err = &Error{Sent: true, Err: cause}
 		}
-		if *err == nil {
-			*err = &Error{Sent: begun, Err: cause}
-		}
-		s.Finish(*err)
+		s.Finish(err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The words of verdict.sql, and the two that only a claim answers: claimed, and lost
-// race.
+// The words of verdict.sql and seen.go, and the two that only the function of a claim
+// answers: claimed, and lost race.
 const (
 	wordClaimed    = "claimed"
 	wordNew        = "new"
@@ -53,6 +53,11 @@ func (d *decision) result() (reprise.ClaimResult, error) {
 	default:
 		return reprise.ClaimResult{}, corrupt("claim")
 	}
+}
+
+// rewrites reports whether a claim of the leased store has to write the row that it saw.
+func (d *decision) rewrites() bool {
+	return d.word == wordNew || d.word == wordAgain || d.word == wordTakeover
 }
 
 // claimable reports whether a claim of the transactional store that has the lock of the

@@ -14,20 +14,22 @@ import (
 
 // SQLSTATE codes and classes (their first two characters) that mean something here.
 const (
-	codeSerialization  = "40001"
-	codeDeadlock       = "40P01"
-	codeDiskFull       = "53100"
-	codeTaken          = "23505" // another attempt has the record, where the INSERT of a record fails with it
-	codeDivisionByZero = "22012" // a condition of keep.sql, replace.sql or marked.sql does not hold
-	codeNoTx           = "25P01"
-	codeIdleTimeout    = "25P03"
-	codeLockTimeout    = "55P03"
-	codeInvalidSetting = "22023"
-	codeNoPrivilege    = "42501"
-	codeNoTable        = "42P01"
-	codeNoColumn       = "42703"
-	codeNoFunction     = "42883"
-	codeNoSchema       = "3F000"
+	codeSerialization   = "40001"
+	codeDeadlock        = "40P01"
+	codeDiskFull        = "53100"
+	codeTaken           = "23505" // another attempt has the record, where the INSERT of a record fails with it
+	codeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql or marked.sql does not hold
+	codeNoTx            = "25P01"
+	codeIdleTimeout     = "25P03"
+	codeLockTimeout     = "55P03"
+	codeInvalidSetting  = "22023"
+	codeNoPrivilege     = "42501"
+	codeNoTable         = "42P01"
+	codeNoColumn        = "42703"
+	codeNoFunction      = "42883"
+	codeNoSchema        = "3F000"
+	codeNoStatement     = "26000"
+	codeStatementExists = "42P05"
 
 	codeDataCorrupted  = "XX001"
 	codeIndexCorrupted = "XX002"

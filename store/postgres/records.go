@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,10 +23,14 @@ type records struct {
 	sql     statements
 	purging *purgeBound
 	missing *missingSchema
+
+	mode       pgx.QueryExecMode // Config.ExecMode as the application set it
+	unprepared *atomic.Bool      // sessions do not keep prepared statements: a pooler shares them
 }
 
 // newRecords returns the records that c names. The error wraps ErrInvalid.
 func newRecords(db database, c Config) (records, error) {
+	mode := c.ExecMode
 	c, err := c.withDefaults()
 	if err != nil {
 		return records{}, err
@@ -33,7 +38,10 @@ func newRecords(db database, c Config) (records, error) {
 	if db.pool == nil && db.sql == nil {
 		return records{}, invalid("the pool is nil")
 	}
-	return records{db: db, config: c, sql: newStatements(c), purging: new(purgeBound), missing: new(missingSchema)}, nil
+	return records{
+		db: db, config: c, sql: newStatements(c), purging: new(purgeBound), missing: new(missingSchema),
+		mode: mode, unprepared: new(atomic.Bool),
+	}, nil
 }
 
 // maxTries bounds how often a statement that lost a race runs again. A rival that
@@ -45,18 +53,23 @@ const maxTries = 8
 var errLostRace = errors.New("a concurrent statement changed the record each time")
 
 // run executes one statement that commits at once and hands its rows to read, which may
-// be called more than once. It repeats the statement while it loses races, and reports a
-// commit that replicas did not confirm.
+// be called more than once.
 func (t *records) run(ctx context.Context, op, sql string, read func(pgx.Rows) error, args ...any) error {
+	args = append([]any{t.config.ExecMode}, args...)
+	return t.on(ctx, op, func(conn *pgx.Conn) error { return query(ctx, conn, sql, args, read) })
+}
+
+// on calls statement with a connection. It repeats it while it loses races, and reports a
+// commit that replicas did not confirm.
+func (t *records) on(ctx context.Context, op string, statement func(*pgx.Conn) error) error {
 	s, err := t.db.acquire(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer s.release()
-	args = append([]any{t.config.ExecMode}, args...)
 	return s.do(func(conn *pgx.Conn) error {
 		unconfirmed(conn) // forget what earlier statements left on it
-		return t.repeat(ctx, op, conn, func() error { return query(ctx, conn, sql, args, read) })
+		return t.repeat(ctx, op, conn, func() error { return statement(conn) })
 	})
 }
 

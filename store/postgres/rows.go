@@ -44,24 +44,6 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 	return statuses, nil
 }
 
-// complete ends an attempt whose record is in the table. The request has been
-// validated.
-func (t *records) complete(ctx context.Context, r reprise.CompleteRequest) error {
-	var done bool
-	err := t.run(ctx, "complete", t.sql.complete, func(rows pgx.Rows) error {
-		rows.Next()
-		return rows.Scan(&done)
-	}, r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention))
-	if err != nil || done {
-		return err
-	}
-	// A new statement: the one above may not see what it waited for.
-	if _, err := t.look(ctx, "complete", r.ID); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", reprise.ErrLeaseLost)
-}
-
 // renewStatus translates the words of renew.sql.
 func renewStatus(word string) reprise.RenewStatus {
 	switch word {

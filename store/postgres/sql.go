@@ -14,11 +14,14 @@ var sqlFiles embed.FS
 type statements struct {
 	names
 
+	// Of every request, prepared where sessions keep statements.
+	claimNew, claimLook, completeOwn, claims, completes *statement
+
 	claim, renew, complete, release       string
+	claimWaited                           string
 	seen, keep, replace, waiting          string
 	committed                             string
 	purge, inspect, list, resolve, forget string
-	purgeable                             string
 }
 
 // names are what the schema of one table consists of, quoted.
@@ -75,12 +78,14 @@ var openSQL, markedSQL = withoutComments(readSQL("sql/open.sql")), withoutCommen
 func newStatements(c Config) statements {
 	s := statements{names: newNames(c)}
 	load := func(file string) string { return s.fill(withoutComments(readSQL("sql/" + file))) }
+	prepared := func(file string) *statement { return newStatement(load(file)) }
+	s.claimNew, s.claimLook, s.completeOwn = prepared("claim_new.sql"), prepared("claim_look.sql"), prepared("complete_own.sql")
+	s.claims, s.completes = prepared("claims.sql"), prepared("completes.sql")
 	s.claim, s.renew, s.complete, s.release = load("claim.sql"), load("renew.sql"), load("complete.sql"), load("release.sql")
 	s.seen, s.keep, s.replace, s.waiting = load("seen.sql"), load("keep.sql"), load("replace.sql"), load("waiting.sql")
-	s.committed = load("committed.sql")
+	s.committed, s.claimWaited = load("committed.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget = load("resolve.sql"), load("forget.sql")
-	s.purgeable = load("purgeable.sql")
 	return s
 }
 

@@ -21,6 +21,7 @@ import (
 // [InTx]), a [reprise.Inspector] and a [reprise.Purger].
 type Store struct {
 	records
+	recent recent // how many of the claims are replays
 
 	completing    sync.Map    // owners that called InTx and were not ended
 	anyCompleting atomic.Bool // whether anybody ever did
@@ -80,30 +81,15 @@ func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Claim implements [reprise.Store] in one statement, a function of the schema that
-// reads before it writes: a replay writes nothing. A lapsed record whose row another
-// transaction is just writing is InProgress, with a millisecond remaining.
+// Claim implements [reprise.Store] in one statement that reads before it writes: a replay
+// writes nothing. A lapsed record whose row another transaction is just writing is
+// InProgress, with a millisecond remaining. Claims that arrive while others are on their
+// way are sent together: see [Config.NoCombining].
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	var result reprise.ClaimResult
-	err := s.run(ctx, "claim", s.sql.claim, func(rows pgx.Rows) error {
-		if !rows.Next() {
-			return errLostRace
-		}
-		var d decision
-		if err := d.scan(rows); err != nil {
-			return err
-		}
-		var err error
-		result, err = d.result()
-		return err
-	}, r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, microseconds(r.Lease), microseconds(r.Retention), r.Label)
-	if err != nil {
-		return reprise.ClaimResult{}, err
-	}
-	return result, nil
+	return s.claimAlone(ctx, &r)
 }
 
 // Renew implements [reprise.Store] in one statement for the whole batch.
@@ -123,7 +109,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case elsewhere:
 		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
 	}
-	err = s.complete(ctx, r)
+	err = s.complete(ctx, &r)
 	if err == nil {
 		s.completing.Delete(r.Owner)
 	}

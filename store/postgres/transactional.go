@@ -348,7 +348,7 @@ func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteReq
 		if s.isUndecided(r.Owner) {
 			return s.findCommit(ctx, r.ID, r.Owner)
 		}
-		return s.complete(ctx, r)
+		return s.complete(ctx, &r)
 	}
 	s.setUndecided(r.Owner)
 	err := s.commitAndEnd(ctx, a, r)

@@ -1,0 +1,180 @@
+package reprisepg
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// statement is a text that is prepared once in each session, with parameters and columns
+// in the binary format. Its parameters have casts.
+type statement struct{ sql, name string }
+
+// newStatement names a statement after its text: in a session that a pooler lends to
+// several clients, another statement has another name.
+func newStatement(sql string) *statement {
+	sum := sha256.Sum256([]byte(sql))
+	return &statement{sql: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
+}
+
+// sessionState is what the store remembers of a connection, in its CustomData.
+type sessionState struct {
+	mode     pgx.QueryExecMode // the default of the pool
+	tracer   pgx.QueryTracer   // of the application, or nil
+	prepared map[string]*pgconn.StatementDescription
+}
+
+const noteState = "reprise.session"
+
+// stateOf returns the state of conn.
+func stateOf(conn *pgx.Conn) *sessionState {
+	notes := conn.PgConn().CustomData()
+	if state, ok := notes[noteState].(*sessionState); ok {
+		return state
+	}
+	config := conn.Config()
+	state := &sessionState{
+		mode: config.DefaultQueryExecMode, tracer: config.Tracer,
+		prepared: make(map[string]*pgconn.StatementDescription),
+	}
+	notes[noteState] = state
+	return state
+}
+
+// sending is how the statements of every request are sent.
+type sending uint8
+
+const (
+	sendPrepared sending = iota + 1 // prepared in the session
+	sendParams                      // parsed anew, in one round trip, with binary values
+	sendText                        // by the simple protocol of pgx
+)
+
+// sendingOn says how statements are sent on a connection. Unless Config.ExecMode says
+// otherwise they are prepared where the pool's own statements are, until a pooler lends
+// out a session in which they are not.
+func (t *records) sendingOn(conn *pgx.Conn) sending {
+	mode := t.mode
+	if mode == 0 {
+		if mode = stateOf(conn).mode; mode == pgx.QueryExecModeSimpleProtocol {
+			mode = pgx.QueryExecModeExec
+		}
+	}
+	switch {
+	case mode == pgx.QueryExecModeSimpleProtocol:
+		return sendText
+	case mode == pgx.QueryExecModeCacheStatement && !t.unprepared.Load():
+		return sendPrepared
+	}
+	return sendParams
+}
+
+// notPrepared reports that a session does not have the statements that were prepared on
+// its connection, or has them already: a pooler lends it out to several connections.
+// Nothing was executed.
+func notPrepared(err error) bool {
+	return hasCode(err, codeNoStatement, codeStatementExists)
+}
+
+// giveUpPreparing makes this store send statements unprepared from now on.
+func (t *records) giveUpPreparing(ctx context.Context, err error) {
+	if t.unprepared.Swap(true) {
+		return
+	}
+	t.config.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"reprisepg: a pooler shares sessions without keeping prepared statements; going on without them, at more cost. "+
+			"Set Config.ExecMode or the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
+		slog.String("error", err.Error()))
+}
+
+// prepare returns the description of st in the session of conn.
+func prepare(ctx context.Context, conn *pgx.Conn, st *statement) (*pgconn.StatementDescription, error) {
+	state := stateOf(conn)
+	if description := state.prepared[st.name]; description != nil {
+		return description, nil
+	}
+	description, err := conn.PgConn().Prepare(ctx, st.name, st.sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	state.prepared[st.name] = description
+	return description, nil
+}
+
+// call is a statement with its parameters, and what to do with the rows of its answer. A
+// row and its columns are valid only during the call.
+type call struct {
+	statement *statement
+	values    [][]byte
+	read      func(*row)
+}
+
+// send sends the calls in one round trip and one transaction, and reads their answers to
+// their end: only then has the server committed.
+func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...call) (err error) {
+	if tracer := stateOf(conn).tracer; tracer != nil {
+		for _, c := range calls {
+			traced := tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.statement.sql})
+			defer func() { tracer.TraceQueryEnd(traced, conn, pgx.TraceQueryEndData{Err: err}) }()
+		}
+	}
+	if len(calls) == 1 {
+		return sendOne(ctx, conn, prepared, &calls[0])
+	}
+	var batch pgconn.Batch
+	for i := range calls {
+		c := &calls[i]
+		if !prepared {
+			batch.ExecParams(c.statement.sql, c.values, nil, binaryFormat, binaryFormat)
+			continue
+		}
+		description, err := prepare(ctx, conn, c.statement)
+		if err != nil {
+			return err
+		}
+		batch.ExecStatement(description, c.values, binaryFormat, binaryFormat)
+	}
+	results := conn.PgConn().ExecBatch(ctx, &batch)
+	for i := 0; results.NextResult(); i++ {
+		readErr := readAll(results.ResultReader(), calls[i].read)
+		if err == nil {
+			err = readErr
+		}
+	}
+	if closeErr := results.Close(); closeErr != nil {
+		return closeErr
+	}
+	return err
+}
+
+// sendOne sends one call.
+func sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *call) error {
+	if !prepared {
+		return readAll(conn.PgConn().ExecParams(ctx, c.statement.sql, c.values, nil, binaryFormat, binaryFormat), c.read)
+	}
+	description, err := prepare(ctx, conn, c.statement)
+	if err != nil {
+		return err
+	}
+	return readAll(conn.PgConn().ExecStatement(ctx, description, c.values, binaryFormat, binaryFormat), c.read)
+}
+
+// readAll hands every row of an answer to read.
+func readAll(results *pgconn.ResultReader, read func(*row)) error {
+	var failed error
+	for results.NextRow() {
+		r := row{columns: results.Values()}
+		read(&r)
+		if r.err != nil {
+			failed = r.err
+		}
+	}
+	if _, err := results.Close(); err != nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,1 @@
+SELECT id, owner FROM {completes}($1::bytea[], $2::bytea[], $3::bytea[], $4::interval[])
