@@ -328,7 +328,7 @@ func (b *background) unknownReleased(ctx context.Context, t *task, err error) (a
 }
 
 // tooOld reports whether a task has been repeated for as long as the limit allows.
-func (b *background) tooOld(t *task) bool { return now().mono-t.since >= b.limits.Age }
+func (b *background) tooOld(t *task) bool { return sinceStart()-t.since >= b.limits.Age }
 
 // refuse notes that the store refuses a task for good, and reports false when nothing is
 // gained by repeating it: its claim has lapsed by now. From the first refusal on its
@@ -338,7 +338,7 @@ func (b *background) refuse(t *task) (ok bool) {
 	case t.blocks():
 		return !b.tooOld(t)
 	case t.kind == taskReleaseUnknown:
-		return now().mono-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
+		return sinceStart()-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
 	b.mu.Lock()
 	t.refused = true

@@ -33,7 +33,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 // already, and then the store. It begins at the given instant.
 func (c *call) look(at instant) (Result, error) {
 	e := c.engine
-	budget := e.claiming.context(at)
+	budget := e.claiming.context(at.mono)
 	for round := 1; round <= claimRounds; round++ {
 		outcome, claim, leads := e.table.join(c)
 		switch {

@@ -20,21 +20,21 @@ type budget struct {
 type sharedContext struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	until  instant
+	until  time.Duration // by the monotonic clock, as the context's own timer
 }
 
 // context returns a context that ends 0.95 d to d from at, which is now.
-func (b *budget) context(at instant) context.Context {
-	if s := b.shared.Load(); s != nil && !at.reached(s.until) {
+func (b *budget) context(at time.Duration) context.Context {
+	if s := b.shared.Load(); s != nil && at < s.until {
 		return s.ctx
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.shared.Load(); s != nil && !at.reached(s.until) {
+	if s := b.shared.Load(); s != nil && at < s.until {
 		return s.ctx
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.d)
-	b.shared.Store(&sharedContext{ctx: ctx, cancel: cancel, until: at.add(b.d / 20)})
+	b.shared.Store(&sharedContext{ctx: ctx, cancel: cancel, until: at + b.d/20})
 	return ctx
 }
 

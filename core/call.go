@@ -52,9 +52,11 @@ func (c *call) claimRequest(takeover bool) ClaimRequest {
 	}
 }
 
-// hasValues reports whether a store may find anything in the context of the request.
+// hasValues reports whether the store may find anything in the context of the request.
 // Frameworks whose requests have no values pass the background.
-func (c *call) hasValues() bool { return c.values != context.Background() }
+func (c *call) hasValues() bool {
+	return !c.engine.store.ignoresValues && c.values != context.Background()
+}
 
 // detached returns the context of what goes on after the request: the values that
 // Config.Detach copies. It is called while the request lives.
@@ -82,7 +84,7 @@ func (c *call) observe(e Event) {
 
 // describe fills in whom an event concerns.
 func (c *call) describe(e *Event) {
-	e.ID, e.Label, e.Elapsed = c.id, c.label, now().mono-c.began
+	e.ID, e.Label, e.Elapsed = c.id, c.label, sinceStart()-c.began
 	if c.engine.cfg.Observer != nil {
 		e.Scope = hex.EncodeToString(c.scopeSum[:])
 	}

@@ -139,7 +139,7 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 // completionContext returns the context in which the store is asked to end the attempt,
 // from now on.
 func (a *Attempt) completionContext() context.Context {
-	ctx := a.engine.completing.context(now())
+	ctx := a.engine.completing.context(sinceStart())
 	if !a.hasValues() {
 		return ctx
 	}

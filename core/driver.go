@@ -12,6 +12,8 @@ type driver struct {
 	store  Store
 	binder ContextBinder // nil where the store has none
 	waiter Waiter        // likewise
+
+	ignoresValues bool
 }
 
 // newDriver is the one place where the optional abilities that the engine itself uses are
@@ -20,7 +22,14 @@ func newDriver(s Store) driver {
 	d := driver{store: s}
 	d.binder, _ = As[ContextBinder](s)
 	d.waiter, _ = As[Waiter](s)
+	d.ignoresValues = ignoresValues(s)
 	return d
+}
+
+func ignoresValues(s Store) (ignores bool) {
+	defer func() { _ = recover() }() // a store of a type that cannot be compared
+	v, ok := s.(ValueIgnorer)
+	return ok && v.IgnoresValues() == s
 }
 
 func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, err error) {

@@ -18,6 +18,9 @@ func now() instant {
 	return instant{mono: t.Sub(processStart), wall: t.UnixNano()}
 }
 
+// sinceStart reads the monotonic clock alone, which takes half the time.
+func sinceStart() time.Duration { return time.Since(processStart) }
+
 // never is later than every reading.
 var never = instant{mono: 1<<63 - 1, wall: 1<<63 - 1}
 

@@ -72,6 +72,8 @@ var (
 	_ reprise.Waiter    = (*Store)(nil)
 	_ reprise.Inspector = (*Store)(nil)
 	_ reprise.Purger    = (*Store)(nil)
+
+	_ reprise.ValueIgnorer = (*Store)(nil)
 )
 
 // New returns an empty store with the default bounds.
@@ -104,6 +106,9 @@ func build(b Bounds) *Store {
 	}
 	return s
 }
+
+// IgnoresValues implements [reprise.ValueIgnorer].
+func (s *Store) IgnoresValues() reprise.Store { return s }
 
 // now reads the store's clock. An operation reads it under the lock of its shard, so that
 // the readings of one ID are in the order of its operations.

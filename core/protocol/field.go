@@ -87,25 +87,29 @@ type Response struct {
 // is what a server makes of them at best: they would end the line, and begin another (RFC
 // 9110, section 5.5).
 func CleanValue(value string) string {
-	if !strings.ContainsAny(value, lineBytes) {
+	if !hasLineBytes(value) {
 		return value
 	}
 	clean := []byte(value)
 	for i, c := range clean {
-		if strings.IndexByte(lineBytes, c) >= 0 {
+		if c == '\r' || c == '\n' || c == 0 {
 			clean[i] = ' '
 		}
 	}
 	return string(clean)
 }
 
-const lineBytes = "\r\n\x00"
+// hasLineBytes reports whether value has CR, LF or NUL. Looking for each of them alone is
+// several times as fast as looking for all at once.
+func hasLineBytes(value string) bool {
+	return strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, 0) >= 0
+}
 
 // validField reports whether a field can be sent: its name is a token of RFC 9110,
 // section 5.6.2, and its value has no CR, LF or NUL, which could end its line and start
 // another.
 func validField(name, value string) bool {
-	return !strings.ContainsAny(value, lineBytes) && validName(name)
+	return !hasLineBytes(value) && validName(name)
 }
 
 func validName(name string) bool { return name != "" && tokenBytes.haveAll(name) }

@@ -83,7 +83,7 @@ func (s HeaderSection) flaw(http10 bool) flaw {
 			continue
 		}
 		name, value, there := strings.Cut(line, ":")
-		if !there || !validName(name) || strings.ContainsAny(value, "\r\x00") {
+		if !there || !validName(name) || hasLineBytes(value) {
 			return malformed
 		}
 		switch value = trimSpace(value); {
