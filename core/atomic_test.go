@@ -84,8 +84,12 @@ func TestAtomicCompletionThatFails(t *testing.T) {
 			if n := calls.Load(); n != 1 {
 				t.Errorf("asked %d times, want once", n)
 			}
-			if n := b.events.count(reprise.EventUnrecorded); n != 1 {
-				t.Errorf("reported %d times", n)
+			kind, ending := reprise.EventUndecided, reprise.EndUndecided
+			if want == reprise.RolledBack {
+				kind, ending = reprise.EventNotApplied, reprise.EndNotApplied
+			}
+			if n := b.events.count(kind); n != 1 || b.Stats().Ends[ending] != 1 {
+				t.Errorf("%v is reported %d times, and counted %v", kind, n, b.Stats().Ends)
 			}
 		})
 	}

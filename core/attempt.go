@@ -19,6 +19,10 @@ type Attempt struct {
 	unprotected bool  // no store granted it
 	claimErr    error // why it is unprotected
 	late        bool  // an earlier try of the claim may still arrive
+	unrun       bool  // Begin did not return it, so that its end is not counted
+
+	started time.Duration // when Begin returned it, by the monotonic clock; 0 if no observer asks
+	ending  time.Duration // when Complete or Release was called; 0 before
 
 	state atomic.Uint32 // of attemptState
 	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
@@ -41,7 +45,7 @@ const (
 
 func newAttempt(c *call) *Attempt {
 	a := &Attempt{call: *c, after: c.detached()}
-	a.run.attempt = a
+	a.run.attempt, a.decoder = a, nil
 	a.lease.index = -1
 	return a
 }
@@ -99,6 +103,7 @@ func (c *call) start(g grant, late bool) (Result, error) {
 
 // releaseUnrun releases an attempt that Begin was granted and that nobody will run.
 func (a *Attempt) releaseUnrun() {
+	a.unrun = true
 	a.engine.work.retain() // the release ends the attempt, and Begin ends too
 	_ = a.Release()        // it goes on in the background if it must
 }
@@ -122,10 +127,46 @@ func (a *Attempt) close() {
 	e.waiters.wake(a.id)
 }
 
-// finish closes an attempt that ended without an event.
-func (a *Attempt) finish() {
-	a.close()
+// conclude closes an attempt, counts how it ended, and notifies the observer, from the
+// goroutine of the request.
+func (a *Attempt) conclude(end AttemptEnd, err error) {
+	if event, ok := a.ended(end, err); ok {
+		a.engine.observing.notify(a.values, event)
+	}
 	a.engine.work.done()
+}
+
+// concludeLater is conclude for what no request waits for.
+func (a *Attempt) concludeLater(end AttemptEnd, err error) {
+	if event, ok := a.ended(end, err); ok {
+		a.engine.observing.queue(a.after, event)
+	}
+	a.engine.work.done()
+}
+
+// ended closes an attempt and counts how it ended. It is called once for each. It returns
+// the event of the end, if the observer wants it.
+func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
+	a.lost.Store(true)
+	a.close()
+	event = Event{Kind: endEvents[end], End: end, Attempt: a.number, Fence: a.fence, Err: err}
+	if a.unrun {
+		event.End = 0
+	} else {
+		a.tally.end(end)
+	}
+	if !a.engine.observing.wants(event.Kind) || a.unrun && a.unprotected {
+		return event, false
+	}
+	a.describe(&event)
+	if event.End != 0 && a.started != 0 {
+		at := event.Elapsed + a.began
+		if a.ending == 0 {
+			a.ending = at // it was ended without the store
+		}
+		event.RunTime, event.CompleteTime = a.ending-a.started, at-a.ending
+	}
+	return event, true
 }
 
 // loseLease stops an attempt whose lease can no longer be relied on, and returns the

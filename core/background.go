@@ -81,7 +81,7 @@ func (b *background) add(t *task) {
 	switch {
 	case !fits:
 		b.dropped.Add(1)
-		t.attempt.conclude(EventDropped, t.dropError("the background is full"))
+		t.attempt.conclude(EndDropped, t.dropError("the background is full"))
 	case f.refused:
 		b.refuse(t)
 	}
@@ -275,42 +275,47 @@ func (b *background) run(ctx context.Context, t *task) error {
 func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	f, _ := classify(err)
+	why := ""
 	switch {
-	case err == nil, errors.Is(err, ErrLeaseLost):
+	case err == nil:
+	case errors.Is(err, ErrLeaseLost):
+		why = "the lease was lost"
 	case !f.repeatEnd || ctx.Err() != nil:
-		b.drop(t, err, "it cannot be done")
+		why = "it cannot be done"
 	case f.refused:
 		if b.refuse(t) {
 			t.err = err
 			return true
 		}
-		b.drop(t, err, "the store refused it until the lease was lost")
+		why = refusedTooLong
 	default:
 		if !b.tooOld(t) || b.refuse(t) {
 			t.err = err
 			return true
 		}
-		b.drop(t, err, "the store did not take it in time")
+		why = "the store did not take it in time"
 	}
-	if t.kind == taskReleaseUnknown {
-		return b.unknownReleased(ctx, t, err)
-	}
-	var kind EventKind
 	switch {
-	case errors.Is(err, ErrLeaseLost):
-		kind = a.loseLease()
+	case t.kind == taskReleaseUnknown:
+		if err != nil && !errors.Is(err, ErrLeaseLost) {
+			b.drop(t, err, why)
+		}
+		return b.unknownReleased(ctx, t, err)
 	case err == nil && t.kind == taskComplete:
-		kind = EventCompleted
+		a.concludeLater(EndRecorded, nil)
 	case err == nil:
 		a.releaseLateTry()
-		kind = EventReleased
+		a.concludeLater(EndReleased, nil)
+	default:
+		if errors.Is(err, ErrLeaseLost) {
+			a.report(a.loseLease(), nil)
+		}
+		b.drop(t, err, why)
 	}
-	a.lost.Store(true)
-	a.close()
-	a.report(kind, nil)
-	a.engine.work.done()
 	return false
 }
+
+const refusedTooLong = "the store refused it until the lease was lost"
 
 // unknownReleased ends a task of kind taskReleaseUnknown, or asks for its second release.
 func (b *background) unknownReleased(ctx context.Context, t *task, err error) (again bool) {
@@ -358,17 +363,20 @@ func (b *background) leaseLost(a *Attempt) {
 	}
 	b.mu.Unlock()
 	if drop {
-		b.drop(t, t.err, "the store refused it until the lease was lost")
-		a.close()
-		a.engine.work.done()
+		b.drop(t, t.err, refusedTooLong)
 	}
 }
 
-// drop counts and reports a task that is given up because of err.
+// drop counts and reports a task that is given up because of err. Its attempt, if it had
+// one that Begin returned, has ended.
 func (b *background) drop(t *task, err error, why string) {
 	t.err = err
 	b.dropped.Add(1)
-	t.attempt.report(EventDropped, t.dropError(why))
+	if t.kind == taskReleaseUnknown {
+		t.attempt.report(EventDropped, t.dropError(why))
+	} else {
+		t.attempt.concludeLater(EndDropped, t.dropError(why))
+	}
 }
 
 // reschedule moves the backoff by the answer to a try, and puts the task back if it is to

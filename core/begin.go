@@ -14,19 +14,63 @@ const (
 	longestPause = time.Second           // between tries in the background
 )
 
-// begin finds the answer for the operation, and notifies the observer when it is not to
-// run it.
+// begin finds the answer for the operation, counts it, and notifies the observer.
 func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	at := now()
 	c := newCall(ctx, e, op, at)
+	answered := false
+	defer func() {
+		if !answered { // the store ended the goroutine
+			c.answer(RequestUnavailable, nil, ErrUnknown, "")
+		}
+	}()
 	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
+		waiting := now()
 		res, err = c.wait(ctx, op.Scope, op.Wait)
+		c.waited = now().mono - waiting.mono
 	}
-	if err == nil && res.Outcome != Claimed {
-		c.observe(Event{Kind: outcomeEvents[res.Outcome]})
+	annotation := ""
+	if err == nil && res.Outcome == Completed && c.decoder != nil {
+		if annotation, err = c.decode(res.Payload); err != nil {
+			res = Result{}
+		}
 	}
+	answered = true
+	c.answer(outcomeOf(res, err), res.Attempt, err, annotation)
 	return res, err
+}
+
+// outcomeOf says what is counted for the answer of Begin.
+func outcomeOf(res Result, err error) RequestOutcome {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return RequestCorrupt
+	case err != nil:
+		return RequestUnavailable
+	case res.Attempt != nil && res.Attempt.unprotected:
+		return RequestUnprotected
+	default:
+		return claimOutcomes[res.Outcome]
+	}
+}
+
+// decode lets the caller's decoder read a payload. Whatever fails is ErrCorrupt: the
+// operation is completed, and its answer cannot be read.
+func (c *call) decode(payload []byte) (annotation string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the decoder panicked: %v", ErrCorrupt, p)
+		}
+		if err != nil {
+			c.observe(Event{Kind: EventStoreError, Err: err})
+		}
+	}()
+	annotation, err = c.decoder.Decode(payload)
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return annotation, err
 }
 
 // look asks the table of this process, then whoever in this process is asking the store
@@ -47,10 +91,10 @@ func (c *call) look(at instant) (Result, error) {
 				return Result{}, err
 			}
 			res, err := c.startUnprotected(err)
-			return c.begun(e.table.add(res)), err
+			return e.table.add(res), err
 		}
 		if res, ok := claim.answerTo(c, round); ok {
-			e.counts.sharedClaims.Add(1)
+			e.sharedClaims.Add(1)
 			return res, nil
 		}
 		if claim.err != nil {
@@ -58,7 +102,7 @@ func (c *call) look(at instant) (Result, error) {
 		}
 	}
 	res, err := c.claim(budget, now())
-	return c.begun(e.table.add(res)), err
+	return e.table.add(res), err
 }
 
 // lead claims for this call and for those that join it meanwhile.
@@ -73,7 +117,7 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Res
 	}()
 	res, err := c.claim(budget, at)
 	published = true
-	return c.begun(c.engine.table.publish(claim, res, err)), err
+	return c.engine.table.publish(claim, res, err), err
 }
 
 // await waits for the answer to a claim that another call leads, within the budget of
@@ -85,24 +129,6 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 	case <-budget.Done():
 		return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
 	}
-}
-
-// begun notifies the observer of an attempt that started.
-func (c *call) begun(res Result) Result {
-	a := res.Attempt
-	if a == nil {
-		return res
-	}
-	kind := EventClaimed
-	switch {
-	case a.unprotected:
-		kind = EventUnprotected
-		c.engine.counts.unprotected.Add(1)
-	case a.number > 1:
-		kind = EventTakeover
-	}
-	a.observe(kind, a.claimErr)
-	return res
 }
 
 // claim asks the store, from sent on, until it has a definite answer, the budget is used

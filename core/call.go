@@ -22,9 +22,12 @@ type call struct {
 	failOpen    bool
 	waiting     bool // for the attempt of another to end
 	label       string
+	tally       *tally
+	decoder     Decoder
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
 	began       time.Duration   // by the monotonic clock
+	waited      time.Duration   // for attempts of others
 	values      context.Context // of the request, for its values only: its end is not the attempt's
 }
 
@@ -34,7 +37,7 @@ var scopeSeed = maphash.MakeSeed()
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
-		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label,
+		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label), decoder: op.Decoder,
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if e.cfg.Observer != nil {
@@ -80,6 +83,29 @@ func (c *call) observe(e Event) {
 		c.describe(&e)
 		o.notify(c.values, e)
 	}
+}
+
+// answer counts the outcome of a call, and notifies the observer. It is the last thing
+// that Begin does.
+func (c *call) answer(outcome RequestOutcome, a *Attempt, err error, annotation string) {
+	c.tally.outcome(outcome)
+	event := Event{Kind: requestEvents[outcome], Outcome: outcome, Err: err, Annotation: annotation}
+	if a != nil {
+		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
+		if a.number > 1 {
+			event.Kind = EventTakeover
+		}
+	}
+	o := &c.engine.observing
+	if !o.wants(event.Kind) {
+		return
+	}
+	c.describe(&event)
+	event.WaitTime, event.ClaimTime = c.waited, event.Elapsed-c.waited
+	if a != nil {
+		a.started = c.began + event.Elapsed
+	}
+	o.notify(c.values, event)
 }
 
 // describe fills in whom an event concerns.

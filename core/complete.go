@@ -61,7 +61,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return CompleteResult{}, err
 	}
 	if a.unprotected {
-		a.finish()
+		a.conclude(EndUnrecorded, a.claimErr)
 		return CompleteResult{Status: Unrecorded, Err: a.claimErr}, nil
 	}
 	ctx := a.completionContext()
@@ -73,24 +73,17 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 	switch {
 	case err == nil:
-		a.conclude(EventCompleted, nil)
+		a.conclude(EndRecorded, nil)
 		return CompleteResult{Status: Recorded}, nil
 	case a.atomic:
-		a.conclude(EventUnrecorded, err)
-		return CompleteResult{Status: atomicStatus(err), Err: err}, nil
+		status := atomicStatus(err)
+		a.conclude(completeEnds[status], err)
+		return CompleteResult{Status: status, Err: err}, nil
 	case errors.Is(err, ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
 		return a.completeLater(r, err), nil
 	}
-}
-
-// conclude ends an attempt and notifies the observer of how.
-func (a *Attempt) conclude(kind EventKind, err error) {
-	a.lost.Store(true)
-	a.close()
-	a.observe(kind, err)
-	a.engine.work.done()
 }
 
 // completeLost finds out what became of the operation after the store called the lease
@@ -108,7 +101,7 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteR
 		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 		if err == nil {
-			a.conclude(EventCompleted, nil)
+			a.conclude(EndRecorded, nil)
 			return CompleteResult{Status: Recorded}
 		}
 	}
@@ -116,11 +109,7 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteR
 		return a.completeLater(r, err)
 	}
 	status := lostStatus[holder.Outcome]
-	if status == Unrecorded {
-		a.conclude(EventUnrecorded, ErrLeaseLost)
-	} else {
-		a.finish()
-	}
+	a.conclude(completeEnds[status], ErrLeaseLost)
 	return CompleteResult{Status: status, Payload: holder.Payload, Err: ErrLeaseLost}
 }
 
@@ -131,7 +120,7 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 		a.observe(EventUnrecorded, err)
 		a.engine.background.add(&task{kind: taskComplete, attempt: a, request: r, err: err})
 	} else {
-		a.conclude(EventUnrecorded, err)
+		a.conclude(EndUnrecorded, err)
 	}
 	return CompleteResult{Status: Unrecorded, Err: err}
 }
@@ -139,7 +128,9 @@ func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
 // completionContext returns the context in which the store is asked to end the attempt,
 // from now on.
 func (a *Attempt) completionContext() context.Context {
-	ctx := a.engine.completing.context(sinceStart())
+	at := sinceStart()
+	a.ending = at
+	ctx := a.engine.completing.context(at)
 	if !a.hasValues() {
 		return ctx
 	}

@@ -47,10 +47,9 @@ type Config struct {
 	// no values: frameworks reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Observer is notified of every transition. See [NewAuditLog]. Without one, what an
-	// operator must know (a misconfigured store, unrecorded responses, refused lapsed
-	// records, dropped work, corrupt records) is logged to [slog.Default], each message
-	// at most every ten seconds; for silence set an observer that does nothing.
+	// Observer is notified of every transition. See [NewAuditLog]. Nil is
+	// [NewOperatorLog] over [slog.Default]: what an operator must know is logged unless
+	// somebody decides otherwise. [Silent] logs nothing.
 	Observer Observer
 }
 

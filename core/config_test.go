@@ -80,6 +80,9 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.FailOpen cannot be":       func(op *reprise.Operation) { op.FailOpen, op.Preset = true, reprise.AtMostOnce },
 			"Operation.MaxAttempts is -1":        func(op *reprise.Operation) { op.MaxAttempts = -1 },
 			"Operation.Wait is -1ns":             func(op *reprise.Operation) { op.Wait = -1 },
+			"Operation.Label has 33 bytes":       func(op *reprise.Operation) { op.Label = strings.Repeat("x", 33) },
+			"Operation.Label has the byte 0xc3":  func(op *reprise.Operation) { op.Label = "café" },
+			"Operation.Label has the byte 0xa":   func(op *reprise.Operation) { op.Label = "a\n" },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
 			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = reprise.MaxDuration + time.Millisecond },
@@ -90,8 +93,12 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) || res.Attempt != nil {
 				t.Errorf("%s: %v", field, err)
 			}
+			b.events.want(t, reprise.EventRefused)
+			if e := b.events.list[0]; e.Outcome != reprise.RequestFailed || e.Label != "" {
+				t.Errorf("%s: %+v", field, e)
+			}
+			b.events.list = nil
 		}
-		b.events.want(t)
 	})
 }
 

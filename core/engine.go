@@ -18,7 +18,9 @@ type Engine struct {
 	background background
 	observing  observing
 	outage     outage
-	counts     counts
+	tallies    tallies
+
+	sharedClaims atomic.Uint64
 
 	claiming   budget // of Begin
 	completing budget // of what a response waits for
@@ -30,9 +32,6 @@ type Engine struct {
 
 	work openWork
 }
-
-// counts are those of [Stats] that have no other place.
-type counts struct{ sharedClaims, unprotected atomic.Uint64 }
 
 // New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and
 // names the field of cfg that is out of its range.
@@ -76,9 +75,11 @@ type Result struct {
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
+		e.Refuse(ctx, op.Label, RequestFailed, err)
 		return Result{}, err
 	}
 	if !e.work.begin() {
+		e.Refuse(ctx, op.Label, RequestUnavailable, ErrClosed)
 		return Result{}, ErrClosed
 	}
 	defer func() { // also when the store ends the goroutine
@@ -87,6 +88,21 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 		}
 	}()
 	return e.begin(ctx, &op)
+}
+
+// Refuse counts a request that its caller refuses before Begin, under the label of the
+// policy, and notifies the observer of it: it is how the package protocol reports the
+// requests that it refuses itself. err says why, and may be nil. Call it from the
+// goroutine of the request.
+func (e *Engine) Refuse(ctx context.Context, label string, outcome RequestOutcome, err error) {
+	if outcome < 1 || int(outcome) >= len(requestEvents) {
+		outcome = RequestFailed
+	}
+	if checkLabel("label", label) != nil {
+		label = ""
+	}
+	e.tallies.of(label).outcome(outcome)
+	e.Report(ctx, Event{Kind: requestEvents[outcome], Label: label, Outcome: outcome, Err: err})
 }
 
 // Close takes no new operations, waits until the attempts that run and the work in the
@@ -129,12 +145,12 @@ func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }
 func (e *Engine) Stats() Stats {
 	s := Stats{
 		Waiting:           int(e.waiters.total.Load()),
-		SharedClaims:      e.counts.sharedClaims.Load(),
-		Unprotected:       e.counts.unprotected.Load(),
+		SharedClaims:      e.sharedClaims.Load(),
 		BackgroundDropped: e.background.dropped.Load(),
 	}
+	s.Totals, s.Labels = e.tallies.totals()
 	e.renewer.mu.Lock()
-	s.Running = len(e.renewer.due)
+	s.Leases = len(e.renewer.due)
 	e.renewer.mu.Unlock()
 	e.background.mu.Lock()
 	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
@@ -145,11 +161,13 @@ func (e *Engine) Stats() Stats {
 
 // Stats is what [Engine.Stats] returns. Numbers of type uint64 only grow.
 type Stats struct {
-	Running int // attempts of this process whose lease is kept, those that are completed in the background included
+	Totals                   // of all labels together
+	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
+
+	Leases  int // attempts of Running whose lease is kept; the others have lost theirs
 	Waiting int // callers that wait for an attempt of another
 
 	SharedClaims uint64 // duplicates that got the answer to another caller's claim
-	Unprotected  uint64 // attempts that ran without a claim: see Operation.FailOpen
 
 	Background        int    // completions and releases that the background still has to make
 	BackgroundBytes   int64  // of their payloads

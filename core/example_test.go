@@ -141,9 +141,9 @@ func ExampleNewAuditLog() {
 		_, _ = charge(context.Background(), engine, "key-1", "10 EUR")
 	}
 	// Output:
-	// level=INFO msg="idempotency claimed" id=3ef92e4e6e08 scope=d68629cd920f attempt=1
-	// level=INFO msg="idempotency completed" id=3ef92e4e6e08 scope=d68629cd920f attempt=1
-	// level=INFO msg="idempotency replayed" id=3ef92e4e6e08 scope=d68629cd920f
+	// level=INFO msg="idempotency claimed" outcome=claimed id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency completed" end=recorded id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency replayed" outcome=replayed id=3ef92e4e6e08 scope=d68629cd920f
 }
 
 // Close drains: it takes no new operations and waits for those that run. When its context

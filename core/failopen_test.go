@@ -55,7 +55,7 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				}
 				wantCause(t, a.Context(), context.Canceled)
 			}
-			if n := b.Stats().Unprotected; n != 3 {
+			if n := b.Stats().Outcomes[reprise.RequestUnprotected]; n != 3 {
 				t.Errorf("%d unprotected attempts counted, want 3", n)
 			}
 			if n := b.events.count(reprise.EventUnprotected); n != 3 {
@@ -163,7 +163,7 @@ func TestFailOpenOpensForNothingElse(t *testing.T) {
 			away(b, err)
 			_, got := b.Begin(t.Context(), open(order("k")))
 			wantError(t, "Begin", got, err)
-			if b.Stats().Unprotected != 0 {
+			if b.Stats().Outcomes[reprise.RequestUnprotected] != 0 {
 				t.Error("counted as unprotected")
 			}
 		})

@@ -24,6 +24,9 @@ type ObserverFunc func(ctx context.Context, e Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
+// Silent is an [Observer] that does nothing, for an engine that should not log.
+var Silent Observer = ObserverFunc(func(context.Context, Event) {})
+
 // Observers joins several observers into one, called in order. A nil one is skipped, and
 // one that panics does not keep the others from being called.
 func Observers(list ...Observer) Observer {
@@ -45,15 +48,35 @@ func notify(ctx context.Context, o Observer, e Event) {
 
 // Event is one transition. It never holds a key, a scope, a body or a header field.
 type Event struct {
-	Kind    EventKind
-	Label   string        // of the policy: see Operation.Label
-	Reason  string        // of EventRefused: a short code
-	ID      ID            // log [ID.Short] of it; zero where the operation is not known
-	Scope   string        // the first 12 hexadecimal digits of the scope's SHA-256; empty where it is not known
-	Attempt int           // the attempt's number; 0 where there is none
-	Fence   uint64        // likewise
+	Kind EventKind
+
+	// Outcome and End are not zero in the one event that ends the call to Begin, and in
+	// the one event that ends the attempt. An observer that counts these, and nothing
+	// else, counts what [Engine.Stats] has.
+	Outcome RequestOutcome
+	End     AttemptEnd
+
+	Label   string // of the policy: see Operation.Label
+	ID      ID     // log [ID.Short] of it; zero where the operation is not known
+	Scope   string // the first 12 hexadecimal digits of the scope's SHA-256; empty where it is not known
+	Attempt int    // the attempt's number; 0 where there is none
+	Fence   uint64 // likewise
+	Err     error  // of a failure; nil otherwise
+
 	Elapsed time.Duration // since the call to Begin
-	Err     error         // of a failure; nil otherwise
+
+	// An event with an Outcome has the parts of the call to Begin: how long it waited for
+	// another attempt to end, and how long it took besides, which is the time of its
+	// claim.
+	ClaimTime, WaitTime time.Duration
+
+	// An event with an End has the parts of the attempt: how long its caller had it, which
+	// is the time of the handler, and how long its completion or release took, also in the
+	// background.
+	RunTime, CompleteTime time.Duration
+
+	Annotation string // of EventReplayed: what was kept beside the answer; see protocol.Config.Annotate
+	Reason     string // of EventResolved: what the operator wrote
 }
 
 // EventKind names a transition.
@@ -72,12 +95,17 @@ const (
 	EventRunTooLong                       // an attempt ran longer than Config.MaxRun
 	EventCompleted                        // an answer was recorded
 	EventReleased                         // a claim was forgotten
-	EventUnrecorded                       // a response leaves that is not recorded; EventCompleted or EventDropped may follow
+	EventUnrecorded                       // a response leaves that is not recorded; without an End, EventCompleted or EventDropped follows
 	EventStoreError                       // a call to the store failed
 	EventUnprotected                      // an attempt started without a claim: see Operation.FailOpen
 	EventDropped                          // a completion or release was given up; the claim lapses
-	EventRefused                          // refused before Begin, for Event.Reason: see Engine.Report
+	EventRefused                          // refused, for Event.Outcome
 	EventPanic                            // a function of the policy panicked beside the outcome of its request
+	EventSuperseded                       // an attempt lost its lease, and another one completed first: its answer was sent
+	EventContested                        // an attempt lost its lease to another one that runs, or may have run
+	EventNotApplied                       // an Atomic attempt was rolled back
+	EventUndecided                        // whether an Atomic attempt was committed is unknown
+	EventResolved                         // an operator resolved a record: see Engine.Report
 )
 
 var eventNames = [...]string{
@@ -85,20 +113,16 @@ var eventNames = [...]string{
 	EventMismatch: "mismatch", EventLapsed: "lapsed", EventRenewed: "renewed", EventLeaseLost: "lease-lost",
 	EventRunTooLong: "run-too-long", EventCompleted: "completed", EventReleased: "released",
 	EventUnrecorded: "unrecorded", EventStoreError: "store-error", EventUnprotected: "unprotected",
-	EventDropped: "dropped", EventRefused: "refused", EventPanic: "panic",
+	EventDropped: "dropped", EventRefused: "refused", EventPanic: "panic", EventSuperseded: "superseded",
+	EventContested: "contested", EventNotApplied: "not-applied", EventUndecided: "undecided", EventResolved: "resolved",
 }
 
 // String returns the kind as it appears in logs.
 func (k EventKind) String() string { return name(eventNames[:], int(k)) }
 
-// outcomeEvents maps the answers of Begin that are not a claim to their events.
-var outcomeEvents = [...]EventKind{
-	InProgress: EventInProgress, Completed: EventReplayed, Mismatch: EventMismatch, Lapsed: EventLapsed,
-}
-
-// Report notifies the engine's observer of something that its caller saw, as the engine
-// does: it is how the package protocol reports the requests that it refuses itself. Call
-// it from the goroutine of the request.
+// Report notifies the engine's observer of something that its caller saw or did, as the
+// engine does: a panic beside a request, or the resolution of a record by an operator. It
+// counts nothing: see [Engine.Refuse].
 func (e *Engine) Report(ctx context.Context, event Event) {
 	if e.observing.wants(event.Kind) {
 		e.observing.notify(ctx, event)

@@ -228,7 +228,7 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 		}
 		short := idOf(op).Short()
 		for _, want := range []string{
-			`"level":"INFO","msg":"idempotency claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
+			`"level":"INFO","msg":"idempotency claimed","outcome":"claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
 			`"level":"INFO","msg":"idempotency in-progress"`, `"level":"ERROR","msg":"idempotency store-error"`,
 			`"level":"ERROR","msg":"idempotency unrecorded"`, `"level":"INFO","msg":"idempotency completed"`,
 			`"level":"INFO","msg":"idempotency replayed"`, `"attempt":1,"fence":`, `"error":"reprise: outcome of the store operation unknown: reply lost"`,

@@ -33,12 +33,11 @@ type queuedEvent struct {
 	event Event
 }
 
-// init takes the configured observer, or the warnings that an engine without one logs.
+// init takes the configured observer, or the log that an engine without one has.
 func (o *observing) init(configured Observer) {
 	o.observer, o.kinds = configured, ^uint64(0)
 	if configured == nil {
-		warnings := &operatorLog{}
-		o.observer, o.kinds = warnings, warnings.kinds()
+		o.observer, o.kinds = NewOperatorLog(nil), operatorKinds()
 	}
 }
 

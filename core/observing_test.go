@@ -1,7 +1,6 @@
 package reprise_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -151,21 +150,26 @@ func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
 func TestReportPassesTheCallersEventOn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.Report(t.Context(), reprise.Event{Kind: reprise.EventRefused, Label: "orders", Reason: "key-missing"})
+		b.Refuse(t.Context(), "orders", reprise.RequestKeyMissing, nil)
+		b.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved, Label: "orders", Reason: "ticket 7"})
 		op := order("k")
 		op.Label = "orders"
 		release(t, b.claim(t, op))
-		b.events.want(t, reprise.EventRefused, reprise.EventClaimed, reprise.EventReleased)
+		b.events.want(t, reprise.EventRefused, reprise.EventResolved, reprise.EventClaimed, reprise.EventReleased)
 		for _, e := range b.events.list {
 			if e.Label != "orders" {
 				t.Errorf("%v has the label %q", e.Kind, e.Label)
 			}
 		}
-		if e := b.events.list[0]; e.Reason != "key-missing" || e.ID != (reprise.ID{}) {
+		if e := b.events.list[0]; e.Outcome != reprise.RequestKeyMissing || e.ID != (reprise.ID{}) {
 			t.Errorf("%+v", e)
 		}
 		bad := newEngine(t, memstore.New(), reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug") }), reprise.Config{})
-		bad.Report(t.Context(), reprise.Event{Kind: reprise.EventRefused})
+		bad.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved})
+		bad.Refuse(t.Context(), "caf\u00e9", 0, nil)
+		if n := bad.Stats().Labels[""].Outcomes[reprise.RequestFailed]; n != 1 {
+			t.Errorf("an outcome and a label that are invalid are counted %d times", n)
+		}
 	})
 }
 
@@ -178,8 +182,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{Store: memstore.New()}
 		store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
-		silent := reprise.ObserverFunc(func(context.Context, reprise.Event) {})
-		quiet, loud := newEngine(t, store, silent, reprise.Config{}), newEngine(t, store, nil, reprise.Config{})
+		quiet, loud := newEngine(t, store, reprise.Silent, reprise.Config{}), newEngine(t, store, nil, reprise.Config{})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
 			store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
@@ -193,7 +196,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			}
 			fail(reprise.ErrCorrupt)
 			_, _ = e.Begin(t.Context(), order("corrupt"))
-			fail(reprise.ErrFull) // of no interest by itself
+			fail(reprise.ErrFull)
 			_, _ = e.Begin(t.Context(), order("full"))
 			store.onClaim = nil
 			res, err := e.Begin(t.Context(), order("unrecorded"))
@@ -213,7 +216,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			if e == quiet && log.String() != "" {
 				t.Errorf("an observer that does nothing is not silent: %s", log)
 			}
-			a := newEngine(t, store, silent, reprise.Config{})
+			a := newEngine(t, store, reprise.Silent, reprise.Config{})
 			res, err = a.Begin(t.Context(), order("unrecorded"))
 			if err != nil {
 				t.Fatal(err)
@@ -224,13 +227,60 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	text := log.String()
 	for message, level := range map[string]string{
 		"the store is misconfigured": "ERROR", "a record cannot be read": "ERROR", "a response left that is not recorded": "ERROR",
-		"was given up": "ERROR", "the outcome of its last attempt is unknown": "WARN",
+		"was given up": "ERROR", "the outcome of its last attempt is unknown": "WARN", "lost its lease": "WARN",
 	} {
 		if strings.Count(text, message) != 1 || !strings.Contains(text, "level="+level+" msg=\"reprise: ") {
 			t.Errorf("%q is logged %d times, want once:\n%s", message, strings.Count(text, message), text)
 		}
 	}
-	if bytes.Count([]byte(text), []byte("\n")) != 5 || !strings.Contains(text, "cause-of-this-test") {
+	full := strings.Count(text, "the store is full") // for the thirty seconds of the lease, every ten
+	if full != 3 || strings.Count(text, "\n") != 6+full || !strings.Contains(text, "cause-of-this-test") || !strings.Contains(text, "skipped=") {
 		t.Errorf("logged\n%s", text)
 	}
+}
+
+// Every kind of event is either logged for operators or decided to be of no interest.
+func TestOperatorLogKnowsEveryKind(t *testing.T) {
+	t.Parallel()
+	silent := map[reprise.EventKind]bool{
+		reprise.EventClaimed: true, reprise.EventReplayed: true, reprise.EventInProgress: true, reprise.EventMismatch: true,
+		reprise.EventRenewed: true, reprise.EventCompleted: true, reprise.EventReleased: true, reprise.EventNotApplied: true,
+	}
+	kinds := 0
+	for kind := reprise.EventKind(1); !strings.HasPrefix(kind.String(), "invalid"); kind++ {
+		kinds++
+		text := logged(reprise.Event{Kind: kind, Err: reprise.ErrFull, Outcome: reprise.RequestFailed, Label: "orders", ID: reprise.ID{1}})
+		if silent[kind] != (text == "") || !silent[kind] && !strings.Contains(text, "label=orders id=010000000000 error=") {
+			t.Errorf("%v is logged as %q", kind, text)
+		}
+	}
+	if kinds < 22 {
+		t.Errorf("%d kinds", kinds)
+	}
+	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client
+		{Kind: reprise.EventStoreError, Err: reprise.ErrUnavailable},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrMisconfigured},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrClosed},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestCorrupt, Err: reprise.ErrCorrupt},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestKeyMissing},
+	} {
+		if text := logged(e); text != "" {
+			t.Errorf("%+v is logged as %q", e, text)
+		}
+	}
+	if text := logged(reprise.Event{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrUnknown}); !strings.Contains(text, "no answer") {
+		t.Errorf("an outage is logged as %q", text)
+	}
+	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
+		t.Errorf("two resolutions are logged as %q", text)
+	}
+}
+
+func logged(list ...reprise.Event) string {
+	log := &buffer{}
+	o := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(log, nil)))
+	for _, e := range list {
+		o.Observe(context.Background(), e)
+	}
+	return log.String()
 }

@@ -46,9 +46,20 @@ type Operation struct {
 	// [MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
 	Label string
 
+	// Decoder, if not nil, reads the payload of a [Completed] answer before Begin returns
+	// it. If it fails, Begin answers [ErrCorrupt] instead.
+	Decoder Decoder
+
 	// Wait is how long Begin may wait for another attempt to end before it answers
 	// InProgress. Zero does not wait.
 	Wait time.Duration
+}
+
+// A Decoder reads payloads for the caller of Begin, who keeps what it read.
+type Decoder interface {
+	// Decode reads the answer in payload, which it must not modify. It returns the
+	// annotation that the payload has, for [Event.Annotation].
+	Decode(payload []byte) (annotation string, err error)
 }
 
 // Preset decides together what happens to failures and what happens to attempts that

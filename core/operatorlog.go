@@ -11,9 +11,10 @@ import (
 // operatorLogPause is how long one message of an [operatorLog] is not repeated.
 const operatorLogPause = 10 * time.Second
 
-// operatorLog is the observer of an engine that has none: it logs what an operator must
-// know to [slog.Default], each message at most once in ten seconds.
+// operatorLog is the observer of an engine that has none: see [NewOperatorLog].
 type operatorLog struct {
+	log *slog.Logger // nil: slog.Default at the time of the event
+
 	mu   sync.Mutex
 	next map[string]*logPause
 }
@@ -24,43 +25,36 @@ type logPause struct {
 	skipped int
 }
 
-func (*operatorLog) kinds() uint64 {
-	return 1<<EventLapsed | 1<<EventUnrecorded | 1<<EventDropped | 1<<EventStoreError | 1<<EventRefused | 1<<EventPanic
-}
+// NewOperatorLog returns an [Observer] that logs what an operator must know, and nothing
+// of what goes well: a misconfigured or full store, unreadable records, requests that get
+// 503, records that lapsed and were taken over or need a decision, lost leases, responses
+// that are not recorded, dropped work, handlers that ran twice or without a claim, and
+// panics of the policy. Each message is logged at most every ten seconds, with the number
+// of those skipped. The resolution of a record by an operator is always logged.
+//
+// It is the observer of an engine whose Config.Observer is nil. Combine it with others by
+// [Observers]. A nil logger means the default logger at the time of each event.
+func NewOperatorLog(log *slog.Logger) Observer { return &operatorLog{log: log} }
 
 // Observe implements [Observer].
 func (l *operatorLog) Observe(ctx context.Context, e Event) {
-	level := slog.LevelError
-	var message string
-	switch {
-	case e.Kind == EventLapsed:
-		level = slog.LevelWarn
-		message = "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
-	case e.Kind == EventUnrecorded:
-		message = "reprise: a response left that is not recorded"
-	case e.Kind == EventDropped:
-		message = "reprise: a completion or release was given up; its claim lapses"
-	case e.Kind == EventRefused && e.Reason != "internal-error":
-		return // caused by the client, or reported as an EventStoreError before
-	case e.Kind == EventRefused, e.Kind == EventPanic:
-		message = "reprise: a function of the policy panicked"
-	case errors.Is(e.Err, ErrMisconfigured):
-		message = "reprise: the store is misconfigured"
-	case errors.Is(e.Err, ErrCorrupt):
-		message = "reprise: a record cannot be read"
-	default:
+	level, message := notice(&e)
+	if message == "" {
 		return
 	}
 	skipped, due := l.due(message)
-	if !due {
+	if !due && e.Kind != EventResolved {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 4)
+	attrs := make([]slog.Attr, 0, 5)
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
 	if e.ID != (ID{}) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
+	}
+	if e.Reason != "" {
+		attrs = append(attrs, slog.String("reason", e.Reason))
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", e.Err.Error()))
@@ -68,7 +62,88 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	if skipped > 0 {
 		attrs = append(attrs, slog.Int("skipped", skipped))
 	}
-	slog.Default().LogAttrs(ctx, level, message, attrs...)
+	log := l.log
+	if log == nil {
+		log = slog.Default()
+	}
+	log.LogAttrs(ctx, level, message, attrs...)
+}
+
+// notice is the table of what an operator must know. The message is empty for what goes
+// well, for what clients cause, and for what another event of the same request tells.
+func notice(e *Event) (slog.Level, string) {
+	switch e.Kind {
+	case EventClaimed, EventReplayed, EventInProgress, EventMismatch, EventRenewed, EventCompleted, EventReleased:
+		return 0, ""
+	case EventNotApplied: // the client was told to retry
+		return 0, ""
+	case EventLapsed:
+		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
+	case EventTakeover:
+		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
+	case EventLeaseLost:
+		return slog.LevelWarn, "reprise: an attempt lost its lease; another one may run beside it"
+	case EventRunTooLong:
+		return slog.LevelWarn, "reprise: a handler ran longer than Config.MaxRun"
+	case EventSuperseded, EventContested:
+		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
+	case EventUnprotected:
+		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
+	case EventUnrecorded:
+		return slog.LevelError, "reprise: a response left that is not recorded"
+	case EventUndecided:
+		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
+	case EventDropped:
+		return slog.LevelError, "reprise: a completion or release was given up; its claim lapses"
+	case EventPanic:
+		return slog.LevelError, "reprise: a function of the policy panicked"
+	case EventResolved:
+		return slog.LevelInfo, "reprise: an operator resolved a record"
+	case EventStoreError:
+		return slog.LevelError, storeNotice(e.Err)
+	case EventRefused:
+		return slog.LevelError, refusalNotice(e)
+	}
+	return 0, ""
+}
+
+// storeNotice says what is wrong with a store. An unreachable one may answer the next
+// try; the request or attempt that gets no answer is reported.
+func storeNotice(err error) string {
+	switch {
+	case errors.Is(err, ErrMisconfigured):
+		return "reprise: the store is misconfigured"
+	case errors.Is(err, ErrCorrupt):
+		return "reprise: a record cannot be read"
+	case errors.Is(err, ErrFull):
+		return "reprise: the store is full"
+	default:
+		return ""
+	}
+}
+
+func refusalNotice(e *Event) string {
+	switch {
+	case e.Outcome == RequestFailed:
+		return "reprise: a request was refused because a function of its policy failed"
+	case e.Outcome != RequestUnavailable || errors.Is(e.Err, ErrClosed) || storeNotice(e.Err) != "":
+		return "" // caused by the client, expected, or reported as an EventStoreError before
+	default:
+		return "reprise: a request was refused because the store gave no answer"
+	}
+}
+
+// operatorKinds are the kinds that notice may have a message for, as bits.
+func operatorKinds() uint64 {
+	kinds := uint64(0)
+	for kind := range EventKind(len(eventNames)) {
+		for _, e := range []Event{{Kind: kind, Err: ErrFull}, {Kind: kind, Outcome: RequestFailed}} {
+			if _, message := notice(&e); message != "" {
+				kinds |= 1 << kind
+			}
+		}
+	}
+	return kinds
 }
 
 // due reports whether a message is to be logged now, and how often it was not since the

@@ -1,6 +1,9 @@
 package reprise
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // A claim is released in four places:
 //
@@ -18,7 +21,7 @@ func (a *Attempt) Release() error {
 		return err
 	}
 	if a.unprotected {
-		a.finish()
+		a.conclude(EndUnrecorded, a.claimErr)
 		return nil
 	}
 	err := a.repeat(a.completionContext(), func(ctx context.Context) error {
@@ -28,9 +31,11 @@ func (a *Attempt) Release() error {
 	switch {
 	case err == nil:
 		a.releaseLateTry()
-		a.conclude(EventReleased, nil)
-	case a.atomic || !f.repeatEnd:
-		a.finish()
+		a.conclude(EndReleased, nil)
+	case a.atomic: // the lost connection rolls back
+		a.conclude(EndReleased, err)
+	case !f.repeatEnd:
+		a.conclude(EndDropped, fmt.Errorf("%w: %w", ErrDropped, err))
 	default:
 		a.engine.background.add(&task{kind: taskRelease, attempt: a, err: err})
 	}

@@ -11,6 +11,7 @@ type phase uint64
 const (
 	idle      phase = iota // its caller's alone
 	queued                 // in the list of the queue
+	taken                  // a sender has it, and has to begin it; its caller waits
 	sent                   // a sender has it, and its caller waits
 	abandoned              // a sender has it, and its caller has left
 	done                   // finished
@@ -91,11 +92,18 @@ func (s Sent[T]) is(p phase) bool {
 	return s.call.state.Load() == s.generation<<phaseBits|uint64(p)
 }
 
+// Begin notes that the call is being sent from now on, and reports whether its caller
+// still waits. If it does not, the call was withdrawn, and the sender only finishes it.
+// See [Config.Begins].
+func (s Sent[T]) Begin() bool {
+	return s.call.advance(s.generation, taken, sent) || s.is(sent)
+}
+
 // Finish ends the call with err, which [Queue.Do] returns, or nil. It reports whether
 // anybody was waiting. Only the first Finish counts.
 func (s Sent[T]) Finish(err error) bool {
 	c := s.call
-	if c.advance(s.generation, sent, done) {
+	if c.advance(s.generation, sent, done) || c.advance(s.generation, taken, done) {
 		c.batch.answered()
 		c.err = err
 		c.wake <- struct{}{}

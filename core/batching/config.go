@@ -43,6 +43,12 @@ type Config[T any] struct {
 	// of a batch of several calls has no end then.
 	Later bool
 
+	// Begins says that Send calls [Sent.Begin] for each call just before it sends it, and
+	// sends only those for which that returns true. Until then a call can be withdrawn,
+	// while Send waits for a connection for example. By default a call counts as sent as
+	// soon as Send has it.
+	Begins bool
+
 	// Inline reports whether a call that is alone may be sent in the goroutine of its
 	// caller, with its context, which saves a goroutine. Nil means always. It says no
 	// where a Send may block for longer than that context, or must not be cut short by

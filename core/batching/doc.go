@@ -42,7 +42,7 @@
 //	defer call.Release()
 //	call.Value.statement, call.Size = statement, len(statement)
 //	if err := queue.Do(ctx, call); err != nil {
-//		return err // call.Value is not the caller's any more
+//		return err // a sender may still use call.Value
 //	}
 //	return call.Value.answer
 package batching

@@ -40,8 +40,8 @@ func (q *Queue[T]) Call() *Call[T] {
 }
 
 // Do sends c and returns when it is finished, with the error of [Sent.Finish], or when
-// ctx ends, with an [*Error]. After an error with Sent, a sender may still use c.Value:
-// the caller must not touch it any more, and only release c.
+// ctx ends, with an [*Error]. A sender may still use c.Value then: the caller must not
+// touch it any more, and only release c.
 func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
 	if c.phase() == abandoned {
 		panic("batching: Do on a call whose sender has it")
@@ -134,12 +134,13 @@ func (q *Queue[T]) leave(ctx context.Context, c *Call[T], generation uint64) err
 		q.mu.Unlock()
 		return &Error{Err: ctx.Err()}
 	}
-	left := c.advance(generation, sent, abandoned)
+	withdrawn := c.advance(generation, taken, abandoned)
+	left := withdrawn || c.advance(generation, sent, abandoned)
 	b := c.batch
 	q.mu.Unlock()
 	if left {
 		b.abandoned()
-		return &Error{Sent: true, Err: ctx.Err()}
+		return &Error{Sent: !withdrawn, Err: ctx.Err()}
 	}
 	<-c.wake // it was finished meanwhile
 	return c.err
@@ -234,7 +235,11 @@ func (q *Queue[T]) take() []Sent[T] {
 func (q *Queue[T]) hand(c *Call[T]) Sent[T] {
 	c.refs.Add(1)
 	generation := c.generation()
-	c.advance(generation, queued, sent)
+	to := sent
+	if q.config.Begins {
+		to = taken
+	}
+	c.advance(generation, queued, to)
 	return Sent[T]{call: c, generation: generation}
 }
 

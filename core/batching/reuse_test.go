@@ -86,6 +86,72 @@ func TestAnAbandonedCallIsItsSenders(t *testing.T) {
 	})
 }
 
+// Until a sender begins a call, its caller can withdraw it although the sender has it.
+func TestACallIsWithdrawnUntilItIsBegun(t *testing.T) {
+	t.Parallel()
+	for _, begins := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			connected, begun := make(chan struct{}), make(chan struct{})
+			var sent []string
+			q := New(Config[string]{Begins: true, Inline: func(*string) bool { return false }, Send: func(_ context.Context, batch []Sent[string]) {
+				if begins {
+					for _, s := range batch {
+						s.Begin()
+					}
+				}
+				<-connected
+				for _, s := range batch {
+					if s.Begin() {
+						sent = append(sent, *s.Value())
+					}
+				}
+				close(begun)
+				for _, s := range batch {
+					s.Finish(nil)
+				}
+			}})
+			ctx, cancel := context.WithCancel(t.Context())
+			c := q.Call()
+			c.Value = "a"
+			returned := make(chan error)
+			go func() { returned <- q.Do(ctx, c) }()
+			synctest.Wait()
+			cancel()
+			if err := <-returned; !ended(begins, context.Canceled)(err) {
+				t.Errorf("begun %v: the call returned %v", begins, err)
+			}
+			c.Release()
+			close(connected)
+			<-begun
+			if len(sent) != 0 {
+				t.Errorf("begun %v: sent %q, which was abandoned", begins, sent)
+			}
+			synctest.Wait()
+			if c.refs.Load() != 0 {
+				t.Errorf("begun %v: %d references at the end", begins, c.refs.Load())
+			}
+		})
+	}
+}
+
+// A sender that panics before it begins a call has not sent it.
+func TestWhatWasNotBegunWasNotSent(t *testing.T) {
+	t.Parallel()
+	q := New(Config[string]{Begins: true, Send: func(_ context.Context, batch []Sent[string]) {
+		if *batch[0].Value() == "begun" {
+			batch[0].Begin()
+		}
+	}})
+	for value, want := range map[string]bool{"begun": true, "not": false} {
+		c := q.Call()
+		c.Value = value
+		if err := q.Do(t.Context(), c); !ended(want, ErrUnfinished)(err) {
+			t.Errorf("%s: %v", value, err)
+		}
+		c.Release()
+	}
+}
+
 // Every call ends once, and with its own answer, while contexts end at any moment: the
 // race detector sees to the rest.
 func TestEveryCallGetsItsOwnAnswer(t *testing.T) {

@@ -40,7 +40,7 @@ func (q *Queue[T]) sendBatch(calls []Sent[T]) {
 	b.waiting.Store(1) // this function, until all are counted
 	q.mu.Lock()
 	for _, s := range calls {
-		if s.is(sent) {
+		if s.is(sent) || s.is(taken) {
 			s.call.batch = b
 			b.waiting.Add(1)
 		}
@@ -68,14 +68,19 @@ func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
 
 // fail ends those of calls that are not finished.
 func fail[T any](calls []Sent[T], cause error) {
-	var err error
+	var errs [2]error // for those that were begun, and not
 	for _, s := range calls {
-		if !s.is(sent) && !s.is(abandoned) {
+		begun := s.is(sent)
+		if !begun && !s.is(taken) && !s.is(abandoned) {
 			continue
 		}
-		if err == nil {
-			err = &Error{Sent: true, Err: cause}
+		err := &errs[0]
+		if !begun {
+			err = &errs[1]
 		}
-		s.Finish(err)
+		if *err == nil {
+			*err = &Error{Sent: begun, Err: cause}
+		}
+		s.Finish(*err)
 	}
 }

@@ -79,7 +79,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		}
 		id := reprise.DeriveID("tenant", "", "k")
 		request := func() *http.Request {
-			r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("order"))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("order"))
 			r.Header.Set("Idempotency-Key", "k")
 			return r
 		}

@@ -228,7 +228,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	}
 	switch end.Status {
 	case reprise.Superseded:
-		return Reply{Replace: true, Response: g.replay(x.Context(), x.request, end.Payload)}
+		return Reply{Replace: true, Response: g.replayPayload(x.Context(), x.request, end.Payload)}
 	case reprise.Contested:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(CodeOutcomeUnknown, 0)

@@ -26,10 +26,9 @@ type Guard struct {
 type Stats struct {
 	DroppedCookies  uint64 // Set-Cookie lines that were not kept (R14)
 	HeadersTooLarge uint64 // responses with too many or too long fields to keep: their retries get 409 result-unavailable
-	Unprotected     uint64 // handlers that ran without a claim, because FailOpen allows it
 }
 
-type counts struct{ cookies, headers, unprotected atomic.Uint64 }
+type counts struct{ cookies, headers atomic.Uint64 }
 
 // New returns a guard for a policy. The error wraps [reprise.ErrInvalid] and names the
 // invalid field of cfg.
@@ -75,7 +74,6 @@ func (g *Guard) Stats() Stats {
 	return Stats{
 		DroppedCookies:  g.counts.cookies.Load(),
 		HeadersTooLarge: g.counts.headers.Load(),
-		Unprotected:     g.counts.unprotected.Load(),
 	}
 }
 
@@ -107,7 +105,7 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	if g.cfg.Select != nil {
 		other, err := g.choose(ctx, req)
 		if err != nil {
-			return g.refuse(ctx, &req, CodeInternalError, 0, err)
+			return g.refuse(ctx, &req, CodeInternalError, err)
 		}
 		g = other
 	}
@@ -117,7 +115,7 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	if g.cfg.Skip != nil {
 		skip, err := g.skips(ctx, req)
 		if err != nil {
-			return g.refuse(ctx, &req, CodeInternalError, 0, err)
+			return g.refuse(ctx, &req, CodeInternalError, err)
 		}
 		if skip {
 			return Admission{Pass: true}
@@ -126,55 +124,39 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	return g.admit(ctx, &req, scope)
 }
 
-// admit decides about a request whose method is keyed.
+// admit decides about a request whose method is keyed. Each one that has a key, or that
+// it refuses, is counted once: by the engine from Begin on, and by refuse before that.
 func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, error)) Admission {
 	line, lines := g.keyLines(req)
 	found := req.Section.flaw(req.HTTP10)
-	switch {
-	case lines == 0 && found == malformed: // nobody knows whether it has a key (R8)
-		return found.closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
-	case lines == 0 && g.cfg.Required:
-		return found.closing(g.refuse(ctx, req, CodeKeyMissing, 0, nil))
-	case lines == 0:
-		return Admission{Pass: true}
-	case lines > 1:
-		return found.closing(g.refuseKey(ctx, req, errKeyRepeated))
-	}
-	key, err := g.grammar.parse(line)
-	if err != nil {
-		return found.closing(g.refuseKey(ctx, req, err))
-	}
-	if found != sound {
-		return found.closing(g.refuse(ctx, req, CodeRequestInvalid, 0, errFraming))
-	}
-	principal, err := principalOf(scope)
-	if err != nil {
-		return g.refuse(ctx, req, codeOf(err, CodeScopeMissing), 0, err)
-	}
-	if g.runs(ctx, principal, key) {
+	if lines == 0 && found != malformed && !g.cfg.Required {
 		return Admission{Pass: true}
 	}
-	req.cutTarget()
-	s := scratches.Get().(*scratch)
-	body, code, err := s.readBody(req, g.cfg.MaxRequestBody)
-	if code != "" {
-		s.free()
-		return g.refuse(ctx, req, code, 0, err)
-	}
-	fingerprint, err := g.fingerprint(req, key, body)
-	if err != nil {
-		s.free()
-		return g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), 0, err)
-	}
-	res, err := g.engine.Begin(ctx, reprise.Operation{
-		Scope: principal, Key: key, Endpoint: g.cfg.Endpoint, Fingerprint: fingerprint,
-		Preset: g.cfg.Preset, Retention: g.cfg.Retention, MaxAttempts: g.cfg.MaxAttempts, Wait: g.cfg.Wait,
-		FailOpen: g.cfg.FailOpen, Label: g.cfg.Name,
-	})
-	if err == nil && res.Outcome == reprise.Claimed {
-		if res.Attempt.Unprotected() {
-			g.counts.unprotected.Add(1)
+	checked := false
+	defer func() {
+		if !checked { // the request's own reader panicked, or something ended the goroutine
+			g.count(ctx, CodeInternalError, errUnchecked)
 		}
+	}()
+	op := reprise.Operation{
+		Endpoint: g.cfg.Endpoint, Preset: g.cfg.Preset, Retention: g.cfg.Retention, MaxAttempts: g.cfg.MaxAttempts,
+		Wait: g.cfg.Wait, FailOpen: g.cfg.FailOpen, Label: g.cfg.Name,
+	}
+	var s *scratch
+	var body []byte
+	var answer Admission
+	if lines == 1 && found == sound {
+		s, body, answer = g.check(ctx, req, scope, line, &op)
+	} else {
+		answer = found.closing(g.refuseLines(ctx, req, line, lines))
+	}
+	checked = true
+	if s == nil {
+		return answer
+	}
+	op.Decoder = s
+	res, err := g.engine.Begin(ctx, op)
+	if err == nil && res.Outcome == reprise.Claimed {
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
 		if g.cfg.WriteProblem != nil {
 			own := *req
@@ -182,8 +164,59 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 		}
 		return Admission{Exchange: x}
 	}
+	replay := s.decoded
 	s.free()
-	return g.answer(ctx, req, res, err)
+	return Admission{Response: g.answer(ctx, req, res, &replay, err)}
+}
+
+var errUnchecked = errors.New("reprise: the request was not checked to its end: its body, or the scope function, ended the goroutine")
+
+// refuseLines refuses a request that has not exactly one sound key line.
+func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, lines int) Admission {
+	switch {
+	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // nobody knows whether it has a key (R8)
+		return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
+	case lines == 0:
+		return g.refuse(ctx, req, CodeKeyMissing, nil)
+	case lines > 1:
+		return g.refuseKey(ctx, req, errKeyRepeated)
+	}
+	if _, err := g.grammar.parse(line); err != nil {
+		return g.refuseKey(ctx, req, err)
+	}
+	return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
+}
+
+// check checks a request with one key line, and fills in what to begin. The scratch, which
+// then has the body, is nil if there is an answer instead.
+func (g *Guard) check(
+	ctx context.Context, req *Request, scope func() (string, error), line string, op *reprise.Operation,
+) (*scratch, []byte, Admission) {
+	key, err := g.grammar.parse(line)
+	if err != nil {
+		return nil, nil, g.refuseKey(ctx, req, err)
+	}
+	principal, err := principalOf(scope)
+	if err != nil {
+		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err)
+	}
+	if g.runs(ctx, principal, key) {
+		return nil, nil, Admission{Pass: true}
+	}
+	req.cutTarget()
+	s := scratches.Get().(*scratch)
+	body, code, err := s.readBody(req, g.cfg.MaxRequestBody)
+	if code != "" {
+		s.free()
+		return nil, nil, g.refuse(ctx, req, code, err)
+	}
+	fingerprint, err := g.fingerprint(req, key, body)
+	if err != nil {
+		s.free()
+		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err)
+	}
+	op.Scope, op.Key, op.Fingerprint = principal, key, fingerprint
+	return s, body, Admission{}
 }
 
 // runs reports whether ctx belongs to a run of the operation itself: the middleware is
@@ -209,39 +242,55 @@ func (g *Guard) keyLines(req *Request) (line string, n int) {
 	return line, n
 }
 
-// answer is the table of what a client gets if the handler does not run.
-func (g *Guard) answer(ctx context.Context, req *Request, res reprise.Result, err error) Admission {
+// answer is the table of what a client gets if the handler does not run. The engine has
+// counted it.
+func (g *Guard) answer(ctx context.Context, req *Request, res reprise.Result, replay *stored, err error) Response {
 	switch {
 	case errors.Is(err, reprise.ErrCorrupt):
-		return g.refuse(ctx, req, CodeRecordCorrupt, 0, err)
+		return g.problem(ctx, req, CodeRecordCorrupt, 0)
 	case err != nil:
-		return g.refuse(ctx, req, CodeStoreUnavailable, retryStore, err)
+		return g.problem(ctx, req, CodeStoreUnavailable, retryStore)
 	}
 	switch res.Outcome {
 	case reprise.Completed:
-		return Admission{Response: g.replay(ctx, req, res.Payload)}
+		return g.replay(ctx, req, replay)
 	case reprise.InProgress:
-		return Admission{Response: g.problem(ctx, req, CodeInProgress, retryRunning)}
+		return g.problem(ctx, req, CodeInProgress, retryRunning)
 	case reprise.Mismatch:
-		return Admission{Response: g.problem(ctx, req, CodeKeyReused, 0)}
+		return g.problem(ctx, req, CodeKeyReused, 0)
 	default: // Lapsed; Claimed never gets here
-		return Admission{Response: g.problem(ctx, req, CodeOutcomeUnknown, 0)}
+		return g.problem(ctx, req, CodeOutcomeUnknown, 0)
 	}
 }
 
-// refuse answers a request that the engine did not answer, and reports it.
-func (g *Guard) refuse(ctx context.Context, req *Request, code Code, retryAfter time.Duration, err error) Admission {
-	g.report(ctx, reprise.EventRefused, code, err)
-	return Admission{Response: g.problem(ctx, req, code, retryAfter)}
+// refuse answers a request before Begin, and counts it.
+func (g *Guard) refuse(ctx context.Context, req *Request, code Code, err error) Admission {
+	g.count(ctx, code, err)
+	return Admission{Response: g.problem(ctx, req, code, 0)}
 }
 
 // refuseKey refuses a request for its key.
 func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admission {
-	g.report(ctx, reprise.EventRefused, CodeKeyInvalid, err)
+	g.count(ctx, CodeKeyInvalid, err)
 	return Admission{Response: g.write(ctx, req, g.problems.ofKey(err))}
 }
 
+// refusals maps the codes of the refusals before Begin to what is counted for them.
+var refusals = map[Code]reprise.RequestOutcome{
+	CodeKeyMissing:      reprise.RequestKeyMissing,
+	CodeKeyInvalid:      reprise.RequestKeyInvalid,
+	CodeScopeMissing:    reprise.RequestScopeMissing,
+	CodeRequestTooLarge: reprise.RequestTooLarge,
+	CodeRequestInvalid:  reprise.RequestInvalid,
+	CodeInternalError:   reprise.RequestFailed,
+}
+
+// count counts a refusal before Begin, and notifies the engine's observer of it.
+func (g *Guard) count(ctx context.Context, code Code, err error) {
+	g.engine.Refuse(ctx, g.cfg.Name, refusals[code], err)
+}
+
 // report notifies the engine's observer of something that the engine did not see.
-func (g *Guard) report(ctx context.Context, kind reprise.EventKind, code Code, err error) {
-	g.engine.Report(ctx, reprise.Event{Kind: kind, Label: g.cfg.Name, Reason: string(code), Err: err})
+func (g *Guard) report(ctx context.Context, kind reprise.EventKind, err error) {
+	g.engine.Report(ctx, reprise.Event{Kind: kind, Label: g.cfg.Name, Err: err})
 }

@@ -114,7 +114,7 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
-		g.report(ctx, reprise.EventPanic, CodeInternalError, err)
+		g.report(ctx, reprise.EventPanic, err)
 		return problemResponse(p)
 	}
 	return completed(r, p)

@@ -35,7 +35,7 @@ func (l *eventLog) outcomes() (list []string, err error) {
 	for _, e := range l.events {
 		switch e.Kind {
 		case reprise.EventRefused:
-			list = append(list, e.Label+" refused "+e.Reason)
+			list = append(list, e.Label+" refused "+e.Outcome.String())
 			err = e.Err
 		case reprise.EventPanic:
 			err = e.Err
@@ -96,7 +96,7 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", reprise.ErrInvalid},
 		{"no scope", []string{"k"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
 		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", reprise.ErrInvalid},
-		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused request-too-large", nil},
+		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused too-large", nil},
 		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},
 		{"no sense", []string{"k"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
 		{"claimed", []string{"k"}, nil, scope, 0, "claimed", nil},

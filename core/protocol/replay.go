@@ -16,17 +16,23 @@ var (
 
 var summaryBody = []byte(`{"status":"completed"}`)
 
-// replay returns the response from a record (R12 to R19, R35).
-func (g *Guard) replay(ctx context.Context, req *Request, payload []byte) Response {
+// replayPayload returns the response from the payload of a record.
+func (g *Guard) replayPayload(ctx context.Context, req *Request, payload []byte) Response {
 	s, err := decodeStored(payload)
-	switch {
-	case err != nil:
-		g.report(ctx, reprise.EventStoreError, CodeRecordCorrupt, err)
+	if err != nil {
+		g.report(ctx, reprise.EventStoreError, err)
 		return g.problem(ctx, req, CodeRecordCorrupt, 0)
+	}
+	return g.replay(ctx, req, &s)
+}
+
+// replay returns the response from a record (R12 to R19, R35).
+func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
+	switch {
 	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && g.cfg.Oversize == Unavailable:
 		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	case s.flags&storedOmitted != 0:
-		return summary(&s)
+		return summary(s)
 	}
 	s.header.fields = markReplayed
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}

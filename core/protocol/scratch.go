@@ -12,6 +12,13 @@ type scratch struct {
 	changed   []Field // the difference of the two
 	kept      []Field // and what is kept of that
 	trailers  []Field // what the handler set to be sent after the body
+	decoded   stored  // the response from a record, of a request that gets a replay
+}
+
+// Decode implements [reprise.Decoder].
+func (s *scratch) Decode(payload []byte) (annotation string, err error) {
+	s.decoded, err = decodeStored(payload)
+	return s.decoded.annotation, err
 }
 
 // largestScratch is the largest buffer that is reused. The collector frees larger ones,

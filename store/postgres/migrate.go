@@ -159,6 +159,23 @@ func createSchema(ctx context.Context, tx pgx.Tx, c Config) error {
 	return err
 }
 
+// Version returns which version the schema of c has, out of [Migrations]; 0 means that
+// there is none, or that this role cannot see it. A config that is invalid is ErrInvalid.
+func Version(ctx context.Context, db Beginner, c Config) (version int, err error) {
+	c, err = c.withDefaults()
+	if err != nil {
+		return 0, err
+	}
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		version, err = appliedVersion(ctx, tx, c, newNames(c))
+		return err
+	})
+	if err != nil {
+		return 0, fail("version", err)
+	}
+	return version, nil
+}
+
 // querier is what a connection and a transaction have in common.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row

@@ -22,6 +22,7 @@ type statements struct {
 	seen, keep, replace, waiting          string
 	committed                             string
 	purge, inspect, list, resolve, forget string
+	purgeable                             string
 }
 
 // names are what the schema of one table consists of, quoted.
@@ -86,6 +87,7 @@ func newStatements(c Config) statements {
 	s.committed, s.claimWaited = load("committed.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget = load("resolve.sql"), load("forget.sql")
+	s.purgeable = load("purgeable.sql")
 	return s
 }
 

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresPurgeableIsWhatPurgeDeletes: the count is of the records that nobody sees,
+// stops at its limit, and is zero after the purge.
+func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	store := f.Leased(t)
+	for i := range 7 {
+		r := pgClaim()
+		if i < 5 {
+			r.Lease, r.Retention = time.Millisecond, time.Millisecond
+		}
+		pgMustNotFail(t, store, r)
+	}
+	if _, err := f.Pool.Exec(t.Context(), "UPDATE "+f.Config.Schema+".reprise_records "+
+		"SET expires_at = now(), valid_until = now(), lease_until = now() WHERE valid_until < now() + interval '1 minute'"); err != nil {
+		t.Fatal(err)
+	}
+	count := func(limit, want int) {
+		t.Helper()
+		if got, err := store.Purgeable(t.Context(), limit); err != nil || got != want {
+			t.Fatalf("Purgeable(%d) is %d, %v; want %d", limit, got, err, want)
+		}
+	}
+	count(100, 5)
+	count(3, 3)
+	if deleted, err := store.Purge(t.Context(), 100); err != nil || deleted != 5 {
+		t.Fatalf("Purge deleted %d, %v; want 5", deleted, err)
+	}
+	count(100, 0)
+	if _, err := store.Purgeable(t.Context(), 0); err == nil {
+		t.Error("a limit of 0 is accepted")
+	}
+}
+
+// TestPostgresVersionOfTheSchema: 0 without one, and the last migration after Migrate.
+func TestPostgresVersionOfTheSchema(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	list, err := reprisepg.Migrations(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(c reprisepg.Config, want int) {
+		t.Helper()
+		if got, err := reprisepg.Version(t.Context(), f.Pool, c); err != nil || got != want {
+			t.Errorf("Version is %d, %v; want %d", got, err, want)
+		}
+	}
+	version(f.Config, len(list))
+	version(reprisepg.Config{Schema: f.Config.Schema, Table: "another"}, 0)
+}
