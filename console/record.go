@@ -108,7 +108,7 @@ func (s *site) showRecord(
 func nextAnswer(record *reprise.Record, policy *protocol.Config) string {
 	switch record.State {
 	case reprise.StateCompleted:
-		return "The stored answer, marked Idempotency-Replayed: true. A different request with this key gets 422 key-reused."
+		return "The stored answer, marked Idempotent-Replayed: true. A different request with this key gets 422 key-reused."
 	case reprise.StateRunning:
 		return "409 in-progress, until the attempt ends."
 	case reprise.StateUnreadable:

@@ -20,7 +20,8 @@
 //
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
 // the skip into a failure, so that a build cannot pass because it tested nothing. The
-// frameworks that a build may leave out are named in the same list; see [Required].
+// frameworks that a build may leave out, and the programs chromium and npm, are named in
+// the same list; see [Required].
 //
 // # What they leave behind
 //
@@ -50,9 +51,9 @@ const (
 	namePgBouncer = "pgbouncer"
 )
 
-// frameworks are the other names that REPRISE_TEST_REQUIRE knows: those of the build tags
-// without_<framework>.
-var frameworks = []string{"gin", "echo", "echo5", "fiber"}
+// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, as in the
+// build tags without_<framework>, and programs that tests run.
+var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm"}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 
@@ -107,7 +108,7 @@ func Required(tb testing.TB, name string) bool {
 
 // known returns every name that REPRISE_TEST_REQUIRE may have.
 func known() []string {
-	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer}, frameworks...)
+	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer}, others...)
 }
 
 // required returns the names in REPRISE_TEST_REQUIRE. A name that is not known is an

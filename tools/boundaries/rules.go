@@ -69,6 +69,8 @@ var rooms = []room{
 		tests:   allOfCore,
 	},
 
+	{folder: "console", imports: with(coreForAdapters, "console/..."), tests: allOfCore, never: noTests},
+
 	{folder: "lab", free: true},
 	{folder: "examples", free: true},
 }

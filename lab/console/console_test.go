@@ -1,0 +1,317 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// An operator finds a stuck operation, reads what its client gets, resolves it without
+// touching a mouse, and the client's retry gets exactly that answer.
+func TestAnOperatorResolvesAStuckOperation(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resolveStuck(t, open(t))
+		})
+	}
+}
+
+func resolveStuck(t *testing.T, store reprise.Store) {
+	t.Helper()
+	id := stuck(t, store, "order-17")
+	s := serve(t, store)
+	if status, _, body, err := s.order(t.Context(), "order-17"); err != nil || status != 409 || !strings.Contains(body, "outcome-unknown") {
+		t.Fatalf("a retry before: %d %s %v", status, body, err)
+	}
+
+	b := openBrowser(t)
+	b.visit(s.console(""))
+	b.says("Needs a human", id.Short(), "lapsed", "orders")
+	b.shot("home")
+	b.tabTo(`el.matches("a") && el.textContent === "` + id.Short() + `"`)
+	b.enter()
+	b.says(id.String(), "lapsed", "409 outcome-unknown, until the record is resolved", "What this process saw")
+	b.shot("record")
+
+	b.tabTo(`el.id === "header"`)
+	b.keys("Location: /orders/17")
+	b.tabTo(`el.id === "body"`)
+	b.keys(`{"id":17}`)
+	b.tabTo(`el.id === "reason-answer"`)
+	b.keys("in the ledger as 17")
+	b.tabTo(`el.id === "confirm-answer"`)
+	b.keys("not this one")
+	b.tabTo(`el.textContent === "Record this answer"`)
+	b.enter()
+	b.says("type the first 12 digits", "Nothing was changed")
+
+	b.tabTo(`el.id === "confirm-answer"`)
+	b.keys(id.Short())
+	b.tabTo(`el.textContent === "Record this answer"`)
+	b.enter()
+	b.says("The answer was recorded", "completed", "resolved by an operator", "/orders/17")
+	b.shot("resolved")
+	b.tabTo(`el.textContent === "Show the body"`)
+	b.enter()
+	b.says(`{"id":17}`)
+
+	status, header, body, err := s.order(t.Context(), "order-17")
+	if err != nil || status != 201 || body != `{"id":17}` || header.Get("Location") != "/orders/17" ||
+		header.Get("Content-Type") != "application/json" || header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the retry gets %d %v %q, %v", status, header, body, err)
+	}
+	if runs := s.runs.Load(); runs != 0 {
+		t.Errorf("the operation ran %d times more", runs)
+	}
+	if log := s.log.String(); !strings.Contains(log, `reason="in the ledger as 17"`) || !strings.Contains(log, id.String()) {
+		t.Errorf("the log does not say who resolved what, and why: %s", log)
+	}
+	if problems := b.reported(); !onlyRefusals(problems) {
+		t.Errorf("the pages reported %q", problems)
+	}
+}
+
+// onlyRefusals reports whether all that a page reported are answers with an error status,
+// which the browser logs.
+func onlyRefusals(problems []string) bool {
+	for _, p := range problems {
+		if !strings.Contains(p, "the server responded with a status of 4") {
+			return false
+		}
+	}
+	return true
+}
+
+// A page of another site sends the form that the console has. The browser sends it, with
+// everything that would authenticate the operator, and nothing changes.
+func TestAnotherSitesPageResolvesNothing(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := open(t)
+			id := stuck(t, store, "order-17")
+			s := serve(t, store)
+			inspector, _ := reprise.As[reprise.Inspector](store)
+			record, err := inspector.Inspect(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			form := `<form method="post" action="` + s.console("records/main/"+id.String()) + `">
+				<input name="action" value="forget"><input name="fence" value="` + uintText(record.Fence) + `">
+				<input name="confirm" value="` + id.Short() + `"><input name="reason" value="evil"></form>
+				<script>document.forms[0].submit()</script>`
+			evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = io.WriteString(w, form)
+			}))
+			defer evil.Close()
+
+			b := openBrowser(t)
+			for _, origin := range []string{evil.URL, strings.Replace(evil.URL, "127.0.0.1", "localhost", 1)} {
+				b.run(chromedp.Navigate(origin), chromedp.WaitVisible(`.notice.failed`))
+				b.says("another site", "Nothing was changed")
+				if after, err := inspector.Inspect(t.Context(), id); err != nil || after.State != reprise.StateLapsed || after.Fence != record.Fence {
+					t.Fatalf("from %s: the record is %+v, %v", origin, after, err)
+				}
+			}
+			// The same form from the console's own page changes the record, so it was not the form that was wrong.
+			b.visit(s.console("records/main/" + id.String()))
+			b.run(
+				chromedp.SetValue("#reason-forget", "it never left the queue"),
+				chromedp.SetValue("#confirm-forget", id.Short()),
+				chromedp.Click("button.danger"),
+				chromedp.WaitVisible(".filter"),
+			)
+			if _, err := inspector.Inspect(t.Context(), id); err == nil {
+				t.Error("the console's own form does not forget the record")
+			}
+		})
+	}
+}
+
+func TestAReadOnlyConsoleIsReadOnly(t *testing.T) {
+	t.Parallel()
+	store := stores["redis"](t)
+	id := stuck(t, store, "order-17")
+	s := serve(t, store)
+	s.writes.Store(false)
+	b := openBrowser(t)
+	address := s.console("records/main/" + id.String())
+	b.visit(address)
+	b.says(id.Short(), "Read-only")
+	var forms int
+	b.run(chromedp.Evaluate(`document.querySelectorAll("form[method=post]").length`, &forms))
+	if forms != 0 {
+		t.Errorf("%d forms that write", forms)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("action=forget&confirm="+id.Short()+"&reason=x&fence=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if got.StatusCode != http.StatusForbidden {
+		t.Errorf("a form that was sent anyway: %d", got.StatusCode)
+	}
+}
+
+func TestARecordsBodyCannotScriptThePage(t *testing.T) {
+	t.Parallel()
+	store := stores["postgres"](t)
+	s := serve(t, store)
+	s.answer = `</pre></main><script>window.hacked = true; alert(1)</script><img src=x onerror="window.hacked = true"><svg onload="window.hacked = true">`
+	s.free()
+	if status, _, _, err := s.order(t.Context(), "hostile"); err != nil || status != 200 {
+		t.Fatalf("%d, %v", status, err)
+	}
+	b := openBrowser(t)
+	b.visit(s.console("records/main/" + reprise.DeriveID("shop", "", "hostile").String() + "?reveal=1"))
+	b.says("<script>window.hacked = true", `<img src=x onerror=`)
+	var hacked bool
+	b.run(chromedp.Evaluate(`window.hacked === true || document.querySelector("main script, main img") !== null`, &hacked))
+	if problems := b.reported(); hacked || len(problems) > 0 {
+		t.Errorf("hacked: %v; the page reported %q", hacked, problems)
+	}
+}
+
+// Every page, light and dark, wide and on a phone, passes axe-core and does not scroll
+// sideways.
+func TestEveryPageIsAccessible(t *testing.T) {
+	t.Parallel()
+	axe := axeSource(t)
+	store := stores["redis"](t)
+	lapsed := stuck(t, store, "order-17")
+	s := serve(t, store)
+	s.free()
+	if status, _, _, err := s.order(t.Context(), "done"); err != nil || status != 200 {
+		t.Fatalf("%d, %v", status, err)
+	}
+	b := openBrowser(t)
+	for name, path := range map[string]string{
+		"home":      "",
+		"list":      "records",
+		"lapsed":    "records/main/" + lapsed.String(),
+		"completed": "records/main/" + reprise.DeriveID("shop", "", "done").String() + "?reveal=1",
+		"find":      "find",
+		"policies":  "policies",
+		"failure":   "records/main/" + strings.Repeat("0", 64),
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int64{1200, 360} {
+				b.looks(width, scheme)
+				b.visit(s.console(path))
+				b.axe(axe)
+				var wide bool
+				b.run(chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
+				if wide {
+					t.Errorf("%s scrolls sideways at %d", name, width)
+				}
+				b.shot(name + "-" + scheme + "-" + uintText(uint64(width))) //nolint:gosec // of the list above
+			}
+		}
+	}
+}
+
+// 100,000 records: the first page, and the overview, come in less than a second, and one
+// stuck operation among them is found.
+func TestAHundredThousandRecordsAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := open(t)
+			fill(t, store, 100_000)
+			id := stuck(t, store, "the one")
+			s := serve(t, store)
+			for _, path := range []string{"", "records", "records?state=lapsed"} {
+				began := time.Now()
+				get(t, s.console(path))
+				took := time.Since(began)
+				t.Logf("%s: %q in %v", name, path, took)
+				if took > 2*time.Second { // a second on a machine that does nothing else
+					t.Errorf("%q took %v", path, took)
+				}
+			}
+			b := openBrowser(t)
+			b.visit(s.console("records?state=lapsed"))
+			for pages := 0; !strings.Contains(b.text(), id.Short()); pages++ {
+				if pages > 100 || !strings.Contains(b.text(), "Look further") {
+					t.Fatalf("the record is not found after %d pages: %s", pages, b.text())
+				}
+				b.run(chromedp.Click("a[rel=next]"), chromedp.WaitReady("main"))
+			}
+		})
+	}
+}
+
+// fill completes operations of other clients.
+func fill(t *testing.T, store reprise.Store, count int) {
+	t.Helper()
+	payload, err := protocol.EncodeResponse(protocol.Response{Status: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range 64 {
+		workers.Go(func() {
+			for n := range numbers {
+				if err := complete(t.Context(), store, reprise.DeriveID("others", "", uintText(uint64(n))), payload); err != nil { //nolint:gosec // not negative
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range count {
+		numbers <- n
+	}
+	close(numbers)
+	workers.Wait()
+}
+
+func complete(ctx context.Context, store reprise.Store, id reprise.ID, payload []byte) error {
+	owner := reprise.NewOwner()
+	got, err := store.Claim(ctx, reprise.ClaimRequest{ID: id, Owner: owner, Label: "others", Lease: time.Minute, Retention: time.Hour})
+	if err != nil {
+		return err
+	}
+	return store.Complete(ctx, reprise.CompleteRequest{
+		ID: id, Owner: owner, Label: "others", Attempt: got.Attempt, Fence: got.Fence, Payload: payload, Retention: time.Hour,
+	})
+}
+
+func get(t *testing.T, address string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if body, err := io.ReadAll(got.Body); err != nil || got.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v: %s", address, got.StatusCode, err, body)
+	}
+}
+
+func uintText(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,47 @@
+module github.com/reprise-go/reprise/lab/console
+
+go 1.26.0
+
+replace (
+	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
+	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/console => ../../console
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ../
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)
+
+require (
+	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
+	github.com/chromedp/chromedp v0.14.2
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/console v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/store/redis v0.0.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chromedp/sysutil v1.1.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/gobwas/httphead v0.1.0 // indirect
+	github.com/gobwas/pool v0.2.1 // indirect
+	github.com/gobwas/ws v1.4.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.9.1 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.34.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)

@@ -1,0 +1,172 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/console"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// stores are what the console is tested on.
+var stores = map[string]func(t *testing.T) reprise.Store{
+	"redis": func(t *testing.T) reprise.Store {
+		t.Helper()
+		client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+		return labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	},
+	"postgres": func(t *testing.T) reprise.Store {
+		t.Helper()
+		return labtest.SetupPostgres(t, servers.SharedPostgres(t)).Leased(t)
+	},
+}
+
+// service is a process that takes orders, with its console at /idempotency/.
+type service struct {
+	*testing.T
+
+	url     string
+	engine  *reprise.Engine
+	runs    atomic.Int64
+	writes  atomic.Bool
+	started chan struct{} // receives when a handler has started
+	hold    chan struct{} // while it is open, handlers do not end
+	free    func()
+	answer  string // of the handler
+	log     *logged
+}
+
+// logged is a log that many goroutines write.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func serve(t *testing.T, store reprise.Store) *service {
+	t.Helper()
+	s := &service{T: t, started: make(chan struct{}, 16), hold: make(chan struct{}), answer: `{"by":"handler"}`, log: &logged{}}
+	s.free = sync.OnceFunc(func() { close(s.hold) })
+	s.writes.Store(true)
+	events := console.NewEvents()
+	var err error
+	if s.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.New(s.engine, protocol.Config{Name: "orders", Preset: reprise.AtMostOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := console.Handler(console.Config{
+		Stores:  []console.Store{{Name: "main", Store: store}},
+		Engines: []console.Engine{{Name: "main", Engine: s.engine}},
+		Guards:  []*protocol.Guard{guard},
+		Events:  events,
+		Allow:   func(*http.Request) bool { return s.writes.Load() },
+		Log:     slog.New(slog.NewTextHandler(s.log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.runs.Add(1)
+		s.started <- struct{}{}
+		<-s.hold
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, s.answer)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenant)(order))
+	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages))
+	server := httptest.NewServer(mux)
+	s.url = server.URL
+	t.Cleanup(func() {
+		s.free()
+		server.CloseClientConnections()
+		server.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		_ = s.engine.Close(ctx)
+	})
+	return s
+}
+
+func tenant(*http.Request) (string, error) { return "shop", nil }
+
+func (s *service) console(path string) string { return s.url + "/idempotency/" + path }
+
+// order sends an order, as the client that retries does.
+func (s *service) order(ctx context.Context, key string) (status int, header http.Header, body string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/orders", strings.NewReader(`{"item":17}`))
+	if err != nil {
+		return 0, nil, "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	defer got.Body.Close()
+	b, err := io.ReadAll(got.Body)
+	return got.StatusCode, got.Header, string(b), err
+}
+
+// stuck leaves an operation whose process stopped while it ran, and returns its ID.
+func stuck(t *testing.T, store reprise.Store, key string) reprise.ID {
+	t.Helper()
+	dying := serve(t, store)
+	client, cut := context.WithCancel(t.Context())
+	defer cut()
+	go func() { _, _, _, _ = dying.order(client, key) }()
+	<-dying.started
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = dying.engine.Close(gone) // it stops at once, and renews nothing any more
+	id := reprise.DeriveID("shop", "", key)
+	inspector, _ := reprise.As[reprise.Inspector](store)
+	await(t, "the record to lapse", func() (string, bool) {
+		record, err := inspector.Inspect(t.Context(), id)
+		return fmt.Sprintf("%+v, %v", record, err), err == nil && record.State == reprise.StateLapsed
+	})
+	return id
+}
+
+// await polls until a condition holds.
+func await(t *testing.T, what string, holds func() (string, bool)) {
+	t.Helper()
+	last := ""
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		ok := false
+		if last, ok = holds(); ok {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("waited for %s: %s", what, last)
+}
