@@ -107,6 +107,14 @@ type Config struct {
 	// stands for, such as 503 for UNAVAILABLE.
 	Decide func(status int) Decision
 
+	// Annotate, if not nil, returns a short text that is kept beside a response, such as
+	// the traceparent of its trace: replays give it to the observer (see
+	// [reprise.Event.Annotation]), and [Annotation] reads it. Clients never see it. It is
+	// called with the context of the handler after the handler returned. Up to 255 bytes
+	// of printable US-ASCII; anything else keeps nothing. Releases before this field
+	// answer record-corrupt to what is kept with an annotation.
+	Annotate func(ctx context.Context) string
+
 	// FailOpen runs the handler unprotected when the store is unavailable, instead of
 	// answering 503. The response then carries Idempotency-Status: unprotected. An
 	// operation may run twice. FailOpen cannot be combined with AtMostOnce.

@@ -146,6 +146,111 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	})
 }
 
+// What is kept beside a response reaches the observer of a replay, and no client.
+func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
+	t.Parallel()
+	type trace struct{}
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for what, c := range map[string]struct {
+		annotate func(context.Context) string
+		want     string
+	}{
+		"none":     {nil, ""},
+		"a trace":  {func(ctx context.Context) string { return ctx.Value(trace{}).(string) }, parent},
+		"a line":   {func(context.Context) string { return "a\nb" }, ""},
+		"too long": {func(context.Context) string { return strings.Repeat("x", 256) }, ""},
+		"a panic":  {func(context.Context) string { panic("a bug") }, ""},
+	} {
+		log, store := new(eventLog), memstore.New()
+		engine, err := reprise.New(store, reprise.Config{Observer: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.New(engine, protocol.Config{Annotate: c.annotate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(ctx context.Context) protocol.Admission {
+			a := guard.Admit(ctx, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+			if a.Exchange != nil {
+				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")})
+				a.Exchange.Close()
+			}
+			return a
+		}
+		run(context.WithValue(t.Context(), trace{}, parent))
+		replay := run(t.Context()).Response
+		rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", "k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := log.events[len(log.events)-1]
+		if replay.Status != 201 || string(replay.Body) != "answer" || last.Kind != reprise.EventReplayed || last.Annotation != c.want {
+			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Kind, last.Annotation, c.want)
+		}
+		for f := range replay.Header.All() {
+			if strings.Contains(f.Value, parent) {
+				t.Errorf("%s: the client gets it in %s", what, f.Name)
+			}
+		}
+		if got := protocol.Annotation(rec.Payload); got != c.want {
+			t.Errorf("%s: the record has %q", what, got)
+		}
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := protocol.Annotation([]byte("no response")); got != "" {
+		t.Errorf("the annotation of garbage is %q", got)
+	}
+}
+
+func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		captured protocol.Captured
+		want     error
+	}{
+		"whole":    {protocol.Captured{Status: 201, Body: []byte("answer")}, nil},
+		"oversize": {protocol.Captured{Status: 201, Oversize: true}, protocol.ErrBodyOmitted},
+		"cut":      {protocol.Captured{Status: 201, Cut: true}, protocol.ErrResultUnavailable},
+	} {
+		store := memstore.New()
+		engine, err := reprise.New(store, reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+		a.Exchange.Before(func(func(string, string) bool) {})
+		a.Exchange.After(func(yield func(string, string) bool) { yield("Content-Type", "text/plain") })
+		a.Exchange.Finish(c.captured)
+		a.Exchange.Close()
+		rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", "k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := protocol.DecodeResponse(rec.Payload)
+		kind, _ := got.Header.Get("Content-Type")
+		switch {
+		case !errors.Is(err, c.want):
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		case errors.Is(c.want, protocol.ErrResultUnavailable):
+			if got.Header.Len() != 0 || got.Body != nil {
+				t.Errorf("%s: %+v", what, got)
+			}
+		case got.Status != 201 || kind != "text/plain" || (string(got.Body) == "answer") != (c.want == nil):
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	if _, err := protocol.DecodeResponse([]byte(`{"id":7}`)); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("JSON is decoded: %v", err)
+	}
+}
+
 func TestResolveNeedsAnInspector(t *testing.T) {
 	t.Parallel()
 	bare := struct{ reprise.Store }{memstore.New()}

@@ -25,6 +25,8 @@ type Exchange struct {
 	capture Capture
 	scratch *scratch
 
+	annotation string // of Config.Annotate
+
 	mu       sync.Mutex // guards what follows
 	decision Decision
 	omitBody bool
@@ -147,14 +149,17 @@ func (x *Exchange) Finish(c Captured) Reply {
 		e = cut
 	}
 	policy := ByPreset
-	if x.guard.cfg.Decide != nil && e == returned {
-		e = panicked // if it does, the attempt is resolved as for a panic of the handler (R33b)
+	if e == returned && (x.guard.cfg.Decide != nil || x.guard.cfg.Annotate != nil) {
+		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
 			if e == panicked {
 				x.resolve(c, e, decision, policy, omit)
 			}
 		}()
-		policy = x.guard.cfg.Decide(x.meaning(c.Status))
+		if decide := x.guard.cfg.Decide; decide != nil {
+			policy = decide(x.meaning(c.Status))
+		}
+		x.annotation = x.guard.annotation(x.Context())
 		e = returned
 	}
 	return x.resolve(c, e, decision, policy, omit)
@@ -178,6 +183,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	default:
 		x.fill(&s, &c, omit)
 	}
+	s.annotation = x.annotation
 	x.scratch.payload = appendStored(x.scratch.payload[:0], &s)
 	end, err := x.attempt.Complete(reprise.Completion{Payload: x.scratch.payload, DiscardEffects: meaning >= 400})
 	if err != nil {

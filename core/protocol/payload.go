@@ -36,6 +36,6 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	case !fitsStored(kept):
 		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", reprise.ErrInvalid)
 	}
-	s := stored{status: r.Status, fields: kept, body: r.Body}
+	s := stored{status: r.Status, fields: kept, body: r.Body, annotation: x.guard.annotation(ctx)}
 	return appendStored(make([]byte, 0, s.size()), &s), nil
 }

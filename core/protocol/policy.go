@@ -98,6 +98,28 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp reprise
 	return g.cfg.Fingerprint(&req, key, body)
 }
 
+// annotation returns what is kept beside the response of a handler with ctx.
+func (g *Guard) annotation(ctx context.Context) string {
+	if g.cfg.Annotate == nil {
+		return ""
+	}
+	note, err := g.ownAnnotation(ctx)
+	switch {
+	case err != nil:
+		g.report(ctx, reprise.EventPanic, err)
+		return ""
+	case !validAnnotation(note):
+		return ""
+	default:
+		return note
+	}
+}
+
+func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
+	defer recovered("Config.Annotate", &err)
+	return g.cfg.Annotate(ctx), nil
+}
+
 // problem returns the response for a problem.
 func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter time.Duration) Response {
 	if g.cfg.WriteProblem == nil {

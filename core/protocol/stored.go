@@ -251,7 +251,8 @@ func cutAnnotation(content []byte) (note string, rest []byte, ok bool) {
 	if len(content) == 0 || int(content[0]) > len(content)-1 {
 		return "", nil, false
 	}
-	text, rest := content[1:1+content[0]], content[1+content[0]:]
+	end := 1 + int(content[0])
+	text, rest := content[1:end], content[end:]
 	note = unsafe.String(unsafe.SliceData(text), len(text)) //nolint:gosec // as in decodeStored
 	return note, rest, note != "" && validAnnotation(note)
 }

@@ -46,6 +46,15 @@ var goldenStored = []struct {
 			"0000582d506f77657265642d427903000b0001477270632d537461747573300300050001582d53756d610400050001582d53756d620001cb7db16b",
 	},
 	{"cut short", stored{status: 500, flags: storedCut}, "010201f40000000000000000000056e4b6ef"},
+	{
+		"an annotation",
+		stored{
+			status: 201, fields: []Field{{Name: "Content-Type", Value: "application/json"}}, body: []byte(`{"id":7}`),
+			annotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		},
+		"020000c9000100000021000000083730302d34626639326633353737623334646136613363653932396430653065343733362d303066303637616130626139303262372d3031" +
+			"00000c0010436f6e74656e742d547970656170706c69636174696f6e2f6a736f6e7b226964223a377dd4c46130",
+	},
 }
 
 func TestStoredGoldenVectors(t *testing.T) {
@@ -71,6 +80,9 @@ func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	got, err := decodeStored(payload)
 	if err != nil {
 		t.Fatalf("decodeStored: %v", err)
+	}
+	if got.annotation != want.annotation {
+		t.Errorf("decoded the annotation %q, want %q", got.annotation, want.annotation)
 	}
 	if got.status != want.status || got.flags != want.flags || !bytes.Equal(got.body, want.body) {
 		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.status, got.flags, got.body, want.status, want.flags, want.body)
@@ -106,6 +118,7 @@ func TestG2StoredResponseComesBackByteForByte(t *testing.T) {
 		"odd but sendable":   {status: 200, fields: []Field{{Name: "x-", Value: "\x01\t é\xff"}}},
 		"omitted and cut":    {status: 200, flags: storedOmitted | storedCut},
 		"repeated and mixed": {status: 200, fields: sampleFields},
+		"long annotation":    {status: 200, body: everyByte, annotation: strings.Repeat("~", maxAnnotation)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +195,11 @@ func refused() map[string][]byte {
 	return map[string][]byte{
 		"empty":                     {},
 		"version 0":                 withSum(append([]byte{0}, head(0, 200, 0, 0, 0)[1:]...)),
-		"version 2":                 withSum(append([]byte{2}, head(0, 200, 0, 0, 0)[1:]...)),
+		"version 3":                 withSum(append([]byte{3}, head(0, 200, 0, 0, 0)[1:]...)),
+		"no annotation":             withSum(append([]byte{2}, head(0, 200, 0, 0, 0)[1:]...)),
+		"an empty annotation":       withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 0)...)),
+		"a cut annotation":          withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 2, 'a')...)),
+		"an annotation with LF":     withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 1, '\n')...)),
 		"version only":              {storedVersion},
 		"sum only":                  withSum([]byte{storedVersion}),
 		"a short head":              withSum(head(0, 200, 0, 0, 0)[:storedHeadSize-1]),
@@ -309,7 +326,11 @@ func FuzzStored(f *testing.F) {
 	f.Add(uint16(999), uint8(3), "A", "x", "a", "y", true, []byte("never kept"), uint(3), uint8(128))
 	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
 		var p fieldPolicy
-		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedKnown, body: body}
+		note := ""
+		if validAnnotation(value1) {
+			note = value1
+		}
+		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedKnown, body: body, annotation: note}
 		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}, {Name: name2, Remove: true}})
 		s.trailers = filterTrailers(nil, []Field{{Name: name2, Value: value1}, {Name: name1, Value: value2, Add: add}})
 		if !fitsStored(slices.Concat(s.fields, s.trailers)) {
