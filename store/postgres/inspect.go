@@ -10,9 +10,10 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Inspect implements [reprise.Inspector].
+// Inspect implements [reprise.Inspector]. Of a record that version 2 of the schema
+// completed, CompletedAt is when its lease ended or would have.
 func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
-	found, err := t.look(ctx, "inspect", id)
+	found, err := t.inspect(ctx, "inspect", id)
 	if err != nil {
 		return reprise.Record{}, err
 	}
@@ -22,42 +23,18 @@ func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, e
 	return *found, nil
 }
 
-// List implements [reprise.Inspector].
-func (t *records) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
-	if err := q.Validate(); err != nil {
-		return reprise.Page{}, err
-	}
-	if q.After != "" {
-		return reprise.Page{}, invalid("Query.After is not a cursor of this store")
-	}
-	var page reprise.Page
-	err := t.run(ctx, "list", t.sql.list, func(rows pgx.Rows) error {
-		page = reprise.Page{}
-		for rows.Next() {
-			record, err := scanRecord(rows, "list")
-			if err != nil {
-				return err
-			}
-			page.Scanned++
-			if q.Selects(&record, time.Now()) {
-				page.Records = append(page.Records, record)
-			}
-		}
-		return nil
-	}, q.Limit)
-	return page, err
-}
-
 // Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds
 // that it lost the record.
 func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	sql, args := t.sql.forget, []any{id[:], int64(r.Fence)} //nolint:gosec // fences come from a bigint
-	if !r.Forget {
-		nobody := reprise.NewOwner()
-		sql, args = t.sql.resolve, append(args, notNull(r.Payload), microseconds(r.Retention), nobody[:])
+	sql, args := t.sql.resolve, []any{id[:], int64(r.Fence), notNull(r.Payload), microseconds(r.Retention)} //nolint:gosec // fences come from a bigint
+	switch {
+	case r.Forget && r.Fence == 0:
+		sql, args = t.sql.discard, args[:1]
+	case r.Forget:
+		sql, args = t.sql.forget, args[:2]
 	}
 	var done bool
 	err := t.run(ctx, "resolve", sql, func(rows pgx.Rows) error {
@@ -73,17 +50,40 @@ func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resoluti
 	return fmt.Errorf("%w: postgres: resolve", reprise.ErrRecordChanged)
 }
 
-// look reads the record of id; nil means that none is seen.
+// look is inspect for an operation that a record which cannot be read ends with
+// ErrCorrupt.
 func (t *records) look(ctx context.Context, op string, id reprise.ID) (*reprise.Record, error) {
+	found, err := t.inspect(ctx, op, id)
+	if err == nil && found != nil && found.State == reprise.StateUnreadable {
+		return nil, corrupt(op)
+	}
+	return found, err
+}
+
+// inspect reads the record of id; nil means that none is seen.
+func (t *records) inspect(ctx context.Context, op string, id reprise.ID) (*reprise.Record, error) {
 	var found *reprise.Record
 	err := t.run(ctx, op, t.sql.inspect, func(rows pgx.Rows) error {
 		found = nil
 		if !rows.Next() {
 			return nil
 		}
-		record, err := scanRecord(rows, op)
+		var (
+			row     shown
+			payload []byte
+		)
+		if err := row.scan(rows, &payload); err != nil {
+			return err
+		}
+		if row.visible == nil || !*row.visible {
+			return nil
+		}
+		record := row.record()
+		if record.State == reprise.StateCompleted {
+			record.Payload = payload
+		}
 		found = &record
-		return err
+		return nil
 	}, id[:])
 	if err != nil {
 		return nil, err
@@ -91,33 +91,52 @@ func (t *records) look(ctx context.Context, op string, id reprise.ID) (*reprise.
 	return found, nil
 }
 
-// scanRecord reads a row of inspect.sql or list.sql.
-func scanRecord(rows pgx.Rows, op string) (reprise.Record, error) {
-	var (
-		id              []byte
-		readable        bool
-		state           int
-		fence           int64
-		lease, validity int64
-		record          reprise.Record
-	)
-	err := rows.Scan(&id, &readable, &state, &record.Attempt, &fence, &lease, &validity, &record.Payload)
-	switch {
-	case err != nil:
-		return reprise.Record{}, err
-	case !readable || len(id) != len(record.ID):
-		return reprise.Record{}, corrupt(op)
-	}
-	copy(record.ID[:], id)
-	record.Fence = uint64(fence) //nolint:gosec // fences are positive
-	record.State, record.Size = reprise.StateCompleted, len(record.Payload)
-	record.Validity = fromMicroseconds(validity)
-	if state != 2 {
-		record.State, record.Lease = reprise.StateLapsed, fromMicroseconds(lease)
-		if record.Lease > 0 {
-			record.State = reprise.StateRunning
-		}
-		record.Validity = max(record.Validity, record.Lease) // a live lease outlives the retention
-	}
-	return record, nil
+// shown is the columns of shown.sql. They are NULL where a listing has no more records.
+type shown struct {
+	now                           instant
+	id                            []byte
+	readable, completed, resolved *bool
+	visible                       *bool
+	label                         *string
+	attempt, size                 *int32
+	fence                         *int64
+	createdAt                     instant
+	leaseUntil, validUntil        instant
 }
+
+func (s *shown) scan(row pgx.Row, more ...any) error {
+	return row.Scan(append([]any{
+		&s.now, &s.id, &s.readable, &s.completed, &s.label, &s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil,
+		&s.resolved, &s.size, &s.visible,
+	}, more...)...)
+}
+
+// record is the row as operators see it, without its payload.
+func (s *shown) record() reprise.Record {
+	r := reprise.Record{State: reprise.StateUnreadable, Size: int(*s.size), Validity: s.validUntil.since(s.now)}
+	copy(r.ID[:], s.id)
+	if !*s.readable {
+		return r
+	}
+	r.Label, r.Attempt, r.Fence = *s.label, int(*s.attempt), uint64(*s.fence) //nolint:gosec // fences are positive
+	r.ClaimedAt = s.createdAt.time()
+	switch {
+	case *s.completed:
+		r.State, r.Resolved = reprise.StateCompleted, *s.resolved
+		r.CompletedAt = min(s.leaseUntil, s.now).time()
+		return r
+	case s.leaseUntil > s.now:
+		r.State = reprise.StateRunning
+	default:
+		r.State = reprise.StateLapsed
+	}
+	r.Lease = s.leaseUntil.since(s.now)
+	r.Validity = max(r.Validity, r.Lease) // a live lease outlives the retention
+	return r
+}
+
+// time is the instant on the server's clock.
+func (i instant) time() time.Time { return time.UnixMicro(int64(i)) }
+
+// since is the time from other to i.
+func (i instant) since(other instant) time.Duration { return fromMicroseconds(int64(i - other)) }

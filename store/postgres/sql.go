@@ -2,6 +2,7 @@ package reprisepg
 
 import (
 	"embed"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -17,12 +18,13 @@ type statements struct {
 	// Of every request, prepared where sessions keep statements.
 	claimNew, claimLook, completeOwn, claims, completes *statement
 
-	claim, renew, complete, release       string
-	claimWaited                           string
-	seen, keep, replace, waiting          string
-	committed                             string
-	purge, inspect, list, resolve, forget string
-	purgeable                             string
+	claim, renew, complete, release string
+	claimWaited                     string
+	seen, keep, replace, waiting    string
+	committed                       string
+	purge, inspect, list            string
+	resolve, forget, discard        string
+	purgeable                       string
 }
 
 // names are what the schema of one table consists of, quoted.
@@ -86,7 +88,7 @@ func newStatements(c Config) statements {
 	s.seen, s.keep, s.replace, s.waiting = load("seen.sql"), load("keep.sql"), load("replace.sql"), load("waiting.sql")
 	s.committed, s.claimWaited = load("committed.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
-	s.resolve, s.forget = load("resolve.sql"), load("forget.sql")
+	s.resolve, s.forget, s.discard = load("resolve.sql"), load("forget.sql"), load("discard.sql")
 	s.purgeable = load("purgeable.sql")
 	return s
 }
@@ -94,6 +96,7 @@ func newStatements(c Config) statements {
 // fill puts the names, and the conditions that several statements share, into a text.
 func (n *names) fill(text string) string {
 	text = strings.ReplaceAll(text, "{verdict}", withoutComments(readSQL("sql/verdict.sql")))
+	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL("sql/shown.sql")))
 	pairs := []string{
 		"{readable}", withoutComments(readSQL("sql/readable.sql")),
 		"{records}", n.records,
@@ -102,6 +105,7 @@ func (n *names) fill(text string) string {
 		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
+		"{scanned_at_once}", strconv.Itoa(scannedAtOnce),
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])

@@ -1,0 +1,286 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// pgInspector is what an operator's program knows of a store.
+type pgInspector interface {
+	reprise.Store
+	reprise.Inspector
+}
+
+// pgInspectors are both stores of a fixture.
+func pgInspectors(t *testing.T, f *pgFixture) map[string]pgInspector {
+	t.Helper()
+	return map[string]pgInspector{"leased": f.Leased(t), "transactional": f.Transactional(t)}
+}
+
+// pgRecords puts n completed records into the table.
+func (f *pgFixture) pgRecords(t *testing.T, n int) {
+	t.Helper()
+	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), repeat('x', 256)::bytea,
+			now(), now() + interval '1 day', now() + interval '1 day', now()
+		FROM generate_series(1, $1::bigint) AS n`, n)
+}
+
+// pgPages follows a listing to its end. It returns what it found, and how many pages
+// there were.
+func pgPages(t *testing.T, store reprise.Inspector, q reprise.Query) (found []reprise.Record, pages, scanned int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		page, err := store.List(ctx, q)
+		pgWant(t, "list", err, nil)
+		if len(page.Records) > q.Limit || page.Scanned > 10_000 {
+			t.Fatalf("a page of %d records looked at %d", len(page.Records), page.Scanned)
+		}
+		found, pages, scanned = append(found, page.Records...), pages+1, scanned+page.Scanned
+		if page.Next == "" {
+			return found, pages, scanned
+		}
+		q.After = page.Next
+	}
+}
+
+// TestPostgresListFindsTheLapsedOne: among 300,000 completed records an operator finds the
+// one that lapsed, in some thirty calls of which the first takes well under a second; each
+// reads along the primary key.
+func TestPostgresListFindsTheLapsedOne(t *testing.T) {
+	t.Parallel()
+	const records = 300_000
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.pgRecords(t, records)
+	f.exec(t, "ANALYZE "+f.records())
+	store := f.Leased(t)
+	stuck := pgClaim()
+	stuck.Lease, stuck.Label = time.Millisecond, "orders"
+	pgMustClaim(t, store, stuck, reprise.Claimed)
+	pgPass(5 * time.Millisecond)
+
+	lapsed := reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	start := time.Now()
+	page, err := store.List(ctx, lapsed)
+	took := time.Since(start)
+	pgWant(t, "list", err, nil)
+	if page.Scanned != 10_000 || page.Next == "" || took > time.Second {
+		t.Errorf("the first page took %v, looked at %d records and goes on at %q", took, page.Scanned, page.Next)
+	}
+	if page.Total < records*9/10 || page.Total > records*11/10 {
+		t.Errorf("an estimate of %d for %d records", page.Total, records)
+	}
+	for name, store := range pgInspectors(t, f) {
+		start = time.Now()
+		found, pages, scanned := pgPages(t, store, lapsed)
+		if len(found) != 1 || found[0].ID != stuck.ID || found[0].State != reprise.StateLapsed || found[0].Label != "orders" {
+			t.Errorf("%s: found %+v", name, found)
+		}
+		if pages > 32 || scanned != records+1 {
+			t.Errorf("%s: %d pages looked at %d records", name, pages, scanned)
+		}
+		t.Logf("%s: %d records in %d pages and %v, the first in %v", name, scanned, pages, time.Since(start), took)
+	}
+
+	watch := &pgStatements{}
+	g := pgOn(labtest.NewPool(t, server.URL(), watch.option), f.Config)
+	_, err = g.Leased(t).List(ctx, lapsed)
+	pgWant(t, "list", err, nil)
+	text := watch.last(t)
+	for _, after := range [][]byte{{}, stuck.ID[:]} {
+		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 4, "", 0, 100))
+	}
+	prepared, err := f.Pool.Acquire(ctx)
+	pgWant(t, "acquire", err, nil)
+	defer prepared.Release()
+	var plan string
+	_, err = prepared.Exec(ctx, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text)
+	pgWant(t, "prepare", err, nil)
+	err = prepared.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE list ('\x', 4, '', 0, 100)`, pgx.QueryExecModeSimpleProtocol).Scan(&plan)
+	pgWant(t, "explain", err, nil)
+	pgKeyOrder(t, plan)
+	_, err = prepared.Exec(ctx, "RESET plan_cache_mode; DEALLOCATE list")
+	pgWant(t, "reset", err, nil)
+}
+
+// pgKeyOrder fails the test unless a plan reads the records along their primary key.
+func pgKeyOrder(t *testing.T, plan string) {
+	t.Helper()
+	scan := regexp.MustCompile(`"Node Type": "([^"]*)",[^{}]*"Relation Name": "reprise_records"`).FindAllStringSubmatch(plan, -1)
+	if len(scan) != 1 || scan[0][1] != "Index Scan" || !strings.Contains(plan, `"reprise_records_pkey"`) {
+		t.Errorf("a page does not read along the primary key:\n%s", plan)
+	}
+}
+
+// TestPostgresListEmptyTable: of a table without statistics nothing is estimated, and a
+// listing that one page holds knows its length.
+func TestPostgresListEmptyTable(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	for _, records := range []int{0, 3} {
+		if records > 0 {
+			f.pgRecords(t, records)
+		}
+		for name, store := range pgInspectors(t, f) {
+			page, err := store.List(t.Context(), reprise.Query{Limit: 10})
+			pgWant(t, "list", err, nil)
+			if len(page.Records) != records || page.Next != "" || page.Scanned != records || page.Total != int64(records) {
+				t.Errorf("%s: %d records are listed as %+v", name, records, page)
+			}
+		}
+	}
+	page, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 1})
+	if err != nil || page.Total != 0 || page.Scanned != 1 || page.Next == "" {
+		t.Errorf("a first page of a table without statistics is %+v, %v", page, err)
+	}
+}
+
+// TestPostgresListSelects: states, label and age select, in pages of any size, and what
+// was completed by an operator says so.
+func TestPostgresListSelects(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	claim := func(label string, lease time.Duration) (reprise.ClaimRequest, reprise.ClaimResult) {
+		r := pgClaim()
+		r.Label, r.Lease = label, lease
+		return r, pgMustClaim(t, store, r, reprise.Claimed)
+	}
+	ids := map[reprise.ID]string{}
+	var lapsed reprise.ClaimResult
+	var resolved reprise.ClaimRequest
+	for i := range 3 {
+		label := fmt.Sprintf("label %d", i%2)
+		running, _ := claim(label, time.Minute)
+		stuck, _ := claim(label, time.Millisecond)
+		completed, _ := claim(label, time.Minute)
+		pgWant(t, "complete", pgComplete(t, store, completed, "answer"), nil)
+		unreadable, _ := claim(label, time.Minute)
+		f.exec(t, f.pgDamage("version = 99"), unreadable.ID[:])
+		ids[running.ID], ids[stuck.ID], ids[completed.ID], ids[unreadable.ID] = "running", "lapsed", "completed", "unreadable"
+		resolved, lapsed = claim(label, time.Millisecond)
+		pgPass(5 * time.Millisecond)
+		before := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
+		resolution := reprise.Resolution{Fence: lapsed.Fence, Payload: []byte("by hand"), Retention: time.Hour}
+		pgWant(t, "resolve", store.Resolve(t.Context(), resolved.ID, resolution), nil)
+		ids[resolved.ID] = "completed"
+		record, err := store.Inspect(t.Context(), resolved.ID)
+		pgWant(t, "inspect", err, nil)
+		if !record.Resolved || record.CompletedAt.Before(before) || record.ClaimedAt.After(before) || record.Size != len("by hand") || record.Label != label {
+			t.Errorf("a resolved record is %+v", record)
+		}
+	}
+	gone, _ := claim("label 0", time.Millisecond)
+	f.exec(t, f.pgDamage("valid_until = now()"), gone.ID[:])
+	old, _ := claim("old", time.Minute)
+	f.exec(t, f.pgDamage("created_at = now() - interval '2 hours'"), old.ID[:])
+	ids[old.ID] = "running"
+
+	for name, store := range pgInspectors(t, f) {
+		for _, limit := range []int{1, 2, 5, 10_000} {
+			all, _, _ := pgPages(t, store, reprise.Query{Limit: limit})
+			if len(all) != len(ids) {
+				t.Errorf("%s: pages of %d list %d records, want %d", name, limit, len(all), len(ids))
+			}
+			for _, r := range all {
+				if r.State.String() != ids[r.ID] || r.Payload != nil {
+					t.Errorf("%s: listed %+v, want %s", name, r, ids[r.ID])
+				}
+			}
+			for what, q := range map[string]struct {
+				reprise.Query
+				want int
+			}{
+				"running":      {reprise.Query{States: reprise.States(reprise.StateRunning)}, 4},
+				"lapsed":       {reprise.Query{States: reprise.States(reprise.StateLapsed)}, 3},
+				"completed":    {reprise.Query{States: reprise.States(reprise.StateCompleted)}, 6},
+				"unreadable":   {reprise.Query{States: reprise.States(reprise.StateUnreadable)}, 3},
+				"two states":   {reprise.Query{States: reprise.States(reprise.StateLapsed, reprise.StateUnreadable)}, 6},
+				"label":        {reprise.Query{Label: "label 1"}, 4},
+				"label, state": {reprise.Query{Label: "label 0", States: reprise.States(reprise.StateLapsed)}, 2},
+				"age":          {reprise.Query{OlderThan: time.Hour}, 1 + 3}, // and those whose age nobody knows
+			} {
+				q.Limit = limit
+				if got, _, _ := pgPages(t, store, q.Query); len(got) != q.want {
+					t.Errorf("%s: pages of %d by %s list %d records, want %d", name, limit, what, len(got), q.want)
+				}
+			}
+		}
+	}
+}
+
+// TestPostgresCursorOfAnotherTable: a cursor is good for the table that it is of, with
+// either store, and the error for another says what to do.
+func TestPostgresCursorOfAnotherTable(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	other := pgSetup(t, servers.SharedPostgres(t))
+	f.pgRecords(t, 3)
+	other.pgRecords(t, 3)
+	page, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 1})
+	pgWant(t, "list", err, nil)
+	q := reprise.Query{Limit: 10, After: page.Next}
+	if rest, err := f.Transactional(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
+		t.Errorf("the other store over the table goes on with %+v, %v", rest, err)
+	}
+	_, err = other.Leased(t).List(t.Context(), q)
+	pgWant(t, "list with a cursor of another table", err, reprise.ErrInvalid)
+	if !strings.Contains(err.Error(), "start the listing anew") || !strings.Contains(err.Error(), other.Config.Schema) {
+		t.Errorf("the error says %q", err)
+	}
+	for _, cursor := range []string{"x", "postgres-", "memory-1-2-3", page.Next[:len(page.Next)-1], page.Next[:strings.LastIndex(page.Next, "-")+1]} {
+		_, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 10, After: cursor})
+		pgWant(t, "list after "+cursor, err, reprise.ErrInvalid)
+	}
+}
+
+// TestPostgresUnreadableRecords: a record that this release does not know is shown, is in
+// nobody's way, and can be forgotten and not answered; no other is forgotten that way.
+func TestPostgresUnreadableRecords(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	for name, store := range pgInspectors(t, f) {
+		r, readable := pgClaim(), pgClaim()
+		for _, r := range []reprise.ClaimRequest{r, readable} {
+			pgMustClaim(t, store, r, reprise.Claimed)
+			pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		}
+		f.exec(t, f.pgDamage("version = 99"), r.ID[:])
+		record, err := store.Inspect(t.Context(), r.ID)
+		if err != nil || record.State != reprise.StateUnreadable || record.ID != r.ID || record.Size != len("answer") || record.Payload != nil || record.Validity <= 0 {
+			t.Errorf("%s: inspected %+v, %v", name, record, err)
+		}
+		forget, answer := reprise.Resolution{Forget: true}, reprise.Resolution{Payload: []byte("x"), Retention: time.Hour}
+		pgWant(t, "answer with fence 0", store.Resolve(t.Context(), r.ID, answer), reprise.ErrInvalid)
+		answer.Fence = 1
+		if err := store.Resolve(t.Context(), r.ID, answer); err == nil {
+			t.Errorf("%s: an unreadable record was answered", name)
+		}
+		pgWant(t, "forget a readable one", store.Resolve(t.Context(), readable.ID, forget), reprise.ErrRecordChanged)
+		pgMustClaim(t, store, pgRival(readable), reprise.Completed)
+		pgWant(t, "forget", store.Resolve(t.Context(), r.ID, forget), nil)
+		pgWant(t, "forget what is gone", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
+		if _, err := store.Inspect(t.Context(), r.ID); !errors.Is(err, reprise.ErrNotFound) {
+			t.Errorf("%s: inspect after it was forgotten: %v", name, err)
+		}
+		again := pgRival(r)
+		pgMustClaim(t, store, again, reprise.Claimed)
+		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+	}
+}
