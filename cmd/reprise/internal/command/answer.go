@@ -1,0 +1,167 @@
+package command
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// maxShownBody is how much of a body a terminal gets. The JSON form has all of it.
+const maxShownBody = 64 << 10
+
+// answer is what a record keeps for the retries of its operation.
+type answer struct {
+	response protocol.Response
+	err      error // what it has instead of a whole response
+}
+
+// answerOf reads the answer of a record; nil means that it has none.
+func answerOf(r *reprise.Record) *answer {
+	if r.State != reprise.StateCompleted {
+		return nil
+	}
+	var a answer
+	a.response, a.err = protocol.DecodeResponse(r.Payload)
+	return &a
+}
+
+// statusText names a status: "201 Created".
+func statusText(status int) string {
+	text := strconv.Itoa(status)
+	if name := http.StatusText(status); name != "" {
+		text += " " + name
+	}
+	return text
+}
+
+// nextFor says what the client's next request with the key gets.
+func nextFor(r *reprise.Record) string {
+	switch r.State { //nolint:exhaustive // a completed record follows
+	case reprise.StateRunning:
+		return "409 in-progress, or it waits for the attempt that runs, as the policy says"
+	case reprise.StateLapsed:
+		return "a new run (preset Recoverable), or 409 outcome-unknown (preset AtMostOnce)"
+	case reprise.StateUnreadable:
+		return "500 record-corrupt, until the record is forgotten"
+	}
+	a := answerOf(r)
+	switch {
+	case errors.Is(a.err, protocol.ErrResultUnavailable):
+		return "409 result-unavailable: the response was cut short, and is not kept"
+	case errors.Is(a.err, protocol.ErrBodyOmitted):
+		return statusText(a.response.Status) + " with a summary in place of its body, which was not kept (or 409 result-unavailable, as the policy says)"
+	case a.err != nil:
+		return "500 record-corrupt: the answer cannot be read"
+	}
+	return statusText(a.response.Status) + " with Idempotency-Replayed: true and a body of " + ui.Bytes(int64(len(a.response.Body)))
+}
+
+// fieldJSON is a field of an answer in the output for programs.
+type fieldJSON struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Add    bool   `json:"add,omitempty"`
+	Remove bool   `json:"remove,omitempty"`
+}
+
+// answerJSON is an answer in the output for programs.
+type answerJSON struct {
+	Status   int         `json:"status,omitempty"`
+	Header   []fieldJSON `json:"header"`
+	Trailer  []fieldJSON `json:"trailer,omitempty"`
+	BodySize int         `json:"body_size"`
+	Body     *string     `json:"body,omitempty"`        // if it is text and asked for
+	Bytes    *string     `json:"body_base64,omitempty"` // if it is asked for
+	Problem  string      `json:"problem,omitempty"`     // why it is not a whole response
+}
+
+func newAnswerJSON(a *answer, reveal bool) *answerJSON {
+	if a == nil {
+		return nil
+	}
+	out := &answerJSON{
+		Status: a.response.Status, Header: fieldsJSON(a.response.Header), Trailer: fieldsJSON(a.response.Trailer),
+		BodySize: len(a.response.Body),
+	}
+	if a.err != nil {
+		out.Problem = a.err.Error()
+	}
+	if reveal && a.err == nil {
+		encoded := base64.StdEncoding.EncodeToString(a.response.Body)
+		out.Bytes = &encoded
+		if utf8.Valid(a.response.Body) {
+			text := string(a.response.Body)
+			out.Body = &text
+		}
+	}
+	return out
+}
+
+func fieldsJSON(h protocol.Header) []fieldJSON {
+	list := []fieldJSON{}
+	for f := range h.All() {
+		list = append(list, fieldJSON{Name: f.Name, Value: f.Value, Add: f.Add, Remove: f.Remove})
+	}
+	return list
+}
+
+// answerLines returns an answer for a person: status and fields, and its body if it is to
+// be revealed.
+func answerLines(a *answer, reveal bool) [][]any {
+	r := a.response
+	var lines [][]any
+	add := func(pieces ...any) { lines = append(lines, pieces) }
+	if r.Status != 0 {
+		add("HTTP ", ui.Piece{Style: ui.Strong, Text: statusText(r.Status)})
+	}
+	for _, part := range []struct {
+		header protocol.Header
+		note   string
+	}{{r.Header, ""}, {r.Trailer, " (trailer)"}} {
+		for f := range part.header.All() {
+			switch {
+			case f.Remove:
+				add(f.Name, ui.Paint(ui.Faint, ": removed%s", part.note))
+			default:
+				add(f.Name, ": ", f.Value, ui.Paint(ui.Faint, "%s", part.note))
+			}
+		}
+	}
+	if a.err != nil {
+		add(ui.Piece{Style: ui.Warn, Text: a.err.Error()})
+		return lines
+	}
+	switch {
+	case len(r.Body) == 0:
+		add(ui.Piece{Style: ui.Faint, Text: "no body"})
+	case !reveal:
+		add(ui.Paint(ui.Faint, "a body of %s; --reveal prints it", ui.Bytes(int64(len(r.Body)))))
+	}
+	return lines
+}
+
+// printAnswer prints an answer for a person.
+func (c *session) printAnswer(a *answer, reveal bool) {
+	for _, line := range answerLines(a, reveal) {
+		c.out.Line(append([]any{"  "}, line...)...)
+	}
+	if !reveal || a.err != nil || len(a.response.Body) == 0 {
+		return
+	}
+	body := a.response.Body
+	c.out.Line()
+	shown := body[:min(len(body), maxShownBody)]
+	_, _ = c.out.Write([]byte(safe.Text(string(shown))))
+	c.out.Line()
+	if rest := len(body) - len(shown); rest > 0 {
+		c.out.Line(ui.Paint(ui.Faint, "… %s more; --json prints the whole body", ui.Bytes(int64(rest))))
+	}
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// diagnosis is what doctor found.
+type diagnosis struct {
+	Store    string        `json:"store"`
+	Status   string        `json:"status"` // fine, warning or unsafe
+	Findings []findingJSON `json:"findings"`
+	Trial    string        `json:"trial"` // passed, failed, or why there was none
+	Latency  float64       `json:"latency_seconds,omitempty"`
+}
+
+// findingJSON is a finding with what to do about it.
+type findingJSON struct {
+	Code     string   `json:"code"`
+	Severity string   `json:"severity"`
+	Detail   string   `json:"detail"`
+	Paste    []string `json:"paste,omitempty"`
+}
+
+// The trials that did not happen.
+const (
+	trialPassed  = "passed"
+	trialFailed  = "failed"
+	trialSkipped = "skipped"
+	trialNone    = "none: the check covers the privileges"
+)
+
+// doctor is the command "doctor".
+func (c *session) doctor() *cobra.Command {
+	var untried bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the server, and say what to change",
+		Long: `doctor examines the server: what would break a guarantee (✗), what costs safety
+margin or time (!), and for each the line to paste. On Redis it runs every
+operation once, on records of its own that last ten seconds.
+
+It makes a readiness probe: exit code 0 when all is well, 1 for warnings, 3 when
+a guarantee does not hold or the store does not answer within --timeout.`,
+		Args: cobra.NoArgs,
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
+			bounded, cancel := store.Bounded(ctx)
+			defer cancel()
+			d := diagnose(bounded, store, !untried)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return &failure{code: ExitInterrupted, err: errors.New("interrupted")}
+			}
+			c.report(d)
+			switch d.Status {
+			case "unsafe":
+				return ended(ExitUnsafe)
+			case "warning":
+				return ended(ExitFindings)
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&untried, "no-trial", false, "write nothing: leave out the trial of the operations")
+	return cmd
+}
+
+// diagnose examines a store.
+func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
+	d := &diagnosis{Store: store.Name, Status: "fine", Findings: []findingJSON{}, Trial: trialSkipped}
+	list, err := store.Check.Check(ctx)
+	if err != nil {
+		d.add(store, failedFinding(ctx, store, err))
+		return d
+	}
+	for _, f := range list {
+		d.add(store, f)
+	}
+	if d.Status == "unsafe" {
+		return d
+	}
+	if try {
+		proved, err := store.Prove(ctx)
+		switch {
+		case err != nil:
+			d.Trial = trialFailed
+			d.add(store, failedFinding(ctx, store, err))
+			return d
+		case proved:
+			d.Trial = trialPassed
+		default:
+			d.Trial = trialNone
+		}
+	}
+	latency, err := store.Latency(ctx)
+	if err != nil {
+		d.add(store, failedFinding(ctx, store, err))
+		return d
+	}
+	d.Latency = seconds(latency.Round(time.Millisecond / 10))
+	if d.Latency == 0 {
+		d.Latency = latency.Seconds()
+	}
+	return d
+}
+
+func (d *diagnosis) add(store *connect.Store, f reprise.Finding) {
+	d.Findings = append(d.Findings, findingJSON{
+		Code: f.Code, Severity: f.Severity.String(), Detail: store.Redact(f.Detail), Paste: remedy(store, &f),
+	})
+	switch {
+	case f.Severity == reprise.Unsafe:
+		d.Status = "unsafe"
+	case d.Status == "fine":
+		d.Status = "warning"
+	}
+}
+
+// failedFinding turns an error of the store into a finding.
+func failedFinding(ctx context.Context, store *connect.Store, err error) reprise.Finding {
+	f := reprise.Finding{Code: "unreachable", Severity: reprise.Unsafe, Detail: err.Error()}
+	switch {
+	case ctx.Err() != nil:
+		f.Code, f.Detail = "timeout", "no answer within "+store.Settings.Timeout.String()+": "+err.Error()
+	case errors.Is(err, reprise.ErrMisconfigured):
+		f.Code = "refused"
+	}
+	return f
+}
+
+// report prints a diagnosis.
+func (c *session) report(d *diagnosis) {
+	if c.json {
+		c.printJSON(d)
+		return
+	}
+	c.out.Line(ui.Piece{Style: ui.Strong, Text: d.Store})
+	unsafe, warnings := 0, 0
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		mark := ui.Piece{Style: ui.Warn, Text: "! "}
+		if f.Severity == reprise.Unsafe.String() {
+			mark = ui.Piece{Style: ui.Bad, Text: "✗ "}
+			unsafe++
+		} else {
+			warnings++
+		}
+		c.out.Line(mark, ui.Piece{Style: ui.Strong, Text: f.Code}, ": ", f.Detail)
+		for _, line := range f.Paste {
+			c.out.Line("    ", line)
+		}
+	}
+	good := ui.Piece{Style: ui.Good, Text: "✓ "}
+	switch d.Trial {
+	case trialPassed:
+		c.out.Line(good, "every operation works, on records of its own")
+	case trialNone:
+		c.out.Line(good, "settings, schema and privileges were read")
+	case trialSkipped:
+		c.out.Line(ui.Paint(ui.Faint, "- the operations were not tried"))
+	}
+	if d.Latency > 0 {
+		c.out.Line(good, "a read takes ", ui.Duration(time.Duration(d.Latency*float64(time.Second))))
+	}
+	switch {
+	case unsafe > 0:
+		c.out.Line(ui.Paint(ui.Bad, "unsafe: %s", ui.Noun(int64(unsafe), "finding has to be resolved", "findings have to be resolved")))
+	case warnings > 0:
+		c.out.Line(ui.Paint(ui.Warn, "safe, with %s", ui.Noun(int64(warnings), "warning", "warnings")))
+	default:
+		c.out.Line(ui.Paint(ui.Good, "fine"))
+	}
+}

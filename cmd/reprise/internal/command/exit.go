@@ -1,0 +1,93 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The exit codes.
+const (
+	ExitFine        = 0   // there is nothing to report, or it was done
+	ExitFindings    = 1   // something needs a look, nothing was found, or a change was refused
+	ExitUsage       = 2   // the command line is wrong; no server was contacted, or nothing was asked of it
+	ExitUnsafe      = 3   // a guarantee does not hold, or the store could not answer
+	ExitInterrupted = 130 // a signal ended the command
+)
+
+// failure is how a command ends when it is not fine.
+type failure struct {
+	code int
+	err  error // nil: the command has said everything
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// ended ends a command with a code and without another word.
+func ended(code int) error {
+	if code == ExitFine {
+		return nil
+	}
+	return &failure{code: code}
+}
+
+func usage(format string, args ...any) error {
+	return &failure{code: ExitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func findings(format string, args ...any) error {
+	return &failure{code: ExitFindings, err: fmt.Errorf(format, args...)}
+}
+
+func unsafe(format string, args ...any) error {
+	return &failure{code: ExitUnsafe, err: fmt.Errorf(format, args...)}
+}
+
+// codeOf returns the exit code for an error. One that no command made is cobra's, about
+// the command line.
+func codeOf(err error) int {
+	var f *failure
+	switch {
+	case err == nil:
+		return ExitFine
+	case errors.As(err, &f):
+		return f.code
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	default:
+		return ExitUsage
+	}
+}
+
+// storeFailed returns the failure for an error of the store: what happened, whether
+// anything may have changed, and what to do.
+func storeFailed(ctx context.Context, doing string, err error) error {
+	if context.Cause(ctx) != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return &failure{code: ExitInterrupted, err: fmt.Errorf("interrupted while %s", doing)}
+	}
+	code, advice := ExitUnsafe, ""
+	switch {
+	case errors.Is(err, reprise.ErrMisconfigured):
+		advice = "; reprise doctor says what to change"
+	case errors.Is(err, reprise.ErrUnavailable), errors.Is(err, reprise.ErrUnknown):
+		advice = "; is the server running and the URL right? reprise doctor says more"
+	case errors.Is(err, reprise.ErrNotFound), errors.Is(err, reprise.ErrRecordChanged):
+		code = ExitFindings
+	case errors.Is(err, reprise.ErrInvalid):
+		code = ExitUsage
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		advice = "; raise --timeout if the server is only slow"
+	}
+	return &failure{code: code, err: fmt.Errorf("%s: %w%s", doing, err, advice)}
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+)
+
+// maxKey bounds what is read as a key: the longest that a policy may allow, quoted.
+const maxKey = 2*4096 + 2
+
+// unscoped is the scope of policies whose scope function is Unscoped. Its first byte is
+// in no other scope.
+const unscoped = "\x00unscoped"
+
+// find is the command "find".
+func (c *session) find() *cobra.Command {
+	var (
+		scope, endpoint, key   string
+		shared, only, revealed bool
+	)
+	cmd := &cobra.Command{
+		Use:   "find",
+		Short: "Find the record of a client's key",
+		Long: `find derives the ID of a key on this machine and shows its record. The key is
+asked for without echo, or read from standard input. It is never printed, and
+never sent: a store knows only IDs.
+
+  reprise find --scope tenant-17
+  pbpaste | reprise find --scope tenant-17 --id-only`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case cmd.Flags().Changed("key") && key != "-":
+				return usage("--key takes no key: others can see a command line. Leave it out, and type the key when asked, or pipe it into the program")
+			case shared == cmd.Flags().Changed("scope"):
+				return usage("pass --scope with the name that the scope function of the policy returns, or --unscoped if the policy is Unscoped")
+			case cmd.Flags().Changed("scope") && scope == "":
+				return usage("--scope is empty, which no policy allows")
+			case shared:
+				scope = unscoped
+			}
+			id, err := c.deriveID(cmd.Context(), scope, endpoint)
+			if err != nil {
+				return err
+			}
+			if only {
+				if c.json {
+					c.printJSON(map[string]string{"id": id.String()})
+				} else {
+					c.out.Line(id.String())
+				}
+				return nil
+			}
+			return c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
+				r, err := c.inspect(ctx, store, id)
+				if err != nil {
+					return err
+				}
+				c.printRecord(&r, revealed)
+				return nil
+			})(cmd, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&scope, "scope", "", "what the scope function of the policy returns for the client")
+	flags.BoolVar(&shared, "unscoped", false, "the policy is Unscoped: all clients share the keys")
+	flags.StringVar(&endpoint, "endpoint", "", "Config.Endpoint of the policy, if it has one")
+	flags.StringVar(&key, "key", "", "only \"-\": read the key from standard input")
+	flags.BoolVar(&only, "id-only", false, "print the ID, and contact no store")
+	flags.BoolVar(&revealed, "reveal", false, "print the body of the answer, too")
+	return cmd
+}
+
+// deriveID reads a key and returns the ID of its operation.
+func (c *session) deriveID(ctx context.Context, scope, endpoint string) (reprise.ID, error) {
+	text, err := c.prompt.Secret(ctx, "Idempotency-Key (not shown): ", maxKey)
+	switch {
+	case ctx.Err() != nil:
+		return reprise.ID{}, &failure{code: ExitInterrupted}
+	case err != nil:
+		return reprise.ID{}, usage("reading the key: %w", err)
+	}
+	key, ok := decodeKey(text)
+	if !ok {
+		return reprise.ID{}, usage("the key is empty, or has a character that no key has")
+	}
+	return reprise.DeriveID(scope, endpoint, key), nil
+}
+
+// decodeKey returns the key in the value of a header field: without the quotes and the
+// escapes of a String of RFC 9651. A key without quotes stays as it is.
+func decodeKey(text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return "", false
+		}
+	}
+	inner, quoted := strings.CutPrefix(text, `"`)
+	if !quoted {
+		return text, text != ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(inner); i++ {
+		switch inner[i] {
+		case '"':
+			return b.String(), b.Len() > 0 && i == len(inner)-1
+		case '\\':
+			if i++; i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
+				return "", false
+			}
+		}
+		b.WriteByte(inner[i])
+	}
+	return "", false
+}

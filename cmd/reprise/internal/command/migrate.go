@@ -1,0 +1,207 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// migrate is the command "migrate" with those below it.
+func (c *session) migrate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Print, apply or compare the schema of a PostgreSQL store",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("say what to do: reprise migrate print, apply or status")
+		},
+	}
+	cmd.AddCommand(c.migratePrint(), c.migrateApply(), c.migrateStatus())
+	return cmd
+}
+
+// postgresOnly refuses other stores.
+func postgresOnly(store *connect.Store) error {
+	if store.Kind != connect.Postgres {
+		return usage("Redis needs no schema; migrate is for a PostgreSQL store")
+	}
+	return nil
+}
+
+func (c *session) migratePrint() *cobra.Command {
+	var (
+		format, dir string
+		from        int
+		down        bool
+	)
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print the migrations, or write them as files for another tool",
+		Long: `print writes the migrations of this release. It contacts no server.
+
+  --format sql             the statements, with --down those that undo them
+  --format goose           files for goose, with both directions
+  --format atlas           files for Atlas, with their atlas.sum, and the down
+                           statements below down/
+  --format golang-migrate  pairs NNNN_name.up.sql and NNNN_name.down.sql, which
+                           Atlas reads too
+
+Each migration records itself as applied, so that "reprise migrate status" and
+"reprise doctor" know of it, whichever tool ran it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
+				return usage("%w", err)
+			}
+			list, err := reprisepg.Migrations(reprisepg.Config{Schema: c.settings.Schema, Table: c.settings.Table})
+			if err != nil {
+				return usage("%w", err)
+			}
+			if from < 1 || from > len(list) {
+				return usage("--from is %d, want 1 to %d", from, len(list))
+			}
+			files, err := migrationFiles(list[from-1:], format, down)
+			if err != nil {
+				return err
+			}
+			return c.writeMigrations(files, dir)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&format, "format", "sql", "sql, goose, atlas or golang-migrate")
+	flags.StringVar(&dir, "dir", "", "write files into this `folder` instead of printing them")
+	flags.IntVar(&from, "from", 1, "start at this version")
+	flags.BoolVar(&down, "down", false, "with --format sql: print the statements that undo each, the last one first")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"sql", "goose", "atlas", "golang-migrate"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// writeMigrations writes files into a folder, or prints them. It overwrites no file that
+// differs: a migration that was applied does not change.
+func (c *session) writeMigrations(files []file, dir string) error {
+	if dir == "" {
+		for i, f := range files {
+			if len(files) > 1 {
+				if i > 0 {
+					fmt.Fprintln(c.out)
+				}
+				fmt.Fprintf(c.out, "-- %s\n", f.name)
+			}
+			_, _ = c.out.Write(f.content)
+		}
+		return nil
+	}
+	for _, f := range files {
+		name := filepath.Join(dir, filepath.FromSlash(f.name))
+		if before, err := os.ReadFile(name); err == nil && !bytes.Equal(before, f.content) && !f.replace { //nolint:gosec // the operator's own folder
+			return findings("%s exists and differs; it was left as it is", name)
+		}
+	}
+	for _, f := range files {
+		name := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			return usage("%w", err)
+		}
+		if err := writeFile(name, f.content); err != nil {
+			return usage("%w", err)
+		}
+		c.say(name)
+	}
+	return nil
+}
+
+// statusJSON is the state of a schema in the output for programs.
+type statusJSON struct {
+	Store   string `json:"store"`
+	Applied int    `json:"applied"`
+	Known   int    `json:"known"`
+	Current bool   `json:"current"`
+}
+
+func (c *session) migrateStatus() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Compare the schema with what this release needs",
+		Long: `status says which version of the schema is applied, and which this release needs.
+Exit code 1: they differ.`,
+		Args: cobra.NoArgs,
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
+			if err := postgresOnly(store); err != nil {
+				return err
+			}
+			return c.schemaStatus(ctx, store)
+		}),
+	}
+}
+
+// schemaStatus prints the state of the schema.
+func (c *session) schemaStatus(ctx context.Context, store *connect.Store) error {
+	bounded, cancel := store.Bounded(ctx)
+	defer cancel()
+	applied, err := reprisepg.Version(bounded, store.Pool, store.Config)
+	if err != nil {
+		return storeFailed(ctx, "reading the version of the schema", err)
+	}
+	list, err := reprisepg.Migrations(store.Config)
+	if err != nil {
+		return usage("%w", err)
+	}
+	known := len(list)
+	if c.json {
+		c.printJSON(statusJSON{Store: store.Name, Applied: applied, Known: known, Current: applied == known})
+	}
+	for _, m := range list {
+		mark := ui.Piece{Style: ui.Good, Text: "✓ "}
+		if m.Version > applied {
+			mark = ui.Piece{Style: ui.Warn, Text: "- "}
+		}
+		c.say(mark, m.Name)
+	}
+	switch {
+	case applied > known:
+		c.say("the schema has version ", strconv.Itoa(applied), ", newer than the ", strconv.Itoa(known), " that this release knows")
+	case applied < known:
+		c.say(ui.Noun(int64(known-applied), "migration is", "migrations are"), " missing: ", migrateLine(store))
+	default:
+		c.say("the schema is what this release needs")
+		return nil
+	}
+	return ended(ExitFindings)
+}
+
+func (c *session) migrateApply() *cobra.Command {
+	return &cobra.Command{
+		Use:   "apply",
+		Short: "Bring the schema up to the version of this release",
+		Long: `apply runs the missing migrations in one transaction. The role needs to be able to
+create tables; the application's role needs only what the GRANT lines give that
+are printed afterwards. A schema that is newer than this release stays as it is.`,
+		Args: cobra.NoArgs,
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
+			if err := postgresOnly(store); err != nil {
+				return err
+			}
+			bounded, cancel := store.Bounded(ctx)
+			defer cancel()
+			if err := reprisepg.Migrate(bounded, store.Pool, store.Config); err != nil {
+				if errors.Is(bounded.Err(), context.DeadlineExceeded) {
+					return unsafe("applying the migrations took longer than --timeout (%v), so they were rolled back: %w", store.Settings.Timeout, err)
+				}
+				return storeFailed(ctx, "applying the migrations", err)
+			}
+			return c.schemaStatus(ctx, store)
+		}),
+	}
+}

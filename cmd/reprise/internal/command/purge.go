@@ -1,0 +1,173 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// The limits of --batch, which are those of the store.
+const maxBatch = 100_000
+
+// purgeJSON is a purge in the output for programs.
+type purgeJSON struct {
+	Deleted  int64   `json:"deleted"`
+	Seconds  float64 `json:"seconds"`
+	Complete bool    `json:"complete"`
+}
+
+// purge is the command "purge".
+func (c *session) purge() *cobra.Command {
+	var (
+		batch int
+		pause time.Duration
+		most  int64
+	)
+	cmd := &cobra.Command{
+		Use:   "purge",
+		Short: "Delete the records of a PostgreSQL store that nobody sees any more",
+		Long: `purge deletes the records whose retention has ended, in batches, each a statement
+of its own. An interrupt ends it after the batch that runs. Records that are
+live or were claimed again are never touched. Redis deletes such records by
+itself.`,
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			switch {
+			case batch < 1 || batch > maxBatch:
+				return usage("--batch is %d, want 1 to %d", batch, maxBatch)
+			case pause < 0:
+				return usage("--pause is %v, want 0 or more", pause)
+			case most < 0:
+				return usage("--limit is %d, want 0 or more", most)
+			}
+			return nil
+		},
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
+			if store.Purger == nil {
+				return usage("Redis deletes records by itself when their retention ends; purge is for a PostgreSQL store")
+			}
+			p := purging{c: c, store: store, batch: batch, pause: pause, most: most, progress: c.err.Progress()}
+			p.total = countPurgeable(ctx, store, most)
+			return p.run(ctx)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&batch, "batch", 1000, "how many records one statement deletes")
+	flags.DurationVar(&pause, "pause", 0, "how long to wait between two batches, for the sake of a busy server")
+	flags.Int64Var(&most, "limit", 0, "stop after this many records; 0 deletes all")
+	return cmd
+}
+
+// maxCounted is how many records are counted before a purge, so that the count is quick.
+const maxCounted = 1_000_000
+
+// countPurgeable returns how many records a purge will delete, for its progress; 0 where
+// that is not known soon.
+func countPurgeable(ctx context.Context, store *connect.Store, most int64) int64 {
+	counter, ok := reprise.As[interface {
+		Purgeable(ctx context.Context, limit int) (int, error)
+	}](store.Store)
+	if !ok {
+		return 0
+	}
+	ctx, cancel := store.Bounded(ctx)
+	defer cancel()
+	n, err := counter.Purgeable(ctx, maxCounted)
+	if err != nil || n == maxCounted {
+		return most
+	}
+	if most > 0 {
+		return min(int64(n), most)
+	}
+	return int64(n)
+}
+
+// purging is one run of purge.
+type purging struct {
+	c        *session
+	store    *connect.Store
+	batch    int
+	pause    time.Duration
+	most     int64
+	progress *ui.Progress
+
+	total   int64 // how many there were at the start; 0 is unknown
+	deleted int64
+}
+
+func (p *purging) run(ctx context.Context) error {
+	done, err := p.all(ctx)
+	p.progress.Clear()
+	elapsed := p.progress.Elapsed()
+	if p.c.json {
+		p.c.printJSON(purgeJSON{Deleted: p.deleted, Seconds: seconds(elapsed), Complete: done})
+	}
+	if err != nil {
+		p.c.err.Line(ui.Noun(p.deleted, "record was", "records were"), " deleted before")
+		return storeFailed(ctx, "purging", err)
+	}
+	p.c.say(ui.Noun(p.deleted, "record", "records"), " deleted in ", ui.Duration(elapsed), p.rate(elapsed))
+	if !done && ctx.Err() != nil {
+		return &failure{code: ExitInterrupted, err: errors.New("interrupted between two batches; run it again to go on")}
+	}
+	return nil
+}
+
+// all purges batch after batch. It returns false where it stopped before the end.
+func (p *purging) all(ctx context.Context) (done bool, err error) {
+	for ctx.Err() == nil {
+		size := p.batch
+		if p.most > 0 {
+			size = int(min(int64(size), p.most-p.deleted))
+		}
+		// A batch that has begun ends: stopping it would roll its work back.
+		bounded, cancel := p.store.Bounded(context.WithoutCancel(ctx))
+		n, err := p.store.Purger.Purge(bounded, size)
+		cancel()
+		if err != nil {
+			return false, err
+		}
+		p.deleted += int64(n)
+		p.show()
+		if n < size {
+			return true, nil
+		}
+		if p.most > 0 && p.deleted >= p.most {
+			return false, nil
+		}
+		if p.pause > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(p.pause):
+			}
+		}
+	}
+	return false, nil
+}
+
+// show shows the progress, with how long the rest will take where the total is known.
+func (p *purging) show() {
+	elapsed := p.progress.Elapsed()
+	rest := ""
+	if p.total > p.deleted && p.deleted > 0 {
+		left := time.Duration(float64(elapsed) / float64(p.deleted) * float64(p.total-p.deleted))
+		rest = ", " + ui.Duration(left) + " to go"
+	}
+	p.progress.Show(p.deleted, p.total, "%s deleted%s%s", ui.Count(p.deleted), p.rate(elapsed), rest)
+}
+
+// rate writes how many records go in a second.
+func (p *purging) rate(elapsed time.Duration) string {
+	if p.deleted == 0 || elapsed < 10*time.Millisecond {
+		return ""
+	}
+	return ", " + ui.Count(int64(float64(p.deleted)/elapsed.Seconds())) + " a second"
+}

@@ -1,0 +1,114 @@
+package command
+
+import (
+	"math"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// recordJSON is a record in the output for programs. The fence is text, since it may have
+// more digits than a number of JSON keeps everywhere.
+type recordJSON struct {
+	ID           string     `json:"id"`
+	State        string     `json:"state"`
+	Label        string     `json:"label"`
+	Attempt      int        `json:"attempt"`
+	Fence        uint64     `json:"fence,string"`
+	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
+	CompletedAt  *time.Time `json:"completed_at,omitempty"`
+	Resolved     bool       `json:"resolved"`
+	LeaseSeconds float64    `json:"lease_seconds"`
+	ValidSeconds float64    `json:"valid_seconds"`
+	Size         int        `json:"size"`
+}
+
+func newRecordJSON(r *reprise.Record) recordJSON {
+	return recordJSON{
+		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Attempt: r.Attempt, Fence: r.Fence,
+		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
+		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size,
+	}
+}
+
+// instant returns nil for an instant that is not known.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// seconds returns a duration in seconds, to the millisecond.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
+
+// stateOf paints the state of a record.
+func stateOf(r *reprise.Record) ui.Piece {
+	style := ui.Plain
+	switch r.State {
+	case reprise.StateLapsed, reprise.StateUnreadable:
+		style = ui.Bad
+	case reprise.StateRunning:
+		style = ui.Warn
+	case reprise.StateCompleted:
+		style = ui.Good
+	}
+	text := r.State.String()
+	if r.Resolved {
+		text += " (resolved)"
+	}
+	return ui.Piece{Style: style, Text: text}
+}
+
+// orNone is a text, or a dash for an empty one.
+func orNone(text string) ui.Piece {
+	if text == "" {
+		return ui.Piece{Style: ui.Faint, Text: "-"}
+	}
+	return ui.Piece{Text: text}
+}
+
+// when writes an instant of the store's clock with its distance from the clock of this
+// machine.
+func when(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	text := t.UTC().Format("2006-01-02 15:04:05.000 MST")
+	if age := now.Sub(t); age >= 0 {
+		return text + ", " + ui.Duration(age) + " ago"
+	}
+	return text
+}
+
+// age returns how long ago the last attempt claimed the record, and a dash where that is
+// not known.
+func age(r *reprise.Record, now time.Time) ui.Piece {
+	if r.ClaimedAt.IsZero() {
+		return orNone("")
+	}
+	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
+}
+
+// lease writes what is left of the lease, or since when it is over.
+func lease(r *reprise.Record) ui.Piece {
+	switch {
+	case r.State == reprise.StateRunning:
+		return ui.Piece{Text: ui.Duration(r.Lease) + " left"}
+	case r.State == reprise.StateLapsed:
+		return ui.Piece{Text: "over for " + ui.Duration(-r.Lease)}
+	default:
+		return orNone("")
+	}
+}
+
+// validity writes what is left of the retention.
+func validity(r *reprise.Record) ui.Piece {
+	if r.Validity <= 0 {
+		return orNone("")
+	}
+	return ui.Piece{Text: ui.Duration(r.Validity)}
+}

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+)
+
+// remedy returns the lines to paste for a finding; none where no line would do.
+func remedy(store *connect.Store, f *reprise.Finding) []string {
+	if store.Kind == connect.Redis {
+		return redisRemedy(store, f)
+	}
+	return postgresRemedy(store, f)
+}
+
+func redisRemedy(store *connect.Store, f *reprise.Finding) []string {
+	switch f.Code {
+	case "eviction-policy":
+		return []string{"CONFIG SET maxmemory-policy noeviction", "CONFIG REWRITE"}
+	case "persistence":
+		return []string{"CONFIG SET appendonly yes", "CONFIG REWRITE"}
+	case "appendfsync":
+		return []string{"CONFIG SET appendfsync always", "CONFIG REWRITE"}
+	case "channels":
+		return []string{"ACL SETUSER " + store.User + " &" + store.Prefix + "* +spublish +ssubscribe +sunsubscribe"}
+	case "cluster-client":
+		return []string{"--redis-cluster, and redis.NewClusterClient in the application"}
+	}
+	switch {
+	case containsAny(f.Detail, "NOPERM", "can't run this command", "ACL failure"):
+		return []string{aclLine(store), "ACL SAVE"}
+	case containsAny(f.Detail, "NOAUTH", "WRONGPASS"):
+		return []string{"redis://USER:PASSWORD@" + store.Endpoint + " in REPRISE_REDIS_URL"}
+	}
+	return nil
+}
+
+// aclLine returns what gives the user everything that the store and this program need:
+// docs/redis.md lists it.
+func aclLine(store *connect.Store) string {
+	line := "ACL SETUSER " + store.User + " ~" + store.Prefix + "* &" + store.Prefix + "*" +
+		" +evalsha +eval +get +set +del +time +spublish +ssubscribe +sunsubscribe +ping +info +config|get +scan"
+	switch {
+	case strings.HasPrefix(store.Settings.Durability, "acked"):
+		line += " +wait"
+	case strings.HasPrefix(store.Settings.Durability, "fsynced"):
+		line += " +waitaof"
+	}
+	if strings.HasPrefix(store.Name, "Redis cluster") {
+		line += " +asking +cluster|slots +cluster|shards +cluster|nodes +cluster|info +command"
+	}
+	return line
+}
+
+func postgresRemedy(store *connect.Store, f *reprise.Finding) []string {
+	role := pgx.Identifier{store.User}.Sanitize()
+	setRole := func(setting string) []string { return []string{"ALTER ROLE " + role + " SET " + setting + ";"} }
+	setSystem := func(setting string) []string {
+		return []string{"ALTER SYSTEM SET " + setting + ";", "SELECT pg_reload_conf();"}
+	}
+	switch f.Code {
+	case "synchronous-commit":
+		return setRole("synchronous_commit = on")
+	case "read-only":
+		return setRole("default_transaction_read_only = off")
+	case "isolation":
+		return setRole("default_transaction_isolation = 'read committed'")
+	case "fsync":
+		return setSystem("fsync = on")
+	case "full-page-writes":
+		return setSystem("full_page_writes = on")
+	case "in-recovery":
+		return []string{"target_session_attrs=read-write in the URL"}
+	case "statement-cache":
+		return []string{"default_query_exec_mode=exec in the URL"}
+	case "pool-size":
+		return []string{"pool_max_conns=16 in the URL"}
+	case "unlogged":
+		return []string{"ALTER TABLE " + pgx.Identifier{orDefault(store.Config.Schema, reprisepg.DefaultSchema), orDefault(store.Config.Table, reprisepg.DefaultTable)}.Sanitize() + " SET LOGGED;"}
+	case "schema-version":
+		return []string{migrateLine(store)}
+	case "privileges":
+		return grants(store)
+	}
+	switch {
+	case containsAny(f.Detail, "SQLSTATE 42501"):
+		return grants(store)
+	case containsAny(f.Detail, "SQLSTATE 42P01", "SQLSTATE 42883", "SQLSTATE 3F000"):
+		return []string{migrateLine(store)}
+	case containsAny(f.Detail, "SQLSTATE 28P01", "SQLSTATE 28000"):
+		return []string{"postgres://USER:PASSWORD@" + store.Endpoint + " in REPRISE_POSTGRES_URL, or PGPASSWORD"}
+	}
+	return nil
+}
+
+// migrateLine returns the command that brings the schema up to date. Its role may need
+// privileges that the application's has not.
+func migrateLine(store *connect.Store) string {
+	line := "reprise migrate apply"
+	if store.Config.Schema != "" {
+		line += " --schema " + store.Config.Schema
+	}
+	if store.Config.Table != "" {
+		line += " --table " + store.Config.Table
+	}
+	return line
+}
+
+func grants(store *connect.Store) []string {
+	text, err := reprisepg.Grants(store.Config, store.User)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(text), "\n")
+}
+
+func orDefault(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}

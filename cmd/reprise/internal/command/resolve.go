@@ -1,0 +1,277 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// defaultRetention is how long an answer of an operator is replayed, as the engine keeps
+// those of handlers.
+const defaultRetention = 24 * time.Hour
+
+// decision is what the operator decided about a record.
+type decision struct {
+	forget    bool
+	status    int
+	headers   []string
+	body      string
+	retention time.Duration
+	reason    string
+	yes       bool
+	fence     uint64
+	auditLog  string
+
+	fenced  bool // --fence was passed
+	answer  *answer
+	payload []byte
+}
+
+// resolve is the command "resolve".
+func (c *session) resolve() *cobra.Command {
+	var d decision
+	cmd := &cobra.Command{
+		Use:   "resolve ID (--forget | --answer STATUS)",
+		Short: "Decide about a record whose outcome is unknown",
+		Long: `resolve ends a lapsed record, once you found out what its last attempt did.
+
+  --forget   it did nothing: the next request with the key runs the operation
+  --answer   it did its work: keep this response, which every retry gets
+
+It shows the record before and after, and asks you to type a part of its ID. A
+script passes --yes with the --fence that it saw instead. A record that changed
+since it was shown is left as it is. An unreadable record can be forgotten only.
+
+  reprise resolve 3f2a9c41e07b --answer 201 --header 'Content-Type: application/json' \
+    --body @receipt.json --reason 'bank confirms payment 8812, INC-204'
+
+What was decided goes to an audit log, as JSON to standard error or to a file.
+Exit code 1: the record is not one to resolve, or changed; nothing was written.`,
+		Args: cobra.ExactArgs(1),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			d.fenced = cmd.Flags().Changed("fence")
+			return d.check(c, cmd.Flags().Changed("answer"))
+		},
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, args []string) error {
+			return c.decide(ctx, store, args[0], &d)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&d.forget, "forget", false, "forget the record: the next request with the key runs")
+	flags.IntVar(&d.status, "answer", 0, "keep an answer with this `status`")
+	flags.StringArrayVar(&d.headers, "header", nil, "a field of the answer, `'Name: value'`; may be repeated")
+	flags.StringVar(&d.body, "body", "", "the body of the answer: `text`, @file, or @- for standard input")
+	flags.DurationVar(&d.retention, "retention", defaultRetention, "how long the answer is replayed")
+	flags.StringVar(&d.reason, "reason", "", "why, for the audit log")
+	flags.StringVar(&d.auditLog, "audit-log", "", "append the audit log to this `file`")
+	flags.BoolVar(&d.yes, "yes", false, "do not ask; needs --fence")
+	flags.Uint64Var(&d.fence, "fence", 0, "refuse a record whose last attempt has another fence; 0 is that of an unreadable record")
+	return cmd
+}
+
+// check refuses a decision that could not be carried out, before any server is contacted.
+func (d *decision) check(c *session, answered bool) error {
+	switch {
+	case d.forget == answered:
+		return usage("pass either --forget or --answer STATUS")
+	case d.forget && (d.body != "" || len(d.headers) > 0):
+		return usage("--header and --body belong to --answer")
+	case d.yes && !d.fenced:
+		return usage("--yes needs --fence N, the fence of the record that you decided about (reprise show ID --json)")
+	case !d.yes && c.json:
+		return usage("--json asks no questions: pass --yes and --fence N")
+	case !d.yes && c.prompt.Terminal() == nil:
+		return usage("standard input is not a terminal, so nobody can confirm: pass --yes and --fence N")
+	case !d.yes && d.body == "@-":
+		return usage("--body @- takes standard input, which the confirmation needs: pass a file, or --yes and --fence N")
+	case d.forget:
+		return nil
+	case d.retention < reprise.MinDuration || d.retention > reprise.MaxDuration:
+		return usage("--retention is %v, want %v to %v", d.retention, reprise.MinDuration, reprise.MaxDuration)
+	}
+	response, err := d.response(c.streams.In)
+	if err != nil {
+		return err
+	}
+	if d.payload, err = protocol.EncodeResponse(response); err != nil {
+		return usage("a replay could not serve this answer: %w", err)
+	}
+	d.answer = &answer{response: response}
+	return nil
+}
+
+// response returns the answer that the flags describe.
+func (d *decision) response(in io.Reader) (protocol.Response, error) {
+	r := protocol.Response{Status: d.status}
+	var fields []protocol.Field
+	for _, h := range d.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return r, usage("--header %q has no colon: want 'Name: value'", h)
+		}
+		f := protocol.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)}
+		for _, before := range fields {
+			f.Add = f.Add || strings.EqualFold(before.Name, f.Name)
+		}
+		fields = append(fields, f)
+	}
+	r.Header = protocol.NewHeader(fields...)
+	var err error
+	if r.Body, err = readBody(d.body, in); err != nil {
+		return r, usage("--body: %w", err)
+	}
+	return r, nil
+}
+
+// decide carries out a decision.
+func (c *session) decide(ctx context.Context, store *connect.Store, text string, d *decision) error {
+	before, err := c.lookUp(ctx, store, text)
+	if err != nil {
+		return err
+	}
+	if err := refusal(&before, d); err != nil {
+		return err
+	}
+	if !c.json {
+		c.preview(&before, d)
+	}
+	if !d.yes {
+		if err := c.confirm(ctx, &before, d); err != nil {
+			return err
+		}
+	}
+	log, err := c.openAudit(d.auditLog)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	log.line(ctx, "resolving", store, &before, d, nil)
+
+	// From here on a signal waits: an answer that is half on its way helps nobody.
+	ctx = context.WithoutCancel(ctx)
+	bounded, cancel := store.Bounded(ctx)
+	defer cancel()
+	err = store.Look.Resolve(bounded, before.ID, reprise.Resolution{Fence: before.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
+	log.line(ctx, "resolved", store, &before, d, err)
+	switch {
+	case errors.Is(err, reprise.ErrRecordChanged):
+		return c.changed(ctx, store, &before)
+	case err != nil:
+		c.err.Line(ui.Paint(ui.Warn, "whether it was written is not certain; run: reprise show %s", before.ID.Short()))
+		return storeFailed(ctx, "resolving the record "+before.ID.Short(), err)
+	}
+	return c.readBack(ctx, store, &before, d)
+}
+
+// refusal says why a record is not one to resolve; nil means that it is.
+func refusal(r *reprise.Record, d *decision) error {
+	switch {
+	case r.State == reprise.StateRunning:
+		return findings("the record %s is running: its lease has %s left; nothing was changed", r.ID.Short(), ui.Duration(r.Lease))
+	case r.State == reprise.StateCompleted:
+		return findings("the record %s is completed already: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
+	case r.State == reprise.StateUnreadable && !d.forget:
+		return findings("the record %s is unreadable, so it can only be forgotten; nothing was changed", r.ID.Short())
+	case d.fenced && d.fence != r.Fence:
+		return findings("the record %s changed: its fence is %d, not %d; nothing was changed", r.ID.Short(), r.Fence, d.fence)
+	}
+	return nil
+}
+
+// preview shows the record, and what becomes of it.
+func (c *session) preview(r *reprise.Record, d *decision) {
+	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
+	c.printFacts(r)
+	c.out.Line(ui.Paint(ui.Faint, "%-10s", "client gets"), " ", nextFor(r))
+	c.out.Line()
+	c.out.Line(ui.Piece{Style: ui.Strong, Text: "After"})
+	if d.forget {
+		c.out.Line("  no record: the next request with the key runs the operation")
+		c.out.Line()
+		return
+	}
+	c.printAnswer(d.answer, true)
+	if _, typed := d.answer.response.Header.Get("Content-Type"); !typed && len(d.answer.response.Body) > 0 {
+		c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the answer has a body and no Content-Type"})
+	}
+	c.out.Line(ui.Paint(ui.Faint, "  replayed for %s", ui.Duration(d.retention)))
+	c.out.Line()
+}
+
+// confirm asks for a part of the ID, which nobody types by accident.
+func (c *session) confirm(ctx context.Context, r *reprise.Record, d *decision) error {
+	want := r.ID.String()[:minDigits]
+	verb := "keep this answer"
+	if d.forget {
+		verb = "forget the record"
+	}
+	typed, err := c.prompt.Line(ctx, "Type "+want+" to "+verb+": ")
+	switch {
+	case ctx.Err() != nil:
+		c.err.Line()
+		return &failure{code: ExitInterrupted, err: errors.New("interrupted; nothing was changed")}
+	case err != nil && !errors.Is(err, io.EOF):
+		return findings("reading the confirmation: %w; nothing was changed", err)
+	case strings.TrimSpace(typed) != want:
+		return findings("not confirmed; nothing was changed")
+	}
+	return nil
+}
+
+// changed reports that a record is not the one that was shown.
+func (c *session) changed(ctx context.Context, store *connect.Store, before *reprise.Record) error {
+	now, err := c.inspect(ctx, store, before.ID)
+	if err != nil {
+		return findings("the record %s changed since it was shown, so nothing was written: %w", before.ID.Short(), err)
+	}
+	return findings("the record %s changed since it was shown, so nothing was written: it is %v now, attempt %d, fence %d",
+		before.ID.Short(), now.State, now.Attempt, now.Fence)
+}
+
+// resolvedJSON is a resolution in the output for programs.
+type resolvedJSON struct {
+	Before recordJSON  `json:"before"`
+	After  *recordJSON `json:"after"`
+	Next   string      `json:"client_gets_next"`
+}
+
+// readBack shows what the store has now.
+func (c *session) readBack(ctx context.Context, store *connect.Store, before *reprise.Record, d *decision) error {
+	bounded, cancel := store.Bounded(ctx)
+	defer cancel()
+	after, err := store.Look.Inspect(bounded, before.ID)
+	gone := errors.Is(err, reprise.ErrNotFound)
+	if err != nil && !gone {
+		return storeFailed(ctx, "the record is resolved, and reading it back", err)
+	}
+	out := resolvedJSON{Before: newRecordJSON(before), Next: "a new run: there is no record"}
+	if !gone {
+		view := newRecordJSON(&after)
+		out.After, out.Next = &view, nextFor(&after)
+	}
+	if c.json {
+		c.printJSON(out)
+		return nil
+	}
+	done := "The answer is kept."
+	switch {
+	case d.forget && gone:
+		done = "The record is forgotten."
+	case d.forget:
+		done = "The record is forgotten, and a client claimed it again already."
+	}
+	c.out.Line(ui.Paint(ui.Good, "✓ "), done)
+	c.out.Line(ui.Piece{Style: ui.Strong, Text: "The client gets next: "}, out.Next)
+	return nil
+}

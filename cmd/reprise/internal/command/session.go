@@ -1,0 +1,134 @@
+// Package command has the commands of the program, each in a file of its own.
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// Streams are what a process has: standard input, output and error, and its environment.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// session is one run of the program.
+type session struct {
+	streams  Streams
+	settings connect.Settings
+	json     bool
+	noColour bool
+
+	out, err *ui.Stream
+	prompt   *ui.Prompt
+	store    *connect.Store // of the command that runs; nil if it needs none
+}
+
+// Run runs a command line and returns the exit code.
+func Run(ctx context.Context, args []string, streams Streams) int {
+	c := &session{streams: streams}
+	c.open()
+	root := c.root() //nolint:contextcheck // the commands get ctx from ExecuteContext
+	root.SetArgs(args)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	err := root.ExecuteContext(ctx)
+	if c.store != nil {
+		c.store.Close()
+	}
+	if err == nil {
+		return ExitFine
+	}
+	c.open() // the flags may ask for no colour
+	if text := err.Error(); text != "" {
+		if c.store != nil {
+			text = c.store.Redact(text)
+		}
+		c.err.Line(ui.Paint(ui.Bad, "reprise:"), " ", text)
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		c.err.Line("reprise --help shows the commands and flags")
+	}
+	return codeOf(err)
+}
+
+// open makes the streams, once the flags are known.
+func (c *session) open() {
+	c.out = ui.NewStream(c.streams.Out, !c.noColour, c.streams.Getenv)
+	c.err = ui.NewStream(c.streams.Err, !c.noColour, c.streams.Getenv)
+	c.prompt = &ui.Prompt{In: c.streams.In, Out: c.err}
+}
+
+// root returns the program's command with all others below it.
+func (c *session) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "reprise",
+		Short: "See and repair the idempotency records of a service",
+		Long: `reprise shows an operator what a store of idempotency records holds, which
+operations need a person, and what a decision about one of them does.
+
+Exit codes: 0 fine; 1 something was found that needs a look, or nothing was
+found, or a change was refused; 2 the command line is wrong; 3 a guarantee does
+not hold, or the store could not answer; 130 interrupted.
+
+URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL.
+Prefer the variables for URLs with a password: others can see a command line.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { c.open(); return nil },
+	}
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	c.settings.Register(flags)
+	flags.BoolVar(&c.json, "json", false, "print the result as JSON")
+	flags.BoolVar(&c.noColour, "no-color", false, "print without colour, as with the environment variable NO_COLOR")
+	root.AddCommand(
+		c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.migrate(),
+	)
+	return root
+}
+
+// withStore returns what a command runs that needs a store.
+func (c *session) withStore(run func(ctx context.Context, store *connect.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
+			return usage("%w", err)
+		}
+		store, err := connect.Open(cmd.Context(), &c.settings)
+		if err != nil {
+			return usage("%w", err)
+		}
+		c.store = store
+		return run(cmd.Context(), store, args)
+	}
+}
+
+// printJSON prints a value as JSON that a terminal can show.
+func (c *session) printJSON(value any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(value); err != nil {
+		c.err.Line("reprise: ", err.Error())
+		return
+	}
+	_, _ = c.out.Raw().Write(safe.JSON(b.Bytes()))
+}
+
+// writeFile writes a file that only its owner may read.
+func writeFile(name string, content []byte) error {
+	return os.WriteFile(name, content, 0o600)
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
+)
+
+// showJSON is one record in the output for programs.
+type showJSON struct {
+	recordJSON
+	Answer *answerJSON `json:"answer,omitempty"`
+	Next   string      `json:"client_gets_next"`
+}
+
+func (c *session) showCommand() *cobra.Command {
+	var reveal bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one record, and what its client gets next",
+		Long: `show reads one record: its state, its last attempt, and its answer with status
+and header. The body, which may be confidential, is printed with --reveal only.
+ID is the ID in hexadecimal, or the first 8 digits or more, as logs show them.`,
+		Args: cobra.ExactArgs(1),
+		RunE: c.withStore(func(ctx context.Context, store *connect.Store, args []string) error {
+			r, err := c.lookUp(ctx, store, args[0])
+			if err != nil {
+				return err
+			}
+			c.printRecord(&r, reveal)
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&reveal, "reveal", false, "print the body of the answer, too")
+	return cmd
+}
+
+// printRecord prints a record.
+func (c *session) printRecord(r *reprise.Record, reveal bool) {
+	a := answerOf(r)
+	if c.json {
+		c.printJSON(showJSON{newRecordJSON(r), newAnswerJSON(a, reveal), nextFor(r)})
+		return
+	}
+	c.printFacts(r)
+	if a != nil {
+		c.out.Line()
+		c.out.Line(ui.Piece{Style: ui.Strong, Text: "Answer"})
+		c.printAnswer(a, reveal)
+	}
+	c.out.Line()
+	c.out.Line(ui.Piece{Style: ui.Strong, Text: "The client gets next: "}, nextFor(r))
+}
+
+// printFacts prints everything about a record but its answer.
+func (c *session) printFacts(r *reprise.Record) {
+	for _, f := range factsOf(r, time.Now()) {
+		c.out.Line(ui.Paint(ui.Faint, "%-10s", f.name), " ", f.value)
+	}
+}
+
+// fact is a line about a record.
+type fact struct {
+	name  string
+	value ui.Piece
+}
+
+// factsOf returns what is known about a record.
+func factsOf(r *reprise.Record, now time.Time) []fact {
+	list := []fact{
+		{"ID", ui.Piece{Style: ui.Strong, Text: r.ID.String()}},
+		{"state", stateOf(r)},
+	}
+	if r.State == reprise.StateUnreadable {
+		return append(list, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}}, fact{"kept for", validity(r)})
+	}
+	list = append(list,
+		fact{"label", orNone(r.Label)},
+		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
+		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},
+		fact{"claimed", ui.Piece{Text: when(r.ClaimedAt, now)}})
+	if r.State == reprise.StateCompleted {
+		list = append(list, fact{"completed", ui.Piece{Text: when(r.CompletedAt, now)}}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}})
+	} else {
+		list = append(list, fact{"lease", lease(r)})
+	}
+	return append(list, fact{"kept for", validity(r)})
+}

@@ -1,0 +1,230 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisURL is a URL of Redis in parts. The parsers of the client know only a part of the
+// forms, and quote the password in their errors.
+type redisURL struct {
+	secure, sentinel, cluster bool
+
+	user   *url.Userinfo
+	hosts  []string
+	path   string
+	params url.Values
+}
+
+var errRedisURL = errors.New("the URL of Redis is not redis[s][+sentinel|+cluster]://[user:password@]host[:port][,host…][/db][?parameters]")
+
+// parseRedisURL reads a URL. Its errors do not quote it.
+func parseRedisURL(text string) (redisURL, error) {
+	var u redisURL
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return u, errRedisURL
+	}
+	kind, form, _ := strings.Cut(scheme, "+")
+	switch kind {
+	case "redis":
+	case "rediss":
+		u.secure = true
+	default:
+		return u, errRedisURL
+	}
+	switch form {
+	case "":
+	case "sentinel":
+		u.sentinel = true
+	case "cluster":
+		u.cluster = true
+	default:
+		return u, errRedisURL
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority := rest[:end]
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		head, err := url.Parse("redis://" + authority[:at] + "@host")
+		if err != nil {
+			return u, errors.New("the user or the password in the URL of Redis has a character that must be percent-encoded")
+		}
+		u.user, authority = head.User, authority[at+1:]
+	}
+	tail, err := url.Parse(rest[end:])
+	if err != nil {
+		return u, errRedisURL
+	}
+	u.path = tail.Path
+	if u.params, err = url.ParseQuery(tail.RawQuery); err != nil {
+		return u, errRedisURL
+	}
+	for host := range strings.SplitSeq(authority, ",") {
+		if host == "" {
+			return u, errors.New("the URL of Redis has no host, or an empty one")
+		}
+		u.hosts = append(u.hosts, host)
+	}
+	return u, nil
+}
+
+// secrets returns what of the URL may not be printed.
+func (u *redisURL) secrets() []string {
+	var list []string
+	if password, ok := u.user.Password(); ok {
+		list = append(list, password)
+	}
+	for _, name := range []string{"password", "sentinel_password"} {
+		list = append(list, u.params[name]...)
+	}
+	return list
+}
+
+// plain returns the URL in the form that the client's parsers read: the first host in it,
+// the others as parameters.
+func (u *redisURL) plain() string {
+	plain := url.URL{Scheme: "redis", User: u.user, Host: u.hosts[0], Path: u.path}
+	if u.secure {
+		plain.Scheme = "rediss"
+	}
+	params := url.Values{}
+	maps.Copy(params, u.params)
+	for _, host := range u.hosts[1:] {
+		params.Add("addr", host)
+	}
+	plain.RawQuery = params.Encode()
+	return plain.String()
+}
+
+// openRedis returns the store over the client that the settings ask for, without a word
+// to the server.
+func openRedis(s *Settings) (*Store, error) {
+	u, err := parseRedisURL(s.RedisURL)
+	if err != nil {
+		return nil, err
+	}
+	u.cluster = u.cluster || s.RedisCluster
+	u.sentinel = u.sentinel || s.SentinelMaster != ""
+	durability, err := s.durability()
+	if err != nil {
+		return nil, err
+	}
+	store := &Store{Kind: Redis, Settings: *s, secrets: append(u.secrets(), s.RedisURL)}
+	store.User, store.Endpoint = redisUser(u.user), strings.Join(u.hosts, ",")
+	store.Name = "Redis " + store.Endpoint
+	var client redis.UniversalClient
+	switch {
+	case u.cluster && u.sentinel:
+		return nil, errors.New("the store is either a cluster or behind sentinels")
+	case u.cluster:
+		store.Name = "Redis cluster " + store.Endpoint
+		client, err = clusterClient(&u)
+	case u.sentinel:
+		store.Name = "Redis behind the sentinels " + store.Endpoint
+		client, err = sentinelClient(&u, s.SentinelMaster)
+	default:
+		client, err = singleClient(&u)
+	}
+	if err != nil {
+		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
+	}
+	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability}
+	inner, err := repriseredis.New(client, c)
+	if err != nil {
+		_ = client.Close()
+		return nil, store.redacted(err)
+	}
+	store.Prefix = s.Prefix
+	if store.Prefix == "" {
+		store.Prefix = repriseredis.DefaultPrefix
+	}
+	store.Name += ", prefix " + store.Prefix
+	store.attach(inner)
+	store.prove = func(ctx context.Context) error {
+		proof, err := repriseredis.Open(ctx, client, c)
+		if err != nil {
+			return err
+		}
+		return proof.Close()
+	}
+	store.close = func() { _, _ = inner.Close(), client.Close() }
+	return store, nil
+}
+
+// redisUser returns the name of the user that the server sees.
+func redisUser(user *url.Userinfo) string {
+	if user == nil || user.Username() == "" {
+		return "default"
+	}
+	return user.Username()
+}
+
+func singleClient(u *redisURL) (redis.UniversalClient, error) {
+	if len(u.hosts) > 1 {
+		return nil, errors.New("several hosts; say +sentinel or +cluster in the scheme, or --redis-cluster or --redis-sentinel-master")
+	}
+	o, err := redis.ParseURL(u.plain())
+	if err != nil {
+		return nil, err
+	}
+	o.ContextTimeoutEnabled = true
+	return redis.NewClient(o), nil
+}
+
+func clusterClient(u *redisURL) (redis.UniversalClient, error) {
+	o, err := redis.ParseClusterURL(u.plain())
+	if err != nil {
+		return nil, err
+	}
+	o.ContextTimeoutEnabled = true
+	return redis.NewClusterClient(o), nil
+}
+
+// sentinelClient returns a client of the primary that the sentinels call master. User and
+// password in the URL are those of the Redis servers, as in every other URL; those of the
+// sentinels are the parameters sentinel_username and sentinel_password.
+func sentinelClient(u *redisURL, master string) (redis.UniversalClient, error) {
+	params := u.params
+	if master == "" {
+		master = params.Get("master")
+	}
+	if master == "" {
+		master = params.Get("master_name")
+	}
+	if master == "" {
+		return nil, errors.New("the name of the primary is missing; add ?master=NAME")
+	}
+	server, sentinel := u.user, params
+	user := url.UserPassword(sentinel.Get("sentinel_username"), sentinel.Get("sentinel_password"))
+	for _, name := range []string{"master", "sentinel_username", "sentinel_password"} {
+		params.Del(name)
+	}
+	params.Set("master_name", master)
+	plain := *u
+	plain.user = user
+	o, err := redis.ParseFailoverURL(plain.plain())
+	if err != nil {
+		return nil, err
+	}
+	if server != nil {
+		o.Username = server.Username()
+		o.Password, _ = server.Password()
+	}
+	if u.secure {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // each server proves the name that it is reached by
+	}
+	o.ContextTimeoutEnabled = true
+	return redis.NewFailoverClient(o), nil
+}

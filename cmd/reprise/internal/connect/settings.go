@@ -1,0 +1,103 @@
+// Package connect makes a store out of what the operator says about it: flags, and
+// environment variables for what the flags leave out.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// DefaultTimeout is how long one call of the store may take.
+const DefaultTimeout = 10 * time.Second
+
+// Settings say where the records are.
+type Settings struct {
+	RedisURL       string
+	RedisCluster   bool
+	SentinelMaster string
+	Prefix         string
+	Durability     string
+
+	PostgresURL   string
+	Schema        string
+	Table         string
+	Transactional bool
+
+	Timeout time.Duration
+}
+
+// The environment variables, each with the flag that it stands for. A password does not
+// belong on a command line, where other users of the machine see it.
+var environment = []struct{ name, flag string }{
+	{"REPRISE_REDIS_URL", "redis-url"},
+	{"REPRISE_REDIS_CLUSTER", "redis-cluster"},
+	{"REPRISE_REDIS_SENTINEL_MASTER", "redis-sentinel-master"},
+	{"REPRISE_PREFIX", "prefix"},
+	{"REPRISE_DURABILITY", "durability"},
+	{"REPRISE_POSTGRES_URL", "postgres-url"},
+	{"REPRISE_SCHEMA", "schema"},
+	{"REPRISE_TABLE", "table"},
+	{"REPRISE_TRANSACTIONAL", "transactional"},
+	{"REPRISE_TIMEOUT", "timeout"},
+}
+
+// Register adds the flags to fs.
+func (s *Settings) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&s.RedisURL, "redis-url", "", "URL of the Redis store: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME or redis[s]+cluster://host,host\n(environment: REPRISE_REDIS_URL)")
+	fs.BoolVar(&s.RedisCluster, "redis-cluster", false, "the Redis URL is of a cluster")
+	fs.StringVar(&s.SentinelMaster, "redis-sentinel-master", "", "the Redis URL is of sentinels, which call the primary `NAME`")
+	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys (default \"reprise:\")")
+	fs.StringVar(&s.Durability, "durability", "", "what the Redis store waits for: async, acked:N or fsynced:N replicas (default async)")
+	fs.StringVar(&s.PostgresURL, "postgres-url", "", "URL of the PostgreSQL store: postgres://user@host:port/database\n(environment: REPRISE_POSTGRES_URL, and what libpq reads, such as PGPASSWORD)")
+	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")
+	fs.StringVar(&s.Table, "table", "", "PostgreSQL table of the records (default \"reprise_records\")")
+	fs.BoolVar(&s.Transactional, "transactional", false, "the application uses the transactional PostgreSQL store")
+	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call of the store may take; for doctor, all of them together")
+}
+
+// Complete fills in from the environment what the flags leave out. A flag that names one
+// store makes the variables of the other irrelevant.
+func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error {
+	chosen := ""
+	for _, name := range []string{"redis-url", "postgres-url"} {
+		if fs.Changed(name) {
+			chosen = name
+		}
+	}
+	for _, e := range environment {
+		value := getenv(e.name)
+		other := strings.HasSuffix(e.flag, "-url") && chosen != ""
+		if value == "" || fs.Changed(e.flag) || other {
+			continue
+		}
+		if err := fs.Lookup(e.flag).Value.Set(value); err != nil {
+			return fmt.Errorf("the environment variable %s has an invalid value", e.name)
+		}
+	}
+	if s.Timeout <= 0 {
+		return errors.New("--timeout is not positive")
+	}
+	return nil
+}
+
+// durability reads --durability.
+func (s *Settings) durability() (repriseredis.Durability, error) {
+	name, number, numbered := strings.Cut(s.Durability, ":")
+	n, err := strconv.Atoi(number)
+	switch {
+	case s.Durability == "" || s.Durability == "async":
+		return repriseredis.Async(), nil
+	case numbered && err == nil && name == "acked":
+		return repriseredis.Acked(n), nil
+	case numbered && err == nil && name == "fsynced":
+		return repriseredis.Fsynced(n), nil
+	}
+	return repriseredis.Durability{}, errors.New("--durability is none of async, acked:N and fsynced:N")
+}

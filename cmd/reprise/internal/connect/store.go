@@ -1,0 +1,131 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// Kind is what a store is over.
+type Kind uint8
+
+// The kinds of stores.
+const (
+	Redis Kind = iota + 1
+	Postgres
+)
+
+// Store is a store with its abilities, and what a person may know of it.
+type Store struct {
+	Kind     Kind
+	Name     string // what it is and where, without a password
+	Endpoint string // where its servers are
+	User     string // the user or role that the server sees
+	Settings Settings
+
+	Prefix string            // of a Redis store
+	Config reprisepg.Config  // of a PostgreSQL store
+	Pool   *pgxpool.Pool     // of a PostgreSQL store
+	Store  reprise.Store     // as the application has it
+	Look   reprise.Inspector // lists, inspects and resolves
+	Check  reprise.Checker   // examines the server
+	Purger reprise.Purger    // nil: the server deletes by itself
+
+	prove   func(ctx context.Context) error // nil: the check is all
+	close   func()
+	secrets []string
+}
+
+// Open returns the store of the settings. It does not contact the server. Its errors say
+// what is wrong with the settings, and contain no password.
+func Open(ctx context.Context, s *Settings) (*Store, error) {
+	redis.SetLogger(quiet{})
+	switch {
+	case s.RedisURL == "" && s.PostgresURL == "":
+		return nil, errors.New("no store: pass --redis-url or --postgres-url, or set REPRISE_REDIS_URL or REPRISE_POSTGRES_URL")
+	case s.RedisURL != "" && s.PostgresURL != "":
+		return nil, errors.New("two stores: pass one of --redis-url and --postgres-url (REPRISE_REDIS_URL and REPRISE_POSTGRES_URL count too)")
+	case s.RedisURL != "" && (s.Schema != "" || s.Table != "" || s.Transactional):
+		return nil, errors.New("--schema, --table and --transactional are of a PostgreSQL store")
+	case s.PostgresURL != "" && (s.Prefix != "" || s.RedisCluster || s.SentinelMaster != "" || s.Durability != ""):
+		return nil, errors.New("--prefix, --durability, --redis-cluster and --redis-sentinel-master are of a Redis store")
+	case s.RedisURL != "":
+		return openRedis(s)
+	default:
+		return openPostgres(ctx, s)
+	}
+}
+
+// attach finds the abilities of the store.
+func (s *Store) attach(inner reprise.Store) {
+	s.Store = inner
+	s.Look, _ = reprise.As[reprise.Inspector](inner)
+	s.Check, _ = reprise.As[reprise.Checker](inner)
+	s.Purger, _ = reprise.As[reprise.Purger](inner)
+}
+
+// Prove runs every operation on short-lived records, where the store can. It returns
+// false where it cannot.
+func (s *Store) Prove(ctx context.Context) (proved bool, err error) {
+	if s.prove == nil {
+		return false, nil
+	}
+	return true, s.prove(ctx)
+}
+
+// Close closes the connections.
+func (s *Store) Close() { s.close() }
+
+// Bounded returns a context for one call of the store.
+func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.Settings.Timeout)
+}
+
+// Redact takes passwords and URLs out of a text.
+func (s *Store) Redact(text string) string {
+	const shortest = 4 // a shorter password would take words apart, and is in no error of the clients
+	for _, secret := range s.secrets {
+		if len(secret) >= shortest {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}
+
+// redacted returns err with a text without passwords.
+func (s *Store) redacted(err error) error {
+	return redactedError{text: s.Redact(err.Error()), err: err}
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e redactedError) Error() string { return e.text }
+func (e redactedError) Unwrap() error { return e.err }
+
+// Latency returns how long one read of the store takes.
+func (s *Store) Latency(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	start := time.Now()
+	_, err := s.Look.Inspect(ctx, reprise.ID{})
+	if errors.Is(err, reprise.ErrNotFound) {
+		err = nil
+	}
+	return time.Since(start), err
+}
+
+// quiet is a log that nobody reads: what the clients log would end up between the lines
+// of the program, and what matters is in the errors.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}

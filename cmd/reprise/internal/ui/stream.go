@@ -1,0 +1,139 @@
+// Package ui is how the program talks to a person: streams that let nothing through which
+// a terminal would obey, colour where it is wanted, tables, progress and questions.
+package ui
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+	"golang.org/x/term"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
+)
+
+// Style says what a piece of text means.
+type Style uint8
+
+// The styles. Without colour they all look the same, so none of them says anything that
+// the text does not.
+const (
+	Plain Style = iota
+	Good
+	Warn
+	Bad
+	Strong
+	Faint
+)
+
+// Piece is text in a style.
+type Piece struct {
+	Style Style
+	Text  string
+}
+
+// Paint returns text in a style, on one line.
+func Paint(style Style, format string, args ...any) Piece {
+	return Piece{Style: style, Text: fmt.Sprintf(format, args...)}
+}
+
+// Stream writes for a person, to a terminal or elsewhere. Everything that is written to
+// it passes a [safe.Writer]; only the stream itself writes colour and moves the cursor.
+type Stream struct {
+	raw      io.Writer
+	text     *safe.Writer
+	terminal *os.File // nil: not a terminal
+	colour   bool
+	styles   Styles
+}
+
+// NewStream returns a stream to w. It has colour if w is a terminal that has some, colour
+// is not refused and NO_COLOR is empty.
+func NewStream(w io.Writer, colour bool, getenv func(string) string) *Stream {
+	s := &Stream{raw: w, text: safe.NewWriter(w)}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		s.terminal = f
+	}
+	s.colour = s.terminal != nil && colour && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	s.styles = NewStyles(s.colour)
+	return s
+}
+
+// Write writes text.
+func (s *Stream) Write(p []byte) (int, error) { return s.text.Write(p) }
+
+// Raw returns the writer below, for what is binary or made harmless by its writer.
+func (s *Stream) Raw() io.Writer { return s.raw }
+
+// Terminal returns the terminal that s writes to, and nil if it is none.
+func (s *Stream) Terminal() *os.File { return s.terminal }
+
+// Colour reports whether s has colour.
+func (s *Stream) Colour() bool { return s.colour }
+
+// Width returns how many columns the terminal has, and 0 for what is none.
+func (s *Stream) Width() int {
+	if s.terminal == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(s.terminal.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// Line writes strings and [Piece] values as one line.
+func (s *Stream) Line(pieces ...any) {
+	for _, p := range pieces {
+		s.piece(p)
+	}
+	_, _ = io.WriteString(s.raw, "\n")
+}
+
+func (s *Stream) piece(p any) {
+	switch p := p.(type) {
+	case Piece:
+		_, _ = io.WriteString(s.raw, s.styles.Render(p))
+	case string:
+		_, _ = io.WriteString(s.raw, safe.Field(p))
+	default:
+		_, _ = io.WriteString(s.raw, safe.Field(fmt.Sprint(p)))
+	}
+}
+
+// Styles renders pieces.
+type Styles struct {
+	list [Faint + 1]lipgloss.Style
+}
+
+// NewStyles returns the styles, with colour or without. The colours are those that a
+// person chose for the terminal.
+func NewStyles(colour bool) Styles {
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetColorProfile(termenv.Ascii)
+	if colour {
+		r.SetColorProfile(termenv.ANSI)
+	}
+	r.SetHasDarkBackground(true) // the terminal is not asked: these colours do not depend on it
+	plain := r.NewStyle()
+	return Styles{list: [...]lipgloss.Style{
+		Plain:  plain,
+		Good:   plain.Foreground(lipgloss.ANSIColor(2)),
+		Warn:   plain.Foreground(lipgloss.ANSIColor(3)),
+		Bad:    plain.Foreground(lipgloss.ANSIColor(1)).Bold(true),
+		Strong: plain.Bold(true),
+		Faint:  plain.Faint(true),
+	}}
+}
+
+// Render returns the harmless form of a piece in its style, on one line.
+func (s *Styles) Render(p Piece) string {
+	text := safe.Field(p.Text)
+	if p.Style == Plain || text == "" {
+		return text
+	}
+	return s.list[p.Style].Render(text)
+}

@@ -1,0 +1,140 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// The key of the completed record, and what its ID is derived from.
+const (
+	knownScope = "tenant-17"
+	knownKey   = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+	sharedKey  = "shared-by-all-clients"
+)
+
+// seed writes a record of each kind, and returns their IDs by the names that the scripts
+// know them by.
+func (f *fixture) seed(tb testing.TB) map[string]reprise.ID {
+	tb.Helper()
+	ids := map[string]reprise.ID{
+		"COMPLETED": reprise.DeriveID(knownScope, "", knownKey),
+		"SHARED":    reprise.DeriveID("\x00unscoped", "", sharedKey),
+	}
+	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "UNREADABLE", "HOSTILE", "HUGE"} {
+		ids[name] = reprise.DeriveID("tests", tb.Name(), name)
+	}
+	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
+	for _, name := range []string{"LAPSED", "LAPSED2", "LAPSED3"} {
+		f.lapse(tb, ids[name], "refunds")
+	}
+	f.complete(tb, ids["COMPLETED"], "payments", protocol.Response{
+		Status: 201, Body: []byte(`{"receipt":"r-8812"}`),
+		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}, protocol.Field{Name: "Location", Value: "/receipts/8812"}),
+	})
+	f.complete(tb, ids["SHARED"], "", protocol.Response{Status: 204})
+	f.complete(tb, ids["HOSTILE"], "hostile", hostile())
+	f.complete(tb, ids["HUGE"], "huge", protocol.Response{Status: 200, Body: make([]byte, 1<<20)})
+	f.claim(tb, ids["UNREADABLE"], "", time.Hour)
+	f.ruin(tb, ids["UNREADABLE"])
+	return ids
+}
+
+// hostile is an answer that would take over the terminal of an operator.
+func hostile() protocol.Response {
+	return protocol.Response{
+		Status: 200,
+		Header: protocol.NewHeader(
+			protocol.Field{Name: "Content-Type", Value: "text/plain"},
+			protocol.Field{Name: "X-Csi", Value: "a\x9b2Jb\u009b31mc"},
+			protocol.Field{Name: "X-Bidi", Value: "invoice\u202egpj.exe\u2066"},
+		),
+		Body: []byte("\x1b]0;owned\x07\x1b[2J\x1b[1;1HApproved\r\n\x1b]52;c;cm0gLXJmIC8=\x07\u009b31m\xff\xfe\u202eevil\u2069\x00end"),
+	}
+}
+
+// fingerprint is that of every claim here.
+func fingerprint() reprise.Fingerprint { return sha256.Sum256([]byte("request")) }
+
+// claim claims an ID.
+func (f *fixture) claim(tb testing.TB, id reprise.ID, label string, lease time.Duration) reprise.ClaimRequest {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
+	defer cancel()
+	r := reprise.ClaimRequest{ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Label: label, Lease: lease, Retention: 24 * time.Hour}
+	result, err := f.store.Claim(ctx, r)
+	if err != nil || result.Outcome != reprise.Claimed {
+		tb.Fatalf("claim of %s: %v, %v", id.Short(), result.Outcome, err)
+	}
+	return r
+}
+
+// lapse claims an ID with a lease that has run out when it returns.
+func (f *fixture) lapse(tb testing.TB, id reprise.ID, label string) {
+	tb.Helper()
+	f.claim(tb, id, label, time.Millisecond)
+	for deadline := time.Now().Add(10 * time.Second); f.inspect(tb, id).State != reprise.StateLapsed; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a server
+		if time.Now().After(deadline) {
+			tb.Fatalf("%s does not lapse", id.Short())
+		}
+	}
+}
+
+// complete claims an ID and completes it with an answer.
+func (f *fixture) complete(tb testing.TB, id reprise.ID, label string, response protocol.Response) {
+	tb.Helper()
+	payload, err := protocol.EncodeResponse(response)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	claim := f.claim(tb, id, label, time.Hour)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
+	defer cancel()
+	err = f.store.Complete(ctx, reprise.CompleteRequest{
+		ID: id, Owner: claim.Owner, Payload: payload, Retention: 24 * time.Hour, Label: label, Fingerprint: claim.Fingerprint,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// inspect reads a record.
+func (f *fixture) inspect(tb testing.TB, id reprise.ID) reprise.Record {
+	tb.Helper()
+	inspector, ok := reprise.As[reprise.Inspector](f.store)
+	if !ok {
+		tb.Fatal("the store has no inspector")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
+	defer cancel()
+	r, err := inspector.Inspect(ctx, id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// replay returns what a client's retry gets for an ID.
+func (f *fixture) replay(tb testing.TB, id reprise.ID) (reprise.Outcome, protocol.Response) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
+	defer cancel()
+	result, err := f.store.Claim(ctx, reprise.ClaimRequest{
+		ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if result.Outcome != reprise.Completed {
+		return result.Outcome, protocol.Response{}
+	}
+	response, err := protocol.DecodeResponse(result.Payload)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return result.Outcome, response
+}

@@ -1,0 +1,85 @@
+package program
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// fixture is a store as the application has it, and how the program is told of it.
+type fixture struct {
+	store reprise.Store
+	env   []string // for the program
+
+	// ruin writes something into the record of id that no release can read.
+	ruin func(tb testing.TB, id reprise.ID)
+}
+
+// kinds are the stores that the program works on.
+var kinds = []struct {
+	name  string
+	setup func(tb testing.TB) *fixture
+}{
+	{"redis", func(tb testing.TB) *fixture {
+		return redisFixture(tb, labtest.RedisClient(tb, servers.Redis.Shared(tb).Addr()), "redis://"+servers.Redis.Shared(tb).Addr())
+	}},
+	{"sentinel", func(tb testing.TB) *fixture {
+		watched := servers.Redis.StartSentinel(tb)
+		client := redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
+		})
+		tb.Cleanup(func() { _ = client.Close() })
+		return redisFixture(tb, client, "redis+sentinel://"+strings.Join(watched.SentinelAddrs(), ",")+"/0?master="+watched.MasterName)
+	}},
+	{"cluster", func(tb testing.TB) *fixture {
+		cluster := servers.Redis.StartCluster(tb)
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
+		tb.Cleanup(func() { _ = client.Close() })
+		return redisFixture(tb, client, "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
+	}},
+	{"postgres", func(tb testing.TB) *fixture {
+		server := servers.SharedPostgres(tb)
+		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
+	}},
+	{"pgbouncer", func(tb testing.TB) *fixture {
+		server := servers.StartPostgres(tb)
+		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.StartPgBouncer(tb).URL())
+	}},
+}
+
+func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixture {
+	tb.Helper()
+	prefix := labtest.RedisPrefix()
+	return &fixture{
+		store: labtest.RedisStore(tb, client, repriseredis.Config{Prefix: prefix}),
+		env:   []string{"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix},
+		ruin: func(tb testing.TB, id reprise.ID) {
+			tb.Helper()
+			if err := client.Set(context.WithoutCancel(tb.Context()), prefix+string(id[:]), "\x1b[2J", 0).Err(); err != nil {
+				tb.Fatal(err)
+			}
+		},
+	}
+}
+
+func postgresFixture(tb testing.TB, f *labtest.Postgres, url string) *fixture {
+	tb.Helper()
+	return &fixture{
+		store: f.Leased(tb),
+		env:   []string{"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema},
+		ruin: func(tb testing.TB, id reprise.ID) {
+			tb.Helper()
+			tag, err := f.Pool.Exec(context.WithoutCancel(tb.Context()), "UPDATE "+f.Config.Schema+".reprise_records SET version = 99 WHERE id = $1", id[:])
+			if err != nil || tag.RowsAffected() != 1 {
+				tb.Fatalf("%d rows, %v", tag.RowsAffected(), err)
+			}
+		},
+	}
+}
