@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := bench boundaries build check check/test checks demo figures fuzz isolated lint race soak test tidy
+LOOKED := bench boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -78,8 +78,14 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: ## Run the example on real HTTP and print what happens
+demo: ## Run the examples on real HTTP and print what clients, and operators, see
 	@go run ./examples/quickstart -demo
+	printf '\nAnd what operators see:\n\n'
+	go run ./examples/operators -demo 2>/dev/null
+
+.PHONY: console
+console: ## Serve the console over an example, with a stuck operation to resolve
+	@go run ./examples/operators -open
 
 .PHONY: test
 test: ## Run every test with the race detector, on real servers (installs them if it may)
