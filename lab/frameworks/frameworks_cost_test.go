@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
@@ -21,7 +22,7 @@ func TestCostOfFrameworksOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
 	}
-	guard := costGuard(t)
+	guard := costGuard(t, memstore.New())
 	netHTTP := costServer(t, costMiddleware(t)(costHandler()))
 	for name, handler := range costFrameworks {
 		bare, protected := costServer(t, handler(nil)), costServer(t, handler(guard))

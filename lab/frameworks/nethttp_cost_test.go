@@ -92,10 +92,10 @@ func costHandler() http.Handler {
 	})
 }
 
-// costGuard returns a guard over a memory store.
-func costGuard(tb testing.TB) *protocol.Guard {
+// costGuard returns a guard over a store.
+func costGuard(tb testing.TB, store reprise.Store) *protocol.Guard {
 	tb.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func costGuard(tb testing.TB) *protocol.Guard {
 // costMiddleware returns the middleware over a memory store.
 func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
-	return reprisehttp.Middleware(costGuard(tb), reprisehttp.Unscoped)
+	return reprisehttp.Middleware(costGuard(tb, memstore.New()), reprisehttp.Unscoped)
 }
 
 // costServer serves a handler until the test ends.
