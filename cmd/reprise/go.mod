@@ -7,7 +7,6 @@ require (
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/muesli/termenv v0.16.0
 	github.com/redis/go-redis/v9 v9.19.0
-	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
@@ -40,7 +39,6 @@ require (
 )
 
 replace (
-	github.com/reprise-go/reprise/console => ../../console
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
