@@ -21,24 +21,23 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	answered := false
 	defer func() {
 		if !answered { // the store ended the goroutine
-			c.answer(RequestUnavailable, nil, Event{Err: ErrUnknown})
+			c.answer(RequestUnavailable, nil, ErrUnknown, "")
 		}
 	}()
-	var event Event
 	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
-		waiting := sinceStart()
+		waiting := now()
 		res, err = c.wait(ctx, op.Scope, op.Wait)
-		event.WaitTime = sinceStart() - waiting
+		c.waited = now().mono - waiting.mono
 	}
-	if err == nil && res.Outcome == Completed && op.Decoder != nil {
-		if event.Annotation, err = c.decode(op.Decoder, res.Payload); err != nil {
+	annotation := ""
+	if err == nil && res.Outcome == Completed && c.decoder != nil {
+		if annotation, err = c.decode(res.Payload); err != nil {
 			res = Result{}
 		}
 	}
 	answered = true
-	event.Err = err
-	c.answer(outcomeOf(res, err), res.Attempt, event)
+	c.answer(outcomeOf(res, err), res.Attempt, err, annotation)
 	return res, err
 }
 
@@ -58,7 +57,7 @@ func outcomeOf(res Result, err error) RequestOutcome {
 
 // decode lets the caller's decoder read a payload. Whatever fails is ErrCorrupt: the
 // operation is completed, and its answer cannot be read.
-func (c *call) decode(by Decoder, payload []byte) (annotation string, err error) {
+func (c *call) decode(payload []byte) (annotation string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: the decoder panicked: %v", ErrCorrupt, p)
@@ -67,7 +66,7 @@ func (c *call) decode(by Decoder, payload []byte) (annotation string, err error)
 			c.observe(Event{Kind: EventStoreError, Err: err})
 		}
 	}()
-	annotation, err = by.Decode(payload)
+	annotation, err = c.decoder.Decode(payload)
 	if err != nil && !errors.Is(err, ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}

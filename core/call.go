@@ -23,9 +23,11 @@ type call struct {
 	waiting     bool // for the attempt of another to end
 	label       string
 	tally       *tally
+	decoder     Decoder
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
 	began       time.Duration   // by the monotonic clock
+	waited      time.Duration   // for attempts of others
 	values      context.Context // of the request, for its values only: its end is not the attempt's
 }
 
@@ -35,7 +37,7 @@ var scopeSeed = maphash.MakeSeed()
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
-		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
+		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label), decoder: op.Decoder,
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if e.cfg.Observer != nil {
@@ -83,11 +85,11 @@ func (c *call) observe(e Event) {
 	}
 }
 
-// answer counts the outcome of a call, and notifies the observer with event, which has what
-// only Begin knows. It is the last thing that Begin does.
-func (c *call) answer(outcome RequestOutcome, a *Attempt, event Event) {
+// answer counts the outcome of a call, and notifies the observer. It is the last thing
+// that Begin does.
+func (c *call) answer(outcome RequestOutcome, a *Attempt, err error, annotation string) {
 	c.tally.outcome(outcome)
-	event.Kind, event.Outcome = requestEvents[outcome], outcome
+	event := Event{Kind: requestEvents[outcome], Outcome: outcome, Err: err, Annotation: annotation}
 	if a != nil {
 		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
 		if a.number > 1 {
@@ -99,7 +101,7 @@ func (c *call) answer(outcome RequestOutcome, a *Attempt, event Event) {
 		return
 	}
 	c.describe(&event)
-	event.ClaimTime = event.Elapsed - event.WaitTime
+	event.WaitTime, event.ClaimTime = c.waited, event.Elapsed-c.waited
 	if a != nil {
 		a.started = c.began + event.Elapsed
 	}

@@ -107,7 +107,7 @@ var abilityCases = []testCase{
 	},
 }
 
-// watch watches the ID of p in the other process.
+// watch watches the ID of c in the other process, and claims there as a waiter does.
 func (c caller) watch() (changed <-chan struct{}, stop func()) {
 	c.env.Helper()
 	changed, stop, err := ability[reprise.Waiter](c.env.two).Watch(c.env.Context(), c.id)
@@ -115,6 +115,9 @@ func (c caller) watch() (changed <-chan struct{}, stop func()) {
 	if err != nil {
 		c.env.Fatalf("watch: %v, want success", err)
 	}
+	waiter := c.rival()
+	waiter.waiting = true
+	waiter.claim(reprise.InProgress)
 	return changed, stop
 }
 

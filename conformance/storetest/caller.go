@@ -24,6 +24,7 @@ type caller struct {
 	retention   time.Duration
 	takeover    bool
 	maxAttempts int
+	waiting     bool
 }
 
 // caller returns the owner of a new operation, in the first process. Its lease and
@@ -96,7 +97,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 	if got.Outcome == reprise.Claimed {
 		c.env.shared.mu.Lock()
 		defer c.env.shared.mu.Unlock()
-		c.env.shared.held = append(c.env.shared.held, c)
+		c.env.shared.held = append(c.env.shared.held, granted{c, got})
 	}
 	return got, nil
 }
@@ -104,7 +105,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 func (c caller) claimRequest() reprise.ClaimRequest {
 	return reprise.ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope, Lease: c.lease, Retention: c.retention,
-		Takeover: c.takeover, MaxAttempts: c.maxAttempts,
+		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }
 
@@ -161,9 +162,22 @@ func (c caller) tryComplete(payload string) error {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
 	defer cancel()
-	err := c.store.Complete(ctx, reprise.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention})
+	err := c.store.Complete(ctx, c.completeRequest(payload))
 	c.checkError("complete", err, payload)
 	return err
+}
+
+// completeRequest says what the claim was, where the case made it, as the engine does.
+func (c caller) completeRequest(payload string) reprise.CompleteRequest {
+	r := reprise.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
+	c.env.shared.mu.Lock()
+	defer c.env.shared.mu.Unlock()
+	for _, g := range c.env.shared.held {
+		if g.id == c.id && g.owner == c.owner {
+			r.Fingerprint, r.Attempt, r.Fence = c.fingerprint, g.result.Attempt, g.result.Fence
+		}
+	}
+	return r
 }
 
 // release releases and demands success.

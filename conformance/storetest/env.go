@@ -37,7 +37,13 @@ type envState struct {
 	ahead time.Duration // by how much the store's clock was moved ahead of the wall clock
 
 	mu   sync.Mutex
-	held []caller // whose claims were granted
+	held []granted
+}
+
+// granted is a claim that was granted.
+type granted struct {
+	caller
+	result reprise.ClaimResult
 }
 
 func newEnv(tb testing.TB, f Fixture) *env {

@@ -96,6 +96,7 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 			redisMustClaim(t, store, r, reprise.Claimed)
 			changed, stop, err := store.Watch(t.Context(), r.ID)
 			redisWant(t, "watch", err, nil)
+			redisWaits(t, store, r)
 			redisWant(t, "complete", redisComplete(t, store, r, special), nil)
 			redisHears(t, "complete", changed)
 			stop()

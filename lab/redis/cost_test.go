@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -8,38 +9,63 @@ import (
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
+	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// A new key costs two commands, a replay one that writes nothing.
+// A new key costs a claim of two commands and a completion of one script, a replay the
+// two commands of a claim; and a replay writes nothing.
 func TestRedisCommandsOfARequest(t *testing.T) {
 	t.Parallel()
 	const requests = 50
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	warm := redisClaim() // the first of each script is sent by its source
-	redisMustClaim(t, store, warm, reprise.Claimed)
-	redisWant(t, "complete", redisComplete(t, store, warm, "answer"), nil)
+	for _, config := range []repriseredis.Config{{}, {NoCombining: true}} {
+		store := labtest.RedisStore(t, client, config)
+		warm := redisClaim() // the first of each script is sent by its source
+		granted := redisMustClaim(t, store, warm, reprise.Claimed)
+		redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(warm, granted, "answer")), nil)
 
-	start := redisCalls(t, client)
-	var claims []reprise.ClaimRequest
-	for range requests {
-		r := redisClaim()
-		redisMustClaim(t, store, r, reprise.Claimed)
-		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-		claims = append(claims, r)
-	}
-	fresh := redisCalls(t, client)
-	for _, r := range claims {
-		r.Owner = reprise.NewOwner()
-		redisMustClaim(t, store, r, reprise.Completed)
-	}
-	replayed := redisCalls(t, client)
+		start, written := redisCalls(t, client), redisWritten(t, client)
+		var claims []reprise.ClaimRequest
+		for range requests {
+			r := redisClaim()
+			granted := redisMustClaim(t, store, r, reprise.Claimed)
+			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
+			claims = append(claims, r)
+		}
+		fresh := redisCalls(t, client)
+		if n := redisWritten(t, client) - written; n != 2*requests {
+			t.Errorf("%d new keys changed the data %d times, want two each", requests, n)
+		}
+		written = redisWritten(t, client)
+		for _, r := range claims {
+			r.Owner = reprise.NewOwner()
+			redisMustClaim(t, store, r, reprise.Completed)
+		}
+		replayed := redisCalls(t, client)
 
-	redisExpectCalls(t, "new keys", start, fresh, map[string]int{"evalsha": 2 * requests, "get": 2 * requests, "set": 2 * requests, "time": 2 * requests, "spublish": requests})
-	redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"evalsha": requests, "get": requests, "time": requests})
+		// The completion gets and sets within its script.
+		redisExpectCalls(t, "new keys", start, fresh, map[string]int{"set": 2 * requests, "pexpiretime": requests, "evalsha": requests, "get": requests})
+		redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"set": requests, "pexpiretime": requests})
+		if n := redisWritten(t, client) - written; n != 0 {
+			t.Errorf("%d replays changed the data %d times", requests, n)
+		}
+	}
+}
+
+// redisWritten returns how often the data of the server changed since its last save,
+// which a test switches off.
+func redisWritten(tb testing.TB, client *redis.Client) int {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "persistence").Result()
+	redisWant(tb, "info", err, nil)
+	_, rest, _ := strings.Cut(text, "\r\nrdb_changes_since_last_save:")
+	digits, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(digits)
+	redisWant(tb, "read the changes", err, nil)
+	return n
 }
 
 // redisExpectCalls demands exactly these calls between two counts, besides the counting.

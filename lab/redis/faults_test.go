@@ -57,7 +57,7 @@ func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Dur
 	redisWant(t, "release", store.Release(t.Context(), warm.ID, warm.Owner), nil)
 
 	r := redisClaim()
-	lost := proxy.On("eval", action)
+	lost := proxy.On("pexpiretime", action)
 	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
 		t.Errorf("claim is attempt %d, want 1", got.Attempt)
 	}

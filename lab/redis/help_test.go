@@ -93,6 +93,21 @@ func redisMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, 
 	return got
 }
 
+// redisWaits claims as somebody does who waits for the attempt that is in progress.
+func redisWaits(tb testing.TB, store reprise.Store, r reprise.ClaimRequest) {
+	tb.Helper()
+	r.Owner, r.Waiting = reprise.NewOwner(), true
+	redisMustClaim(tb, store, r, reprise.InProgress)
+}
+
+// redisCompletion returns what an engine asks for that was granted the claim r.
+func redisCompletion(r reprise.ClaimRequest, granted reprise.ClaimResult, payload string) reprise.CompleteRequest {
+	return reprise.CompleteRequest{
+		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention,
+		Fingerprint: r.Fingerprint, Label: r.Label, Attempt: granted.Attempt, Fence: granted.Fence,
+	}
+}
+
 // redisComplete completes the claim r with a payload and the retention of the claim.
 func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
 	tb.Helper()

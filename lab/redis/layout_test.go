@@ -2,9 +2,7 @@ package redis
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,156 +15,361 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// A record of version 1, with numbers that end in the far future. Another version of the
-// program has to read it.
+// Records of version 2, as docs/adr/0011-redis-layout-2.md describes them. Another
+// release of the program has to read them.
 const (
 	redisGoldenOwner       = "00112233445566778899aabbccddeeff"
 	redisGoldenFingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	redisGoldenHead        = "00000003" + "06000000000007" + "0e000000000000" + redisGoldenOwner + redisGoldenFingerprint
-	redisGoldenRunning     = "11" + redisGoldenHead + "0d000000000000"
-	redisGoldenCompleted   = "12" + redisGoldenHead + "00000003" + "00ff41"
+	redisGoldenWho         = redisGoldenOwner + redisGoldenFingerprint
+	redisGoldenTimes       = "0000000001c9c380" + "00000000d693a400" // 30 s and 1 h
+	redisGoldenClaimed     = "21" + redisGoldenWho + redisGoldenTimes + "03" + "706179"
+	redisGoldenWatched     = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0006000000000007" + "00"
+	redisGoldenCompleted   = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "03706179" + "00ff41"
+	redisGoldenEmpty       = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000000" + "00"
+	redisGoldenResolved    = "24" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "01" + "00ff41"
+	redisGoldenForgotten   = "25" + "0006000000000007"
 )
 
-func TestRedisReadsRecordsOfVersion1(t *testing.T) {
+// redisGoldenSpan is how long the key of each of them was set to last, in milliseconds:
+// the retention, and the millisecond in which it expires is one of it.
+const redisGoldenSpan = 3_600_000 - 1
+
+// redisGolden puts a record that is as old as this under the key of a claim which it
+// returns.
+func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age time.Duration) reprise.ClaimRequest {
+	t.Helper()
+	r := redisClaim()
+	r.Owner = reprise.Owner(redisHex(t, redisGoldenOwner))
+	r.Fingerprint = reprise.Fingerprint(redisHex(t, redisGoldenFingerprint))
+	left := redisGoldenSpan*time.Millisecond - age
+	redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
+	return r
+}
+
+func TestRedisReadsRecordsOfVersion2(t *testing.T) {
+	t.Parallel()
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
+		prefix := labtest.RedisPrefix()
+		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+		now, err := client.Time(t.Context()).Result()
+		redisWant(t, "time", err, nil)
+		for _, c := range []struct {
+			name, record string
+			age          time.Duration
+			want         reprise.Record // its instants and durations to the second
+			outcome      reprise.Outcome
+			payload      string
+		}{
+			{
+				"claimed", redisGoldenClaimed, 10 * time.Second,
+				reprise.Record{State: reprise.StateRunning, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				reprise.InProgress, "",
+			},
+			{
+				"lapsed", redisGoldenClaimed, time.Minute,
+				reprise.Record{State: reprise.StateLapsed, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
+				reprise.Lapsed, "",
+			},
+			{
+				"watched", redisGoldenWatched, 10 * time.Second,
+				reprise.Record{State: reprise.StateRunning, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				reprise.InProgress, "",
+			},
+			{
+				"completed", redisGoldenCompleted, time.Minute,
+				reprise.Record{State: reprise.StateCompleted, Label: "pay", Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
+				reprise.Completed, "\x00\xffA",
+			},
+			{
+				"empty", redisGoldenEmpty, time.Minute,
+				reprise.Record{State: reprise.StateCompleted, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute},
+				reprise.Completed, "",
+			},
+			{
+				"resolved", redisGoldenResolved, time.Minute,
+				reprise.Record{State: reprise.StateCompleted, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-time.Minute), Resolved: true, Validity: time.Hour - time.Minute, Size: 3},
+				reprise.Completed, "\x00\xffA",
+			},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				r := redisGolden(t, client, prefix, c.record, c.age)
+				got, err := store.Inspect(t.Context(), r.ID)
+				redisWant(t, "inspect", err, nil)
+				if c.want.Fence == 0 { // it is derived from the claim
+					c.want.Fence = uint64(got.ClaimedAt.UnixMicro()) + 999
+				}
+				if string(got.Payload) != c.payload {
+					t.Errorf("inspect shows the payload %q, want %q", got.Payload, c.payload)
+				}
+				for _, about := range []struct {
+					what      string
+					got, want time.Duration
+				}{
+					{"claimed at", got.ClaimedAt.Sub(c.want.ClaimedAt), 0},
+					{"completed at", got.CompletedAt.Sub(c.want.CompletedAt), 0},
+					{"lease", got.Lease, c.want.Lease},
+					{"validity", got.Validity, c.want.Validity},
+				} {
+					if off := about.got - about.want; off < -5*time.Second || off > 5*time.Second {
+						t.Errorf("%s is off by %v", about.what, off)
+					}
+				}
+				got.ID, got.Payload, got.Lease, got.Validity, got.ClaimedAt, got.CompletedAt = c.want.ID, nil, c.want.Lease, c.want.Validity, c.want.ClaimedAt, c.want.CompletedAt
+				if got, want := redisShown(got), redisShown(c.want); got != want {
+					t.Errorf("inspect shows\n%s, want\n%s", got, want)
+				}
+
+				other := r
+				other.Fingerprint[31]++
+				redisMustClaim(t, store, other, reprise.Mismatch)
+				rival := r
+				rival.Owner, rival.Takeover = reprise.NewOwner(), false
+				for range 2 { // by a native claim, and, where somebody waits, by the script
+					answer := redisMustClaim(t, store, rival, c.outcome)
+					if string(answer.Payload) != c.payload || c.outcome == reprise.Completed && answer.Payload == nil {
+						t.Errorf("replayed %q, want %q", answer.Payload, c.payload)
+					}
+					rival.Waiting = true
+				}
+				if c.outcome == reprise.InProgress {
+					again := redisMustClaim(t, store, r, reprise.Claimed)
+					if again.Attempt != c.want.Attempt || again.Fence != c.want.Fence {
+						t.Errorf("its owner claims it again as %+v", again)
+					}
+				}
+			})
+		}
+
+		r := redisGolden(t, client, prefix, redisGoldenForgotten, 0)
+		if _, err := store.Inspect(t.Context(), r.ID); err == nil {
+			t.Error("a forgotten record is shown")
+		}
+		if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 || got.Fence <= 0x06000000000007 {
+			t.Errorf("after a forgotten record: %+v", got)
+		}
+	})
+}
+
+// redisShown returns a record without the pointers of its instants.
+func redisShown(r reprise.Record) string {
+	r.ClaimedAt, r.CompletedAt = time.Time{}, time.Time{}
+	var b strings.Builder
+	b.WriteString(r.State.String() + " " + r.Label)
+	for _, n := range []uint64{uint64(r.Attempt), r.Fence, uint64(r.Size)} {
+		b.WriteString(" " + hex.EncodeToString([]byte{byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}))
+	}
+	if r.Resolved {
+		b.WriteString(" resolved")
+	}
+	return b.String()
+}
+
+// What the store writes is the golden form, by the native way and by the scripts.
+func TestRedisWritesRecordsOfVersion2(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	put := func(record string) reprise.ClaimRequest {
+	claim := func() (reprise.ClaimRequest, reprise.ClaimResult) {
 		t.Helper()
 		r := redisClaim()
 		r.Owner = reprise.Owner(redisHex(t, redisGoldenOwner))
 		r.Fingerprint = reprise.Fingerprint(redisHex(t, redisGoldenFingerprint))
-		redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), redisHex(t, record), time.Minute).Err(), nil)
-		return r
+		r.Lease, r.Label = 30*time.Second, "pay"
+		return r, redisMustClaim(t, store, r, reprise.Claimed)
 	}
-
-	running := put(redisGoldenRunning)
-	record, err := store.Inspect(t.Context(), running.ID)
-	redisWant(t, "inspect", err, nil)
-	if record.State != reprise.StateRunning || record.Attempt != 3 || record.Fence != 0x06000000000007 || record.Lease <= 0 || record.Validity <= record.Lease {
-		t.Errorf("in progress reads %+v", record)
-	}
-	if got := redisMustClaim(t, store, running, reprise.Claimed); got.Attempt != 3 || got.Fence != record.Fence {
-		t.Errorf("its owner claims it again as %+v", got)
-	}
-
-	completed := put(redisGoldenCompleted)
-	if got := redisMustClaim(t, store, completed, reprise.Completed); string(got.Payload) != "\x00\xffA" {
-		t.Errorf("replayed %q", got.Payload)
-	}
-	completed.Fingerprint[31]++
-	redisMustClaim(t, store, completed, reprise.Mismatch)
-
-	empty := put(strings.TrimSuffix(redisGoldenCompleted, "0000000300ff41") + "00000000")
-	if got := redisMustClaim(t, store, empty, reprise.Completed); got.Payload == nil || len(got.Payload) != 0 {
-		t.Errorf("replayed %v, want nothing that is not nil", got.Payload)
-	}
-}
-
-func TestRedisWritesRecordsOfVersion1(t *testing.T) {
-	t.Parallel()
-	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
-	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	r := redisClaim()
-	before, err := client.Time(t.Context()).Result()
-	redisWant(t, "time", err, nil)
-	claim := redisMustClaim(t, store, r, reprise.Claimed)
-	raw := func() []byte {
+	wants := func(what string, r reprise.ClaimRequest, want string) {
 		t.Helper()
 		b, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
 		redisWant(t, "get", err, nil)
-		return b
+		if got := hex.EncodeToString(b); got != want {
+			t.Errorf("%s is\n%s, want\n%s", what, got, want)
+		}
 	}
-	instant := func(b []byte) time.Time {
-		return time.UnixMicro(int64(binary.BigEndian.Uint64(append([]byte{0}, b[:7]...))))
-	}
-
-	running := raw()
-	fence := instant(running[5:12])
-	head := append([]byte{0x11, 0, 0, 0, 1}, running[5:12]...)
-	head = append(head, running[12:19]...)
-	head = append(append(head, r.Owner[:]...), r.Fingerprint[:]...)
-	if len(running) != 74 || !bytes.HasPrefix(running, head) {
-		t.Errorf("in progress is %x, want %x and the lease", running, head)
-	}
-	if fence.Before(before) || fence.After(before.Add(time.Minute)) || uint64(fence.UnixMicro()) != claim.Fence {
-		t.Errorf("the fence is %v, the claim says %d, the server's clock was %v", fence, claim.Fence, before)
-	}
-	if got := instant(running[12:19]).Sub(fence); got != r.Retention {
-		t.Errorf("valid for %v from the claim, want %v", got, r.Retention)
-	}
-	if got := instant(running[67:74]).Sub(fence); got != r.Lease {
-		t.Errorf("leased for %v from the claim, want %v", got, r.Lease)
+	fence := func(n uint64, bytes int) string { return redisNumber(n)[2*(8-bytes):] }
+	completed := func(kind string, n uint64) string {
+		return kind + redisGoldenWho + fence(n, 7) + "000000d693a400" + "00000003" + "03706179"
 	}
 
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-	completed := raw()
-	copy(head[12:19], completed[12:19])
-	head[0] = 0x12
-	if want := slices.Concat(head, []byte("\x00\x00\x00\x06answer")); !bytes.Equal(completed, want) {
-		t.Errorf("completed is %x, want %x", completed, want)
+	r, granted := claim()
+	wants("a claim", r, redisGoldenClaimed)
+	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
+
+	r, granted = claim()
+	redisWant(t, "complete", redisComplete(t, store, r, "\x00\xffA"), nil)
+	wants("a completion that does not know its claim", r, completed("23", granted.Fence)+"00ff41")
+
+	r, granted = claim()
+	redisWaits(t, store, r)
+	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+"03706179")
+	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
+
+	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
+	first, err := store.Inspect(t.Context(), r.ID)
+	redisWant(t, "inspect", err, nil)
+	second := r
+	second.Owner, second.Lease, second.Label = reprise.NewOwner(), 30*time.Second, "pay"
+	granted = redisMustClaim(t, store, second, reprise.Claimed)
+	if granted.Attempt != 2 || granted.Fence <= first.Fence {
+		t.Errorf("the takeover of fence %d is %+v", first.Fence, granted)
 	}
-	if got := instant(completed[12:19]); !got.After(fence.Add(r.Retention)) {
-		t.Errorf("valid until %v, no later than a claim would make it", got)
-	}
-	redisOutlives(t, client, redisKey(prefix, r.ID), instant(completed[12:19]))
+	who := hex.EncodeToString(second.Owner[:]) + redisGoldenFingerprint
+	wants("a takeover", second, "22"+who+redisGoldenTimes+"00000002"+fence(granted.Fence, 8)+"03706179")
+	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
+	claimed := redisNumber((granted.Fence - 999) / 1000)[4:]
+	wants("its completion", second, strings.Replace(completed("24", granted.Fence), redisGoldenWho, who, 1)+"00000002"+claimed+"00"+"00ff41")
+
+	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
+	lapsed, err := store.Inspect(t.Context(), r.ID)
+	redisWant(t, "inspect", err, nil)
+	redisWant(t, "resolve", store.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
+	claimed = redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:]
+	wants("a resolution", r, strings.Replace(completed("24", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"01"+"00ff41")
 }
 
-// A live lease outlives retention, and so does the key.
-func TestRedisAKeyLastsAsLongAsItsLease(t *testing.T) {
+// redisNumber returns the eight bytes of a number in hexadecimal.
+func redisNumber(n uint64) string {
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(n >> (8 * (7 - i)))
+	}
+	return hex.EncodeToString(b[:])
+}
+
+// The fence of a first attempt and the instant of its claim follow from the expiry of the
+// key, whoever computes them.
+func TestRedisTheFenceIsTheInstantOfTheClaim(t *testing.T) {
+	t.Parallel()
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
+		prefix := labtest.RedisPrefix()
+		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+		for _, times := range [][2]time.Duration{{time.Minute, time.Hour}, {time.Hour, time.Minute}, {time.Minute, time.Minute + 500*time.Microsecond}, {reprise.MaxDuration, time.Millisecond}} {
+			r := redisClaim()
+			r.Lease, r.Retention = times[0], times[1]
+			before, err := client.Time(t.Context()).Result()
+			redisWant(t, "time", err, nil)
+			granted := redisMustClaim(t, store, r, reprise.Claimed)
+			after, err := client.Time(t.Context()).Result()
+			redisWant(t, "time", err, nil)
+			claimed := time.UnixMilli(int64(granted.Fence-999) / 1000)
+			if claimed.Before(before.Truncate(time.Millisecond)) || claimed.After(after) {
+				t.Errorf("claimed at %v, want %v to %v", claimed, before, after)
+			}
+			record, err := store.Inspect(t.Context(), r.ID)
+			redisWant(t, "inspect", err, nil)
+			if record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
+				t.Errorf("inspect shows fence %d and %v, want %d and %v", record.Fence, record.ClaimedAt, granted.Fence, claimed)
+			}
+
+			statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 2 * time.Hour}})
+			if err != nil || statuses[0] != reprise.Renewed {
+				t.Fatalf("renew: %v, %v", statuses, err)
+			}
+			if again := redisMustClaim(t, store, r, reprise.Claimed); again.Fence != granted.Fence {
+				t.Errorf("renewed and claimed again with fence %d, want %d", again.Fence, granted.Fence)
+			}
+			redisWaits(t, store, r)
+			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
+				t.Errorf("watched, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
+			}
+			redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) || record.CompletedAt.Before(claimed) {
+				t.Errorf("completed, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
+			}
+		}
+	})
+}
+
+// A key lasts as long as its record is seen, in each state.
+func TestRedisAKeyLastsAsLongAsItsRecord(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	r := redisClaim()
 	r.Lease, r.Retention = time.Hour, time.Minute
-	fence := redisMustClaim(t, store, r, reprise.Claimed).Fence
-	redisOutlives(t, client, redisKey(prefix, r.ID), time.UnixMicro(int64(fence)).Add(time.Hour))
-
+	lasts := func(what string, want time.Duration) {
+		t.Helper()
+		left, err := client.PTTL(t.Context(), redisKey(prefix, r.ID)).Result()
+		redisWant(t, "pttl", err, nil)
+		if left > want || left < want-5*time.Second {
+			t.Errorf("%s: the key lasts %v, want %v", what, left, want)
+		}
+	}
+	redisMustClaim(t, store, r, reprise.Claimed)
+	lasts("claimed", time.Hour)
 	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 10 * time.Hour}})
 	if err != nil || statuses[0] != reprise.Renewed {
 		t.Fatalf("renew: %v, %v", statuses, err)
 	}
-	raw, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
-	redisWant(t, "get", err, nil)
-	lease := time.UnixMicro(int64(binary.BigEndian.Uint64(append([]byte{0}, raw[67:74]...))))
-	if !lease.After(time.UnixMicro(int64(fence)).Add(10 * time.Hour)) {
-		t.Errorf("renewed until %v, no later than from the claim", lease)
-	}
-	redisOutlives(t, client, redisKey(prefix, r.ID), lease)
+	lasts("renewed", 10*time.Hour)
+	redisWaits(t, store, r)
+	lasts("watched", 10*time.Hour)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	lasts("completed", time.Minute)
+	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	lasts("completed again", time.Minute)
 }
 
-// redisOutlives demands that a key lasts a second longer than its record.
-func redisOutlives(t *testing.T, client *redis.Client, key string, record time.Time) {
-	t.Helper()
-	expires, err := client.Do(t.Context(), "PEXPIRETIME", key).Int64()
-	redisWant(t, "pexpiretime", err, nil)
-	if longer := time.UnixMilli(expires).Sub(record); longer < 900*time.Millisecond || longer > 1100*time.Millisecond {
-		t.Errorf("the key outlives its record by %v, want a second", longer)
-	}
-}
-
-// Every byte of a record that is cut off is noticed.
+// Every byte of a record that is cut off is noticed, by the native way and by the
+// scripts.
 func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	r := redisClaim()
-	for _, record := range []string{redisGoldenRunning, redisGoldenCompleted} {
+	for _, record := range []string{redisGoldenClaimed, redisGoldenWatched, redisGoldenCompleted, redisGoldenResolved, redisGoldenForgotten, redisGoldenLayout1} {
+		r := redisGolden(t, client, prefix, record, 0)
+		waiting := r
+		waiting.Waiting = true
 		whole := redisHex(t, record)
-		for _, b := range append(redisPrefixes(whole), append(bytes.Clone(whole), 0)) {
+		broken := append(redisPrefixes(whole), append(bytes.Clone(whole), 0))
+		if record == redisGoldenLayout1 {
+			broken = append(broken, whole)
+		}
+		for _, b := range broken {
 			redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), b, time.Minute).Err(), nil)
 			_, err := store.Claim(t.Context(), r)
 			redisWant(t, "claim", err, reprise.ErrCorrupt)
+			_, err = store.Claim(t.Context(), waiting)
+			redisWant(t, "claim of a waiter", err, reprise.ErrCorrupt)
 			redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrCorrupt)
+			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
 			if after, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
 				t.Fatalf("the record was changed to %x, %v", after, err)
 			}
+			shown, err := store.Inspect(t.Context(), r.ID)
+			if err != nil || shown.State != reprise.StateUnreadable || shown.Size != len(b) || shown.Validity <= 0 {
+				t.Fatalf("inspect of %x: %+v, %v", b, shown, err)
+			}
 		}
 	}
+}
+
+// redisGoldenLayout1 is a completed record of the first layout, which no release reads
+// any more.
+const redisGoldenLayout1 = "12" + "00000001" + "06000000000007" + "0e000000000000" + redisGoldenWho + "00000003" + "00ff41"
+
+func TestRedisARecordOfAnOlderLayoutSaysSo(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	r := redisGolden(t, client, prefix, redisGoldenLayout1, 0)
+	_, native := store.Claim(t.Context(), r)
+	script := store.Release(t.Context(), r.ID, r.Owner)
+	for _, err := range []error{native, script} {
+		redisWant(t, "a record of layout 1", err, reprise.ErrCorrupt)
+		if !strings.Contains(err.Error(), "layout 1") {
+			t.Errorf("the error does not name the layout: %v", err)
+		}
+	}
+	redisWant(t, "forget it", store.Resolve(t.Context(), r.ID, reprise.Resolution{Forget: true}), nil)
+	redisMustClaim(t, store, r, reprise.Claimed)
 }
 
 // redisPrefixes returns all that is shorter than b.

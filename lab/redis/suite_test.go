@@ -89,8 +89,8 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 	}
 }
 
-// redisCorrupt damages a record by the layout that docs/adr/0004-redis.md writes down:
-// its first byte is sixteen times the version and the state.
+// redisCorrupt damages a record by the layout that docs/adr/0011-redis-layout-2.md writes
+// down: its first byte is sixteen times the version and the state.
 func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how storetest.Corruption) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
@@ -100,7 +100,7 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	case storetest.UnknownVersion:
 		record[0] += 16
 	case storetest.UnknownState:
-		record[0] = 16 + 3
+		record[0] = 2*16 + 5
 	case storetest.Truncated:
 		record = record[:len(record)-1]
 	case storetest.WrongType:
@@ -110,5 +110,5 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	default:
 		tb.Skipf("no way to make a record %s", how)
 	}
-	redisWant(tb, "write the record", client.Set(ctx, key, record, time.Minute).Err(), nil)
+	redisWant(tb, "write the record", client.Set(ctx, key, record, redis.KeepTTL).Err(), nil)
 }

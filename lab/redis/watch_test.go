@@ -43,6 +43,7 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 			r := redisClaim()
 			redisMustClaim(t, there, r, reprise.Claimed)
 			heard := []<-chan struct{}{watch(r.ID), watch(r.ID), watch(r.ID)}
+			redisWaits(t, here, r)
 			other := watch(redisClaim().ID)
 			redisWant(t, name, end(r), nil)
 			for _, changed := range heard {
@@ -91,6 +92,7 @@ func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
 	changed, stop, err := store.Watch(t.Context(), r.ID)
 	redisWant(t, "watch", err, nil)
 	defer stop()
+	redisWaits(t, witness, r)
 	proxy.Cut()
 	redisHears(t, "lost connection", changed)
 	redisWant(t, "complete", redisComplete(t, witness, r, "answer"), nil)
@@ -127,6 +129,7 @@ func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 	r := redisClaim()
 	r.ID = id
 	redisMustClaim(t, store, r, reprise.Claimed)
+	redisWaits(t, store, r)
 	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
 	redisHears(t, "complete", changed)
 	stop4()
@@ -147,6 +150,7 @@ func TestRedisWatchingAgainIsHeard(t *testing.T) {
 	redisWant(t, "watch", err, nil)
 	defer stop()
 	redisMustClaim(t, store, r, reprise.Claimed)
+	redisWaits(t, store, r)
 	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
 	redisHears(t, "complete", changed)
 }

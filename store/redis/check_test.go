@@ -17,7 +17,7 @@ const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnecte
 // soundServer returns an answer function of a fake that says info after sound, and does
 // what scripts and channels are for. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
-	completed := false
+	held, completed := false, false
 	return func(_, _ int, command []string) string {
 		if override != nil {
 			if answer := override(command); answer != "" {
@@ -41,19 +41,32 @@ func soundServer(info string, override func(command []string) string) func(conn,
 		case "waitaof":
 			return "*2\r\n:1\r\n:2\r\n"
 		}
+		if strings.EqualFold(command[0], "set") {
+			switch {
+			case completed:
+				return bulk(string(replayable("probe")))
+			case held:
+				return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+			}
+			held = true
+			return claimed
+		}
 		switch command[1] {
 		case claimScript.digest:
-			if completed {
-				return bulk("\x12" + strings.Repeat("h", completedHead-1) + "probe")
+			if command[4][64]&flagWaiting > 0 {
+				return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
 			}
 			return claimed
 		case completeScript.digest:
 			completed = true
 			return bulk("D")
 		case inspectScript.digest:
-			return bulk("R\x11" + strings.Repeat("\x00", 28))
+			return bulk("R\x21" + strings.Repeat("\x00", 62))
 		case resolveScript.digest:
 			return bulk("N")
+		case releaseScript.digest:
+			held = false
+			return bulk("W")
 		default:
 			return bulk("W")
 		}

@@ -58,7 +58,7 @@ type queued struct {
 
 // combines reports whether c may be in a batch. Renewals are batches already.
 func (b *combiner) combines(c *command) bool {
-	return b != nil && c.script != renewScript && len(c.payload) <= largestCombined && !c.large
+	return b != nil && c.script != renewScript && len(c.payload) <= largestCombined
 }
 
 // send sends the one command of open, alone or in a batch. It returns when the command
@@ -69,11 +69,7 @@ func (b *combiner) send(ctx context.Context, open []*command) {
 	b.mu.Lock()
 	if b.busy < b.lanes {
 		b.busy++
-		crowded := b.busy > b.lanes/2
 		b.mu.Unlock()
-		if crowded { // a large reply would occupy a lane for longer than others
-			c.limitReply()
-		}
 		b.sendBatch(ctx, open, nil)
 		return
 	}
@@ -82,7 +78,6 @@ func (b *combiner) send(ctx context.Context, open []*command) {
 		b.sendAlone(ctx, open)
 		return
 	}
-	c.limitReply()
 	c.queued = queued{ctx: ctx, wake: b.newWake()}
 	b.queue = append(b.queue, c)
 	b.mu.Unlock()

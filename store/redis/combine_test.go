@@ -282,26 +282,6 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// What queues, or takes one of the last lanes, asks for no large reply.
-func TestOnlyWithLanesToSpareAReplyMayBeLarge(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad()
-		r.lanes = 4
-		var limited []bool
-		for range 5 {
-			c := &command{script: claimScript, fixed: make([]byte, claimSize), StringCmd: redis.NewStringCmd(t.Context())}
-			go r.send(t.Context(), []*command{c})
-			synctest.Wait()
-			limited = append(limited, len(c.fixed) > claimSize)
-		}
-		close(r.free)
-		if got := fmt.Sprint(limited); got != "[false false true true true]" {
-			t.Errorf("limited %v, want those past the second", got)
-		}
-	})
-}
-
 // The confirmation of a batch occupies no lane, and holds up only those that wrote.
 func TestOnlyWritesWaitForTheirConfirmation(t *testing.T) {
 	t.Parallel()
@@ -462,7 +442,7 @@ func TestOnePipelineConfirmsWhatHasToBe(t *testing.T) {
 	s := newStore(t, f, Config{Durability: Acked(1)})
 	release, granted := &command{script: releaseScript}, &command{script: claimScript, wait: true}
 	for _, c := range []*command{release, granted} {
-		s.prepare(t.Context(), c, reprise.ID{}, nil)
+		s.call(t.Context(), c, reprise.ID{})
 	}
 	s.transmit(t.Context(), []*command{release, granted})()
 	if err := release.refusal(); err != nil {

@@ -2,34 +2,41 @@ package repriseredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// maxFixed is the size in bytes of the largest fixed argument, that of a claim whose
-// reply is limited.
-const maxFixed = claimSize + 1
-
-// command is one script call and its answer. It is the only allocation of a call besides
-// its key and its reply, so its arguments live in it and are passed by address.
+// command is one call and its answer: of a script, or a native claim, which is two
+// commands of Redis. It is the only allocation of a call besides its key and its reply,
+// so its arguments live in it and are passed by address.
 type command struct {
 	*redis.StringCmd
 	script *script
 	key    string
 	wait   bool // whether the durability level applies
 
-	args    [6]any // evalsha, digest, 1, key, fixed argument, payload
-	fixed   blob
-	payload blob
-	buf     [maxFixed]byte // backs fixed
+	// A native claim: its request and, as a second command of Redis, the question for the
+	// expiry, which follows on the same connection in the same write. Both are nil for the
+	// call of a script.
+	claim *nativeClaim
+	tail  *redis.IntCmd
 
+	args    [8]any // the arguments, with the ones below by address
+	tailing [2]any // those of tail
+	fixed   blob
+	head    blob
+	payload blob
+	span    int64
+	buf     [maxFixed]byte // backs fixed and head
+
+	granted     bool     // a native claim wrote its record
 	sendErr     error    // how the last attempt failed, nil when it was answered
-	head        *command // the first command of its pipeline, nil outside of one
+	first       *command // the first command of its pipeline, nil outside of one
 	redirect    string   // the node that a cluster named for the next attempt
 	asking      bool     // whether that node needs ASKING first
-	large       bool     // the reply exceeds the limit for batches: send it alone, without the limit
 	uncertain   bool     // an earlier attempt may have been executed
 	unconfirmed bool     // answered, and the confirmation of its write is still missing
 	ackErr      error    // why the write does not count as durable, nil when it does
@@ -39,43 +46,23 @@ type command struct {
 	queued             // the combiner's part
 }
 
-// prepare makes c a call of its script on the record of id with the fixed argument.
-func (s *Store) prepare(ctx context.Context, c *command, id reprise.ID, fixed []byte) {
-	c.key, c.fixed = s.key(id), fixed
-	c.args = [6]any{"evalsha", c.script.digest, 1, &c.key, &c.fixed, &c.payload}
-	n := len(c.args)
-	if c.payload == nil {
-		n--
-	}
+// call makes c a call of a script on the record of id. The arguments are of a size that
+// does not escape to the heap, and refer to c.
+func (s *Store) call(ctx context.Context, c *command, id reprise.ID, args ...any) {
+	c.key = s.key(id)
+	c.callScript(ctx, args...)
+}
+
+// callScript makes c a call of its script on its key.
+func (c *command) callScript(ctx context.Context, args ...any) {
+	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.digest, 1, &c.key
+	n := 4 + copy(c.args[4:], args)
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
 	c.SetFirstKeyPos(3)
 }
 
-// setPayload gives c a payload, which is an argument even when it is empty. It is called
-// before prepare.
-func (c *command) setPayload(payload []byte) {
-	if payload == nil {
-		payload = []byte{}
-	}
-	c.payload = payload
-}
-
 // withSource makes the next attempt send the source of the script instead of its digest.
 func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.source }
-
-// limitReply makes a claim answer [tagLarge] instead of a payload that would delay the
-// other commands of its batch.
-func (c *command) limitReply() {
-	if c.script == claimScript && len(c.fixed) == claimSize {
-		c.fixed = append(c.fixed, 1)
-	}
-}
-
-// unlimitReply undoes limitReply, and keeps c out of batches.
-func (c *command) unlimitReply() {
-	c.fixed = c.fixed[:claimSize]
-	c.large = true
-}
 
 // NoRetry tells go-redis to leave repetitions to [Store.run], which has to know what
 // became of each attempt.
@@ -85,12 +72,27 @@ func (c *command) NoRetry() bool { return true }
 // command of a pipeline go-redis decides whether to keep the connection. A server that
 // was demoted may have answered the first command and refused this one, so the first gets
 // its error too.
+//
+// The answer nil is how a native claim succeeds. go-redis would take it for an error that
+// may concern the connection, and look at it at length.
 func (c *command) SetErr(err error) {
+	if c.claim != nil && errors.Is(err, redis.Nil) {
+		c.granted, err = true, nil
+	}
 	c.sendErr = err
 	c.StringCmd.SetErr(err)
-	if c.head != nil && c.head != c && redis.IsReadOnlyError(err) {
-		c.head.StringCmd.SetErr(err)
+	if c.first != nil && c.first != c && redis.IsReadOnlyError(err) {
+		c.first.StringCmd.SetErr(err)
 	}
+}
+
+// hasWritten reports whether the server executed c and wrote.
+func (c *command) hasWritten() bool {
+	if c.claim != nil {
+		return c.granted
+	}
+	answer := c.reply()
+	return c.sendErr == nil && len(answer) > 0 && wrote(answer[0])
 }
 
 // reply returns the answer of the script, never empty when the command succeeded.

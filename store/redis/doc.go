@@ -5,9 +5,10 @@
 //	store, err := repriseredis.Open(ctx, client, repriseredis.Config{})
 //	engine, err := reprise.New(store, reprise.Config{})
 //
-// Every operation is one script that runs atomically on the server, by the server's
-// clock, and costs one round trip: a new key costs two commands (claim and complete), a
-// replay one, and a replay writes nothing.
+// Every operation takes effect atomically on the server, by the server's clock. A claim
+// is two native commands in one write, a completion one script: a new key costs two round
+// trips, a replay one, and a replay writes nothing. What a claim finds in progress costs
+// it a script and a second round trip.
 //
 // # What it guarantees
 //

@@ -88,6 +88,7 @@ func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan
 		c.confirmed(nil)
 		c.uncertain = true // it was executed
 		c.rewind()
+		c.useScript(ctx) // a native claim that finds itself writes nothing
 	}
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
@@ -117,7 +118,7 @@ func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*com
 	}
 	pipeline(ctx, conn.Pipeline(), batch)
 	for _, c := range batch {
-		if answer := c.reply(); c.wait && c.sendErr == nil && len(answer) > 0 && wrote(answer[0]) {
+		if c.wait && c.hasWritten() {
 			c.unconfirmed = true
 			open = append(open, c)
 		}

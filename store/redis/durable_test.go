@@ -32,10 +32,10 @@ func TestAWriteWaitsOnItsOwnConnection(t *testing.T) {
 		confirm string
 		sent    string
 	}{
-		{Async(), "", `^1 evalsha$`},
-		{Acked(2), ":2\r\n", `^1 evalsha, 1 wait 2 1000$`},
-		{Fsynced(0), "*2\r\n:1\r\n:0\r\n", `^1 evalsha, 1 waitaof 1 0 1000$`},
-		{Fsynced(1), "*2\r\n:1\r\n:1\r\n", `^1 evalsha, 1 waitaof 1 1 1000$`},
+		{Async(), "", `^1 set$`},
+		{Acked(2), ":2\r\n", `^1 set, 1 wait 2 1000$`},
+		{Fsynced(0), "*2\r\n:1\r\n:0\r\n", `^1 set, 1 waitaof 1 0 1000$`},
+		{Fsynced(1), "*2\r\n:1\r\n:1\r\n", `^1 set, 1 waitaof 1 1 1000$`},
 	} {
 		t.Run(c.level.String(), func(t *testing.T) {
 			t.Parallel()
@@ -100,18 +100,35 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 // replay.
 func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]reprise.Outcome{
-		"\x12" + strings.Repeat("h", completedHead-1) + "payload": reprise.Completed,
+	scripts := map[string]reprise.Outcome{
 		"M":                                 reprise.Mismatch,
 		"L":                                 reprise.Lapsed,
 		"P\x00\x00\x00\x00\x00\x0f\x42\x40": reprise.InProgress,
 		"=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")]: reprise.Claimed,
+	}
+	for answer, want := range scripts {
+		f := newFake(t, func(_, _ int, command []string) string {
+			if command[0] == "set" {
+				return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+			}
+			return bulk(answer)
+		})
+		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
+			t.Errorf("claim = %+v, %v; want %v", got, err, want)
+		}
+		if f.seen() != "1 set, 1 evalsha" {
+			t.Errorf("sent %q, want no wait", f.seen())
+		}
+	}
+	for answer, want := range map[string]reprise.Outcome{
+		string(replayable("payload")):                     reprise.Completed,
+		string(recordOfClaim(reprise.Fingerprint{31: 1})): reprise.Mismatch,
 	} {
 		f := confirming(t, bulk(answer), ":0\r\n")
 		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
 			t.Errorf("claim = %+v, %v; want %v", got, err, want)
 		}
-		if f.seen() != "1 evalsha" {
+		if f.seen() != "1 set" {
 			t.Errorf("sent %q, want no wait", f.seen())
 		}
 	}
@@ -138,13 +155,13 @@ func TestTheWaitEndsBeforeTheContext(t *testing.T) {
 func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 	t.Parallel()
 	waiting := make(chan struct{}, 10)
-	replay := bulk("\x12" + strings.Repeat("h", completedHead-1) + "payload")
+	replay := bulk(string(replayable("payload")))
 	f := newFake(t, func(_, _ int, command []string) string {
 		switch {
 		case command[0] == "wait":
 			waiting <- struct{}{}
 			return mute
-		case strings.HasSuffix(command[3], "\x01"):
+		case strings.HasSuffix(command[1], "\x01"):
 			return replay
 		default:
 			return claimed
@@ -163,9 +180,9 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		claims := make(chan error, 2)
 		go func() { _, err := claim(t, s); claims <- err }()
 		<-waiting
-		sent := strings.Count(f.seen(), "evalsha")
+		sent := strings.Count(f.seen(), "set")
 		go func() { _, err := claim(t, s); claims <- err }()
-		for strings.Count(f.seen(), "evalsha") == sent {
+		for strings.Count(f.seen(), "set") == sent {
 			runtime.Gosched()
 		}
 		r := reprise.ClaimRequest{ID: reprise.ID{31: 1}, Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}
@@ -196,12 +213,14 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	for range cap(slots) {
 		slots <- struct{}{}
 	}
-	c := &command{script: claimScript, wait: true}
-	s.prepare(t.Context(), c, reprise.ID{}, nil)
+	n := &nativeClaim{request: reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	c := &n.command
+	c.script, c.wait = claimScript, true
+	n.prepare(t.Context())
 	confirm := s.transmit(t.Context(), []*command{c})
 	<-slots
 	confirm()
-	if err := c.refusal(); err != nil || f.seen() != "1 evalsha, 1 evalsha, 1 wait 1 1000" {
+	if err := c.refusal(); err != nil || f.seen() != "1 set, 1 evalsha, 1 wait 1 1000" {
 		t.Errorf("%v, sent %q", err, f.seen())
 	}
 	if len(slots) != cap(slots)-1 {
@@ -247,7 +266,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		}
 		batch := []*command{{script: claimScript, wait: true}, {script: claimScript, wait: true}}
 		for _, c := range batch {
-			s.prepare(t.Context(), c, reprise.ID{}, nil)
+			s.call(t.Context(), c, reprise.ID{})
 		}
 		func() {
 			defer func() {

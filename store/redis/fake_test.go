@@ -21,12 +21,13 @@ import (
 // the connection instead.
 type fake struct {
 	addr   string
-	answer func(conn, call int, command []string) string // call counts the script calls, from 1
+	answer func(conn, call int, command []string) string // call counts script calls and claims, from 1
 	stop   func()
 
 	mu    sync.Mutex
 	calls int
-	log   []string // every command after the handshake: its connection, name and arguments that are text
+	set   map[int]string // the answer to the question for an expiry, by connection
+	log   []string       // every command after the handshake: its connection, name and arguments that are text
 }
 
 const (
@@ -105,10 +106,37 @@ func (f *fake) reply(conn int, command []string) string {
 	case "eval", "evalsha":
 		f.calls++
 		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
+	case "set":
+		f.calls++
+		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
+		out := f.answer(conn, f.calls, command)
+		f.noteExpiry(conn, command, out)
+		if out == claimed {
+			out = "$-1\r\n"
+		}
+		return out
+	case "pexpiretime":
+		if f.set[conn] == "" {
+			return ":-2\r\n"
+		}
+		return f.set[conn]
 	default:
 		f.log = append(f.log, fmt.Sprintf("%d %s", conn, strings.ToLower(strings.Join(command, " "))))
 	}
 	return f.answer(conn, f.calls, command)
+}
+
+// noteExpiry prepares the answer to the second half of a native claim: it was in the
+// millisecond 1 of the server's clock, or is refused like the first half.
+func (f *fake) noteExpiry(conn int, command []string, first string) {
+	if f.set == nil {
+		f.set = make(map[int]string)
+	}
+	span, _ := strconv.Atoi(command[len(command)-1])
+	f.set[conn] = fmt.Sprintf(":%d\r\n", span+1)
+	if first == mute || strings.HasPrefix(first, "-") {
+		f.set[conn] = first
+	}
 }
 
 // seen returns the log.
@@ -149,7 +177,8 @@ func readLength(in *bufio.Reader) (int, error) {
 // bulk is the protocol for a string.
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
-// claimed is the answer of a claim that was granted: attempt 1, fence 7, one second.
+// claimed is the answer of a claim that was granted: attempt 1, and, where a script was
+// asked, fence 7 and one second.
 var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40")
 
 // newClient returns a client of f that dials once for each attempt, so that a dead server
@@ -179,4 +208,15 @@ func claim(tb testing.TB, s *Store) (reprise.ClaimResult, error) {
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
 	defer cancel()
 	return s.Claim(ctx, reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour})
+}
+
+// recordOfClaim returns the record of another owner's first attempt.
+func recordOfClaim(fingerprint reprise.Fingerprint) []byte {
+	return appendClaimRecord(nil, &reprise.ClaimRequest{Owner: reprise.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
+}
+
+// replayable returns the record of a completed operation.
+func replayable(payload string) []byte {
+	r := reprise.CompleteRequest{Owner: reprise.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
+	return append(appendCompleted(nil, &r), payload...)
 }

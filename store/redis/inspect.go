@@ -20,7 +20,8 @@ var errChangedBefore = errors.New("the record has changed, maybe by this call, w
 // Inspect implements [reprise.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
 	c := &command{script: inspectScript}
-	s.prepare(ctx, c, id, append(c.buf[:0], "payload"...))
+	c.fixed = append(c.buf[:0], "payload"...)
+	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return reprise.Record{}, err
@@ -28,7 +29,7 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	if answer[0] == tagNone {
 		return reprise.Record{}, reprise.ErrNotFound
 	}
-	r, ok := parseRecord(id, answer)
+	r, _, ok := parseView(id, answer)
 	if !ok {
 		return reprise.Record{}, fail(reprise.ErrUnknown, errUnexpected)
 	}
@@ -107,7 +108,8 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 	for i, id := range ids {
 		c := &commands[i]
 		c.script = inspectScript
-		s.prepare(ctx, c, id, append(c.buf[:0], "record"...))
+		c.fixed = append(c.buf[:0], "record"...)
+		s.call(ctx, c, id, &c.fixed)
 		open[i] = c
 	}
 	s.run(ctx, open)
@@ -120,7 +122,7 @@ func (s *Store) inspectAll(ctx context.Context, ids []reprise.ID) ([]reprise.Rec
 		case err != nil:
 			return nil, err
 		}
-		if r, ok := parseRecord(ids[i], commands[i].reply()); ok {
+		if r, _, ok := parseView(ids[i], commands[i].reply()); ok {
 			records = append(records, r)
 		}
 	}
@@ -135,9 +137,9 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: resolveScript, wait: true}
-	c.setPayload(r.Payload)
-	s.prepare(ctx, c, id, appendResolution(c.buf[:0], &r))
+	c := &command{script: resolveScript, wait: true, payload: r.Payload, span: completedSpan(r.Retention)}
+	c.fixed = appendResolution(c.buf[:0], &r)
+	s.call(ctx, c, id, &c.fixed, &c.span, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"bytes"
 	"encoding/hex"
 	"math"
 	"reflect"
@@ -20,37 +21,110 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	fingerprint := reprise.Fingerprint{0: 0xb0, 31: 0xb1}
 	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
 	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
+	claim := reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
+	takeover, waiting, bare := claim, claim, claim
+	takeover.Takeover = true
+	waiting.Waiting = true
+	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
+	complete := reprise.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
+	later, unknown := complete, complete
+	later.Attempt = 2
+	unknown.Attempt = 0
 	for _, c := range []struct {
 		name string
 		got  []byte
 		want string
 	}{
-		{
-			"claim",
-			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, Takeover: true, MaxAttempts: 3}),
-			ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003",
-		},
-		{
-			"claim without limits",
-			appendClaim(nil, &reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Millisecond, Retention: time.Millisecond, MaxAttempts: math.MaxInt}),
-			ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff",
-		},
+		{"record of a claim", appendClaimRecord(nil, &claim), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "03706179"},
+		{"record without a label", appendClaimRecord(nil, &bare), "21" + ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00"},
+		{"claim", appendClaim(nil, &claim), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "03706179"},
+		{"takeover", appendClaim(nil, &takeover), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003" + "03706179"},
+		{"waiting", appendClaim(nil, &waiting), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "02" + "00000003" + "03706179"},
+		{"claim without limits", appendClaim(nil, &bare), ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff" + "00"},
 		{"owned", appendOwned(nil, owner, time.Second), ownerHex + "00000000000f4240"},
+		{"expected", appendExpected(nil, &complete), "21" + ownerHex},
+		{"expected of a later attempt", appendExpected(nil, &later), "00" + ownerHex},
+		{"expected of an unknown attempt", appendExpected(nil, &unknown), "00" + ownerHex},
+		{"completed", appendCompleted(nil, &complete), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "03706179"},
 		{"keep", appendResolution(nil, &reprise.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
 		{"forget", appendResolution(nil, &reprise.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
-		if len(c.got) > maxFixed {
-			t.Errorf("%s has %d bytes and would allocate, at most %d", c.name, len(c.got), maxFixed)
+	}
+	longest := reprise.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", reprise.MaxLabel), Retention: reprise.MaxDuration}
+	if n := len(appendCompleted(appendExpected(nil, &longest), &longest)); n != maxFixed {
+		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, maxFixed)
+	}
+}
+
+func TestTheSpanOfAKeyEndsWithItsRecord(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		lease, retention time.Duration
+		want             int64
+	}{
+		{ms, ms, 1},
+		{ms, 2 * ms, 1},
+		{ms, 3 * ms, 2},
+		{3 * ms, ms, 2},
+		{ms, 3*ms - time.Nanosecond, 2},
+		{ms, 3*ms + time.Microsecond, 3},
+		{ms, 3*ms + time.Nanosecond, 2}, // less than the resolution
+		{reprise.MaxDuration, ms, reprise.MaxDuration.Milliseconds() - 1},
+	} {
+		if got := claimSpan(c.lease, c.retention); got != c.want {
+			t.Errorf("lease %v, retention %v: the key lasts %d ms, want %d", c.lease, c.retention, got, c.want)
+		}
+	}
+}
+
+// claimedRecord and the others are records as another process may have written them.
+var (
+	recordHead      = strings.Repeat("aa", 16) + strings.Repeat("bb", 32)
+	claimedRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "03706179"
+	watchedRecord   = "22" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "00"
+	completedRecord = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "03706179" + "00ff"
+	resolvedRecord  = "24" + recordHead + "00000000000102" + "000000d693a400" + "00000000" + "00" + "00000002" + "000000000007" + "01"
+	forgottenRecord = "25" + "0000000000000102"
+)
+
+func TestRecordsThatAClaimFinds(t *testing.T) {
+	t.Parallel()
+	fingerprint := reprise.Fingerprint(bytes.Repeat([]byte{0xbb}, 32))
+	for _, c := range []struct {
+		record string
+		want   record
+	}{
+		{claimedRecord, record{fingerprint: fingerprint}},
+		{watchedRecord, record{fingerprint: fingerprint}},
+		{completedRecord, record{fingerprint: fingerprint, completed: true, payload: []byte{0, 0xff}}},
+		{resolvedRecord, record{fingerprint: fingerprint, completed: true, payload: []byte{}}},
+		{forgottenRecord, record{forgotten: true}},
+	} {
+		b := unhex(t, c.record)
+		if got, ok := parseRecord(b); !ok || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s reads %+v, %v; want %+v", c.record, got, ok, c.want)
+		}
+		for n := range b {
+			if _, ok := parseRecord(b[:n]); ok {
+				t.Errorf("%s without its last %d bytes is accepted", c.record, len(b)-n)
+			}
+		}
+		if _, ok := parseRecord(append(b, 0)); ok {
+			t.Errorf("%s with a byte more is accepted", c.record)
+		}
+		b[0] ^= 0x10
+		if _, ok := parseRecord(b); ok {
+			t.Errorf("%s is accepted with another version", c.record)
 		}
 	}
 }
 
 func TestAnswersOfAClaim(t *testing.T) {
 	t.Parallel()
-	completed := "\x12" + strings.Repeat("00", completedHead-1)
 	for _, c := range []struct {
 		answer string // hexadecimal after the tag
 		want   reprise.ClaimResult
@@ -58,8 +132,8 @@ func TestAnswersOfAClaim(t *testing.T) {
 		{"+ 00000002 0000000000000102 00000000000003e8", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: time.Millisecond}},
 		{"= 00000002 0000000000000102 fffffffffffffc18", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: -time.Millisecond}},
 		{"P 00000000000003e8", reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Millisecond}},
-		{completed + "00ff", reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{0, 0xff}}},
-		{completed, reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{}}},
+		{"#" + completedRecord[2:], reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{0, 0xff}}},
+		{"$" + resolvedRecord[2:], reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{}}},
 		{"M", reprise.ClaimResult{Outcome: reprise.Mismatch}},
 		{"L", reprise.ClaimResult{Outcome: reprise.Lapsed}},
 	} {
@@ -67,12 +141,6 @@ func TestAnswersOfAClaim(t *testing.T) {
 		got, ok := parseClaim(b)
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.answer, got, ok, c.want)
-		}
-		if c.want.Outcome == reprise.Completed {
-			if _, ok := parseClaim(b[:completedHead-1]); ok {
-				t.Errorf("a completed record without all of its head is accepted")
-			}
-			continue // any payload is one
 		}
 		if _, ok := parseClaim(append(b, 0)); ok {
 			t.Errorf("%s with a byte more is accepted", c.answer)
@@ -86,15 +154,32 @@ func TestAnswersOfAClaim(t *testing.T) {
 func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
 	id := reprise.ID{1}
-	lapsed, ok := parseRecord(id, answer(t, "R 11 00000002 0000000000000102 fffffffffffffc18 00000000000007d0"))
-	want := reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond}
-	if !ok || !reflect.DeepEqual(lapsed, want) {
-		t.Errorf("reads %+v, %v; want %+v", lapsed, ok, want)
-	}
-	completed, ok := parseRecord(id, answer(t, "R 12 00000001 0000000000000102 0000000000000000 00000000000007d0 6869"))
-	want = reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, Size: 2, Payload: []byte("hi")}
-	if !ok || !reflect.DeepEqual(completed, want) {
-		t.Errorf("reads %+v, %v; want %+v", completed, ok, want)
+	const clock = "0000000000002710"
+	for _, c := range []struct {
+		answer string
+		want   reprise.Record
+	}{
+		{
+			"R 21 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 03706179",
+			reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Label: "pay"},
+		},
+		{
+			"R 22 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
+			reprise.Record{ID: id, State: reprise.StateRunning, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
+		},
+		{
+			"R 24 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00 6869",
+			reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: reprise.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
+		},
+		{"U 00000000000007d0 0000000000000007", reprise.Record{ID: id, State: reprise.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
+	} {
+		got, at, ok := parseView(id, answer(t, c.answer))
+		if !ok || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s reads\n%+v, %v; want\n%+v", c.answer, got, ok, c.want)
+		}
+		if want := time.UnixMilli(10); got.State != reprise.StateUnreadable && !at.Equal(want) {
+			t.Errorf("%s was at %v, want %v", c.answer, at, want)
+		}
 	}
 }
 
@@ -102,14 +187,20 @@ func TestAnswersOfAnInspection(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))
-	f.Add([]byte("\x12"))
 	f.Add([]byte("R\x12"))
+	f.Add([]byte("U\x12"))
 	f.Add([]byte{})
+	for _, record := range []string{claimedRecord, watchedRecord, completedRecord, resolvedRecord, forgottenRecord} {
+		f.Add(unhex(f, record))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, ok := parseClaim(b); ok && (r.Outcome < reprise.Claimed || r.Outcome > reprise.Lapsed) {
 			t.Errorf("accepted with outcome %v", r.Outcome)
 		}
-		if r, ok := parseRecord(reprise.ID{}, b); ok && r.State != reprise.StateCompleted && r.Payload != nil {
+		if r, ok := parseRecord(b); ok && !r.completed && r.payload != nil {
+			t.Errorf("accepted an unfinished record with a payload")
+		}
+		if r, _, ok := parseView(reprise.ID{}, b); ok && r.State != reprise.StateCompleted && r.Payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
 	})
@@ -135,9 +226,14 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 // answer reads a tag and hexadecimal digits.
 func answer(t *testing.T, text string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(text[1:], " ", ""))
+	return append([]byte{text[0]}, unhex(t, strings.ReplaceAll(text[1:], " ", ""))...)
+}
+
+func unhex(tb testing.TB, digits string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(digits)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return append([]byte{text[0]}, b...)
+	return b
 }

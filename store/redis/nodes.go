@@ -1,7 +1,9 @@
 package repriseredis
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -73,22 +75,39 @@ func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group
 
 // pipeline sends commands through one connection. Each command carries its error.
 func pipeline(ctx context.Context, pipe redis.Pipeliner, group []*command) {
-	var head *command
+	var first *command
 	add := func(c *command) {
-		if head == nil {
-			head = c
+		if first == nil {
+			first = c
 		}
-		c.head = head
+		c.first, c.sendErr = first, errUnanswered
 		_ = pipe.Process(ctx, c) // queues
 	}
-	for _, c := range group {
+	ask := func(c *command) {
 		if c.asking {
 			add(&command{StringCmd: redis.NewStringCmd(ctx, "asking")})
 		}
-		add(c)
 	}
-	_, _ = pipe.Exec(ctx)
+	for _, c := range group {
+		ask(c)
+		add(c)
+		if c.tail != nil {
+			ask(c)
+			_ = pipe.Process(ctx, c.tail)
+		}
+	}
+	_, err := pipe.Exec(ctx)
+	for _, c := range group {
+		// A server that refuses the connection, as with a wrong password, answers no command,
+		// and go-redis leaves the commands as they are.
+		if errors.Is(c.sendErr, errUnanswered) {
+			c.SetErr(cmp.Or(err, errUnanswered))
+		}
+	}
 }
+
+// errUnanswered is the error of a command in a pipeline before it has an answer.
+var errUnanswered = errors.New("no answer")
 
 // redirectClients are clients, for one attempt, of nodes that a cluster named and that
 // the map of its client does not have in that place: the map is updated later, and a node

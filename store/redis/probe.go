@@ -14,9 +14,9 @@ import (
 // The records of a probe last this long, and a probe of a node takes at most as long.
 const probeTime = 10 * time.Second
 
-// probe runs every script once at each primary, on records of its own. A server or a user
-// that refuses one of them would otherwise be found when an operation has run and cannot
-// be completed.
+// probe tries every command and script once at each primary, on records of its own. A
+// server or a user that refuses one of them would otherwise be found when an operation
+// has run and cannot be completed.
 func (s *Store) probe(ctx context.Context) error {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -39,12 +39,27 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	}
 	const payload = "probe"
 	r := reprise.ClaimRequest{ID: id, Owner: reprise.NewOwner(), Lease: probeTime, Retention: probeTime}
-	claim := func(want reprise.Outcome) error {
+	var held reprise.ClaimResult
+	try := func(r reprise.ClaimRequest, want reprise.Outcome) error {
 		got, err := s.Claim(ctx, r)
 		if err == nil && (got.Outcome != want || want == reprise.Completed && string(got.Payload) != payload) {
 			return misconfigured("the answer is %v, want %v", got.Outcome, want)
 		}
+		held = got
 		return err
+	}
+	claim := func() error { return try(r, reprise.Claimed) }
+	wait := func() error {
+		waiter := r
+		waiter.Owner, waiter.Waiting = reprise.NewOwner(), true
+		return try(waiter, reprise.InProgress)
+	}
+	replay := func() error { return try(r, reprise.Completed) }
+	expiry := func() error { // of nothing: a claim that cannot ask for it is written already
+		if err := node.PExpireTime(ctx, s.key(id)).Err(); err != nil {
+			return fail(classify(err).class, err)
+		}
+		return nil
 	}
 	renew := func() error {
 		got, err := s.Renew(ctx, []reprise.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
@@ -56,7 +71,9 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	inspect := func() error { _, err := s.Inspect(ctx, id); return err }
 	release := func() error { return s.Release(ctx, id, r.Owner) }
 	complete := func() error {
-		return s.Complete(ctx, reprise.CompleteRequest{ID: id, Owner: r.Owner, Payload: []byte(payload), Retention: probeTime})
+		return s.Complete(ctx, reprise.CompleteRequest{
+			ID: id, Owner: r.Owner, Payload: []byte(payload), Retention: probeTime, Attempt: held.Attempt, Fence: held.Fence,
+		})
 	}
 	resolve := func() error { // the record is completed, so this is refused
 		err := s.Resolve(ctx, id, reprise.Resolution{Forget: true})
@@ -69,15 +86,17 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		name string
 		do   func() error
 	}{
-		{"claim", func() error { return claim(reprise.Claimed) }},
-		{"claim again", func() error { return claim(reprise.Claimed) }},
+		{"read an expiry", expiry},
+		{"claim", claim},
+		{"claim again", claim},
+		{"wait for a claim", wait},
 		{"renew", renew},
 		{"inspect", inspect},
 		{"release", release},
-		{"claim after the release", func() error { return claim(reprise.Claimed) }},
+		{"claim after the release", claim},
 		{"complete", complete},
 		{"complete again", complete},
-		{"replay", func() error { return claim(reprise.Completed) }},
+		{"replay", replay},
 		{"resolve", resolve},
 	} {
 		if err := step.do(); err != nil {

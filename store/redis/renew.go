@@ -25,7 +25,8 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	for i := range rs {
 		c := &commands[i]
 		c.script, c.wait = renewScript, true
-		s.prepare(ctx, c, rs[i].ID, appendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease))
+		c.fixed = appendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
+		s.call(ctx, c, rs[i].ID, &c.fixed)
 		open[i] = c
 	}
 	s.run(ctx, open)

@@ -31,14 +31,15 @@ func (s *Store) run(ctx context.Context, open []*command) {
 		return
 	}
 	for attempt := 0; ; {
+		stamp(open)
 		s.send(ctx, open)
 		var transient bool
-		open, transient = s.evaluateAll(open)
+		open, transient = s.evaluateAll(ctx, open)
 		if len(open) == 0 {
 			return
 		}
 		if !transient {
-			continue // the next attempt differs: it has the source of the script, or no limit of the reply
+			continue // the next attempt differs: it has the source of the script, or a script for a native claim
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
 			return
@@ -69,7 +70,7 @@ func (s *Store) send(ctx context.Context, open []*command) {
 // transmit sends commands together, in one pipeline for each node. It returns what
 // sendByNode does.
 func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
-	if len(open) == 1 && !s.durable(open) {
+	if len(open) == 1 && open[0].tail == nil && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
 		return nil
 	}
@@ -78,10 +79,10 @@ func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) 
 
 // evaluateAll evaluates the last attempt of each command, and returns the commands to
 // send again and whether one of them needs a pause before.
-func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
+func (s *Store) evaluateAll(ctx context.Context, open []*command) (rest []*command, transient bool) {
 	rest = open[:0]
 	for _, c := range open {
-		again, wait := s.evaluate(c)
+		again, wait := s.evaluate(ctx, c)
 		if again {
 			rest = append(rest, c)
 			transient = transient || wait
@@ -92,13 +93,19 @@ func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
 
 // evaluate decides what the last attempt of c means, whether to make another one, and
 // whether that needs a pause.
-func (s *Store) evaluate(c *command) (again, wait bool) {
-	if c.sendErr == nil {
-		if answer := c.reply(); len(answer) == 1 && answer[0] == tagLarge && !c.large {
+func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
+	if c.claim != nil {
+		switch c.decide() {
+		case decided:
+			return false, false
+		case undecided:
 			c.rewind()
-			c.unlimitReply()
+			c.useScript(ctx)
 			return true, false
+		case failed:
 		}
+	}
+	if c.sendErr == nil {
 		c.err = c.refusal()
 		return false, false
 	}
@@ -131,7 +138,7 @@ func (c *command) refusal() error {
 	case len(answer) == 0:
 		return fail(reprise.ErrUnknown, errUnexpected)
 	case answer[0] == tagCorrupt:
-		return fail(reprise.ErrCorrupt, errLayout)
+		return unreadable(answer[1:])
 	case wrote(answer[0]):
 		return c.ackErr
 	default:
@@ -141,10 +148,14 @@ func (c *command) refusal() error {
 
 // rewind prepares c for another attempt. Its failure stays until there is an answer.
 func (c *command) rewind() {
-	c.head = nil
+	c.first, c.granted = nil, false
 	c.SetErr(nil)
 	c.SetVal("")
 	c.ackErr = nil
+	if c.tail != nil {
+		c.tail.SetErr(nil)
+		c.tail.SetVal(0)
+	}
 }
 
 // pause waits before the next attempt, and reports false when ctx ended first.

@@ -12,16 +12,16 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-func TestAClaimIsOneCommand(t *testing.T) {
+func TestAClaimIsOneWrite(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	got, err := claim(t, newStore(t, f, Config{}))
-	want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 7, Remaining: time.Second}
+	want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 1999, Remaining: 999 * time.Millisecond}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("claim = %+v, %v; want %+v", got, err, want)
 	}
-	if f.seen() != "1 evalsha" {
-		t.Errorf("sent %q, want one evalsha", f.seen())
+	if f.seen() != "1 set" {
+		t.Errorf("sent %q, want one set", f.seen())
 	}
 }
 
@@ -31,9 +31,9 @@ func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 		if strings.EqualFold(command[0], "evalsha") {
 			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 		}
-		return claimed
+		return bulk("W")
 	})
-	if _, err := claim(t, newStore(t, f, Config{})); err != nil {
+	if err := newStore(t, f, Config{}).Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
 		t.Error(err)
 	}
 	if f.seen() != "1 evalsha, 1 eval" {
@@ -54,7 +54,7 @@ func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
 	if _, err := claim(t, newStore(t, f, Config{})); err != nil {
 		t.Error(err)
 	}
-	if f.seen() != "1 evalsha, 2 evalsha" {
+	if f.seen() != "1 set, 2 set" {
 		t.Errorf("sent %q", f.seen())
 	}
 }
@@ -65,7 +65,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 		name   string
 		answer string
 		want   error
-		calls  int // how often the command is sent
+		calls  int // how often the native claim is sent
 	}{
 		{"demoted", "-READONLY You can't write against a read only replica.\r\n", reprise.ErrUnavailable, 4},
 		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", reprise.ErrUnavailable, 4},
@@ -76,6 +76,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.ErrFull, 1},
 		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", reprise.ErrCorrupt, 1},
 		{"corrupt", bulk("!"), reprise.ErrCorrupt, 1},
+		{"an older layout", bulk("\x12" + strings.Repeat("h", 70)), reprise.ErrCorrupt, 1},
 		{"password", "-NOAUTH Authentication required.\r\n", reprise.ErrMisconfigured, 1},
 		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", reprise.ErrMisconfigured, 1},
 		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},
@@ -84,11 +85,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", reprise.ErrMisconfigured, 1},
 		{"an error of a proxy", "-ERR upstream failure\r\n", reprise.ErrUnknown, 1},
 		{"always cut", cut, reprise.ErrUnknown, 4},
-		{"empty", bulk(""), reprise.ErrUnknown, 1},
-		{"no answer that a script gives", bulk("?"), reprise.ErrUnknown, 1},
-		{"a short answer", bulk("+\x00"), reprise.ErrUnknown, 1},
-		{"nothing", "$-1\r\n", reprise.ErrUnknown, 1},
-		{"never knows a script", "-NOSCRIPT No matching script. Please use EVAL.\r\n", reprise.ErrUnknown, 1},
+		{"empty", bulk(""), reprise.ErrCorrupt, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,8 +94,33 @@ func TestFailuresHaveAClass(t *testing.T) {
 			if !errors.Is(err, c.want) {
 				t.Errorf("claim: %v, want %v", err, c.want)
 			}
-			if n := strings.Count(f.seen(), "evalsha"); n != c.calls {
+			if n := strings.Count(f.seen(), "set"); n != c.calls {
 				t.Errorf("sent %d times, want %d: %s", n, c.calls, f.seen())
+			}
+		})
+	}
+}
+
+// What a script never answers is no answer.
+func TestAnswersThatNoScriptGives(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"empty":                bulk(""),
+		"another":              bulk("?"),
+		"a short answer":       bulk("+\x00"),
+		"nothing":              "$-1\r\n",
+		"never knows a script": "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, func(_, _ int, command []string) string {
+				if command[0] == "set" {
+					return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+				}
+				return answer
+			})
+			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+				t.Errorf("claim: %v, want ErrUnknown", err)
 			}
 		})
 	}
@@ -228,27 +250,6 @@ func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	c := &command{fixed: blob("sixteen-bytes-ok")}
 	if got := c.fixed.String(); got != "[16 bytes]" {
 		t.Errorf("a traced argument reads %q", got)
-	}
-}
-
-// A large reply would delay the other commands of its batch, so it is fetched alone.
-func TestALargeReplyIsFetchedAlone(t *testing.T) {
-	t.Parallel()
-	var asked []int
-	f := newFake(t, func(_, call int, command []string) string {
-		asked = append(asked, len(command[4]))
-		if call == 1 {
-			return bulk("B")
-		}
-		return bulk("\x12" + strings.Repeat("h", completedHead-1) + "payload")
-	})
-	s := newStore(t, f, Config{})
-	s.combiner.lanes = 1 // no lane to spare
-	if got, err := claim(t, s); err != nil || string(got.Payload) != "payload" {
-		t.Errorf("claim = %+v, %v", got, err)
-	}
-	if fmt.Sprint(asked) != fmt.Sprint([]int{claimSize + 1, claimSize}) {
-		t.Errorf("arguments of %v bytes, want the limit first and none then", asked)
 	}
 }
 

@@ -4,23 +4,30 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
 	_ "embed"
 	"encoding/hex"
+	"strings"
 )
 
-// The sources of the scripts. recordSource goes in front of each, and writeSource behind
-// those that change a record.
+// The sources of the scripts. Each reads the record first, and those that change a claim
+// write or forget it last; slim.lua comes before all of it.
 var (
 	//go:embed lua/record.lua
 	recordSource string
+	//go:embed lua/readable.lua
+	readableSource string
 	//go:embed lua/write.lua
 	writeSource string
 	//go:embed lua/claim.lua
 	claimSource string
 	//go:embed lua/renew.lua
 	renewSource string
+	//go:embed lua/slim.lua
+	slimSource string
 	//go:embed lua/complete.lua
 	completeSource string
 	//go:embed lua/release.lua
 	releaseSource string
+	//go:embed lua/forget.lua
+	forgetSource string
 	//go:embed lua/inspect.lua
 	inspectSource string
 	//go:embed lua/resolve.lua
@@ -37,12 +44,12 @@ const (
 )
 
 var (
-	claimScript    = newScript(plain, claimSource+writeSource)
-	renewScript    = newScript(allowOOM, renewSource+writeSource)
-	completeScript = newScript(allowOOM, completeSource+writeSource)
-	releaseScript  = newScript(allowOOM, releaseSource)
-	inspectScript  = newScript(readOnly, inspectSource)
-	resolveScript  = newScript(allowOOM, resolveSource+writeSource)
+	claimScript    = newScript(plain, recordSource, readableSource, claimSource, writeSource)
+	renewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
+	completeScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
+	releaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
+	inspectScript  = newScript(readOnly, recordSource, inspectSource)
+	resolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
 )
 
 // script is the source of a Lua script and the digest by which the server knows it, both
@@ -52,8 +59,8 @@ type script struct {
 	source, digest any
 }
 
-func newScript(flags, body string) *script {
-	source := flags + recordSource + body
+func newScript(flags string, parts ...string) *script {
+	source := flags + strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts by SHA-1
 	return &script{source: source, digest: hex.EncodeToString(sum[:])}
 }

@@ -76,16 +76,22 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	return s, nil
 }
 
-// Claim implements [reprise.Store] in one command.
+// Claim implements [reprise.Store], mostly by two commands in one write. A claim of what
+// is in progress, a takeover and a repetition need a script, and a second round trip.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	c := &command{script: claimScript, wait: true}
-	s.prepare(ctx, c, r.ID, appendClaim(c.buf[:0], &r))
+	n := &nativeClaim{request: r}
+	c := &n.command
+	c.script, c.wait, c.key = claimScript, true, s.key(r.ID)
+	n.prepare(ctx)
 	answer, err := s.runOne(ctx, c)
-	if err != nil {
+	switch {
+	case err != nil:
 		return reprise.ClaimResult{}, err
+	case c.claim != nil:
+		return n.result, nil
 	}
 	result, ok := parseClaim(answer)
 	if !ok {
@@ -100,9 +106,10 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: completeScript, wait: true}
-	c.setPayload(r.Payload)
-	s.prepare(ctx, c, r.ID, appendOwned(c.buf[:0], r.Owner, r.Retention))
+	c := &command{script: completeScript, wait: true, payload: r.Payload, span: completedSpan(r.Retention)}
+	c.fixed = appendExpected(c.buf[:0], &r)
+	c.head = appendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
+	s.call(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return err
@@ -121,7 +128,8 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 // release that a failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
 	c := &command{script: releaseScript}
-	s.prepare(ctx, c, id, append(c.buf[:0], owner[:]...))
+	c.fixed = append(c.buf[:0], owner[:]...)
+	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err == nil && answer[0] != tagChanged && answer[0] != tagNone {
 		err = fail(reprise.ErrUnknown, errUnexpected)

@@ -1,32 +1,42 @@
--- Claim decides who runs an operation. It carries no flags: with memory full its SET is
--- refused, and replays go on.
+-- Claim decides who runs an operation, where a native claim could not. It carries no
+-- flags: with memory full its SET is refused, and replays go on.
 --
--- ARGV[1]: owner, fingerprint, lease µs, retention µs, takeover 0 or 1, attempts at most (0: any
--- number); with one byte more, a large record is not replayed but answered 'B'
-local LARGE = 16384 -- bytes
-local me, mine = struct.unpack('>c16c32', ARGV[1])
+-- ARGV[1]: owner, fingerprint, lease µs, retention µs, flags, attempts at most (0: any
+-- number), the length of the label, the label
+local TAKEOVER, WAITING = 1, 2 -- the flags
+local me, mine, lease_asked, retention_asked, flags, most = struct.unpack('>c16c32I8I8BI4', ARGV[1])
 
 if seen and fingerprint ~= mine then return 'M' end
-if seen and state == COMPLETED then
-  if #raw > LARGE and #ARGV[1] > 69 then return 'B' end
-  return raw
-end
+if seen and not began then return raw end
 
-local term, retention, takeover, most = struct.unpack('>I8I8BI4', ARGV[1], 49)
-
+local millisecond = math.floor(now / 1000)
 if not seen then
-  state, attempt, fence = IN_PROGRESS, 1, math.max((fence or 0) + 1, now)
+  kind, attempt, began, label = CLAIMED, 1, millisecond, string.sub(ARGV[1], 70)
+  local last = fence or 0
+  fence = began * 1000 + 999
+  if fence <= last then kind, fence = CLAIMED_LATER, last + 1 end
 elseif lease > now then
-  if owner ~= me then return 'P' .. struct.pack('>i8', lease - now) end
+  if owner ~= me then
+    if flags >= WAITING and kind == CLAIMED then
+      -- The end of the attempt has to be published from now on. A server that refuses the
+      -- write costs the caller a hint.
+      redis.pcall('SET', KEYS[1], struct.pack(CLAIM, CLAIMED_LATER, owner, fingerprint, term, retention) ..
+        struct.pack(LATER, attempt, fence) .. label, 'PXAT', expires)
+    end
+    return 'P' .. struct.pack('>i8', math.min(lease - now, term))
+  end
 elseif owner == me then
   return '=' .. struct.pack('>I4I8i8', attempt, fence, lease - now)
-elseif takeover == 0 or (most > 0 and attempt >= most) then
+elseif flags % 2 ~= TAKEOVER or (most > 0 and attempt >= most) then
   return 'L'
 else
-  attempt, fence = attempt + 1, math.max(fence + 1, now)
+  kind, attempt, began = CLAIMED_LATER, attempt + 1, millisecond
+  fence = math.max(fence + 1, began * 1000 + 999)
+  label = string.sub(ARGV[1], 70)
 end
 
--- The claim is granted, maybe again.
-owner, fingerprint, lease, valid = me, mine, now + term, now + retention
-local payload
-local answer = '+' .. struct.pack('>I4I8i8', attempt, fence, term)
+-- The claim is granted, maybe again. As in a native claim, its durations count from the
+-- start of this millisecond.
+local since = math.max(millisecond - began, 0) * 1000
+owner, fingerprint, term, retention = me, mine, since + lease_asked, since + retention_asked
+local answer = '+' .. struct.pack('>I4I8i8', attempt, fence, began * 1000 + term - now)

@@ -1,17 +1,22 @@
--- Complete keeps the payload of a finished attempt. It may exceed maxmemory: the
--- operation has run, and an answer that is not kept is an operation that runs twice.
---
--- ARGV[1]: owner, retention µs    ARGV[2]: payload
-local me, retention = struct.unpack('>c16I8', ARGV[1])
+if not seen or owner ~= string.sub(ARGV[1], 2) then return 'X' end
 
-if not seen or owner ~= me then return 'X' end
-
-local answer = 'D'
-local payload = ARGV[2]
-if state == IN_PROGRESS then
-  state, lease, valid = COMPLETED, 0, now + retention
-else
+if not began then
   -- A repetition writes the record again: replication is confirmed only for what this
   -- connection wrote.
-  payload = string.sub(raw, DONE_SIZE + 1)
+  redis.call('SET', KEYS[1], raw, 'KEEPTTL')
+  return 'D'
 end
+
+local watched = kind == CLAIMED_LATER
+kind = COMPLETED
+local later = ''
+if attempt > 1 or fence ~= began * 1000 + 999 then
+  kind, later = COMPLETED_LATER, struct.pack(RESOLVED, attempt, began, 0)
+end
+local kept = struct.unpack('>I7', ARGV[2], 57) -- the retention
+redis.call('SET', KEYS[1], struct.pack(DONE, kind, owner, fingerprint, fence, kept, #ARGV[4]) .. label .. later .. ARGV[4], 'PX', ARGV[3])
+
+-- Watchers look again when an attempt has ended. It is a hint: the record is written, so
+-- a refusal must not fail the script.
+if watched then redis.pcall('SPUBLISH', KEYS[1], '') end
+return 'D'

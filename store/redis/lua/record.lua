@@ -1,43 +1,82 @@
--- The layout of a record, version 1, and what every script does first: it reads the
--- record. What it decides comes next, and write.lua last where it writes. These are parts
--- of one script and not functions, and what they hand over is in variables and not in
--- tables, because making either costs a call more than a microsecond.
+-- The layout of a record, version 2, and what every script does first: it reads the
+-- record. What it decides comes next, and write.lua last where it writes a claim. These
+-- are parts of one script and not functions, and what they hand over is in variables and
+-- not in tables, because making either costs a call more than a microsecond.
 --
--- A record is one string, so that one SET replaces all of it: big-endian numbers, and
--- instants in microseconds of the server's clock, in seven bytes (until the year 4253).
--- The head is followed by the end of the lease, or, once completed, by the length of the
--- payload and the payload; so a record that was cut is noticed. Every byte counts: with
--- 71 before the payload, an answer of 256 bytes with its content type just fits into an
--- allocation of 384.
-local STARTED = '>BI4I7I7c16c32I7' -- version and state, attempt, fence, valid until, owner, fingerprint, end of the lease
-local DONE = '>BI4I7I7c16c32I4' -- the same, and the length of the payload that follows
-local STARTED_SIZE, DONE_SIZE = 74, 71
-local IN_PROGRESS, COMPLETED = 0x11, 0x12 -- the version in the high half of the byte, the state in the low one
+-- A record is one string, so that one SET replaces all of it; numbers are big-endian. It
+-- holds durations in microseconds and hardly an instant: a client writes a claim and a
+-- completion without knowing the server's clock, and the expiry of the key says when that
+-- was. Every byte of a completed record counts: with 68 before the payload, an answer of
+-- 256 bytes with its content type just fits into an allocation of 384.
+local CLAIM = '>Bc16c32I8I8' -- kind, owner, fingerprint, lease, retention; then the label
+local LATER = '>I4I8' -- between them, where the kind says so: attempt, fence
+local DONE = '>Bc16c32I7I7I4' -- kind, owner, fingerprint, fence, retention, length of the payload; then the label
+local RESOLVED = '>I4I6B' -- then, where the kind says so: attempt, claimed at (ms), 1 if an operator completed it; then the payload
 
--- The key outlives its record by this many milliseconds: TIME is read after the instant
--- from which PX counts.
-local SLACK = 1000
+-- The version in the high half of the byte, the kind in the low one.
+local CLAIMED = 0x21 -- by a first attempt; nobody watches
+local CLAIMED_LATER = 0x22 -- by a later attempt, or somebody watches: its end is published
+local COMPLETED = 0x23 -- by a first attempt
+local COMPLETED_LATER = 0x24 -- by a later attempt or by an operator
+local FORGOTTEN = 0x25 -- no record but its fence: see forget.lua
 
-local CORRUPT = '!'
+-- The record, once it was read.
+local seen, unreadable = false, false
+local kind, owner, fingerprint, term, retention, attempt, fence, label
+local expires -- the last millisecond of the key
+local began -- in progress: the millisecond of the claim
+local lease, valid -- in progress: the ends of the lease and of the validity, in microseconds
+local length, payload_at -- completed
+local raw = redis.pcall('GET', KEYS[1])
+if type(raw) == 'table' then
+  if not string.find(raw.err, 'WRONGTYPE', 1, true) then return raw end
+  unreadable, raw = true, false
+elseif raw then
+  expires = redis.call('PEXPIRETIME', KEYS[1])
+  local size = #raw
+  kind = string.byte(raw)
+  unreadable = true
+  if (kind == CLAIMED or kind == CLAIMED_LATER) and size >= 66 and expires >= 0 then
+    local _
+    _, owner, fingerprint, term, retention = struct.unpack(CLAIM, raw)
+    local at = 66
+    if kind == CLAIMED_LATER and size >= 78 then
+      attempt, fence = struct.unpack(LATER, raw, 66)
+      at = 78
+    elseif kind == CLAIMED then
+      attempt = 1
+    end
+    if attempt and size == at + string.byte(raw, at) then
+      unreadable = false
+      label = string.sub(raw, at)
+      -- The key was set to expire this much after the claim: see claimSpan in layout.go.
+      began = expires - math.max(1, math.ceil(math.max(term, retention) / 1000) - 1)
+      fence = fence or began * 1000 + 999
+      lease, valid = began * 1000 + term, began * 1000 + retention
+    end
+  elseif (kind == COMPLETED or kind == COMPLETED_LATER) and size >= 68 then
+    local _
+    _, owner, fingerprint, fence, retention, length = struct.unpack(DONE, raw)
+    payload_at = 69 + string.byte(raw, 68)
+    if kind == COMPLETED_LATER then payload_at = payload_at + 11 end
+    if size == payload_at - 1 + length then
+      unreadable = false
+      attempt = 1
+      if kind == COMPLETED_LATER then attempt = struct.unpack('>I4', raw, payload_at - 11) end
+    end
+  elseif kind == FORGOTTEN and size == 9 then
+    unreadable = false
+    fence = struct.unpack('>I8', raw, 2)
+  end
+end
 
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
 
--- The record is seen while it is valid or its lease runs; at its end it has ended. Of one
--- that is not seen any more only the fence counts. A completed record has no lease, which
--- reads as one that ended long ago.
-local seen = false
-local state, attempt, fence, valid, owner, fingerprint
-local lease = 0
-local raw = redis.call('GET', KEYS[1])
-if raw then
-  local size, length = #raw
-  if size < DONE_SIZE then return CORRUPT end
-  state, attempt, fence, valid, owner, fingerprint, length = struct.unpack(DONE, raw)
-  if state == IN_PROGRESS and size == STARTED_SIZE then
-    lease = struct.unpack('>I7', raw, STARTED_SIZE - 6)
-  elseif state ~= COMPLETED or size ~= DONE_SIZE + length then
-    return CORRUPT
-  end
+-- A claim is seen while it is valid or its lease runs; at its end it has ended. Of one that
+-- is not seen any more, which may be there for another millisecond, only the fence counts.
+if length then
+  seen = not unreadable
+elseif began then
   seen = valid > now or lease > now
 end

@@ -2,11 +2,10 @@
 -- operation that runs twice.
 --
 -- ARGV[1]: owner, lease µs
-local me, term = struct.unpack('>c16I8', ARGV[1])
+local me, lease_asked = struct.unpack('>c16I8', ARGV[1])
 
 if not seen or owner ~= me then return 'X' end
-if state == COMPLETED then return 'F' end
+if not began then return 'F' end
 
-lease = now + term
-local payload
+term = math.max(now - began * 1000, 0) + lease_asked
 local answer = 'W'

@@ -1,16 +1,13 @@
--- What every script does last that changes a record: it writes the record and how long
--- the key lasts in one command, so that no error can part them.
-local record
-if payload then
-  record = struct.pack(DONE, state, attempt, fence, valid, owner, fingerprint, #payload) .. payload
-else
-  record = struct.pack(STARTED, state, attempt, fence, valid, owner, fingerprint, lease)
+-- What every script does last that changes a claim: it writes the record and how long the
+-- key lasts in one command, so that no error can part them. By the rule of record.lua the
+-- expiry says when the attempt began. It cannot be in the past, which would delete the
+-- record, so the shortest leases may be a millisecond longer.
+local span = math.max(1, math.ceil(math.max(term, retention) / 1000) - 1)
+if began + span <= math.floor(now / 1000) then
+  span = math.floor(now / 1000) + 1 - began
+  term = (span + 1) * 1000
 end
-local last = valid
-if lease > last then last = lease end
-redis.call('SET', KEYS[1], record, 'PX', math.ceil((last - now) / 1000) + SLACK)
-
--- Watchers look again when an attempt has ended. It is a hint: the record is written, so
--- a refusal must not fail the script.
-if payload then redis.pcall('SPUBLISH', KEYS[1], '') end
+local record = struct.pack(CLAIM, kind, owner, fingerprint, term, retention)
+if kind == CLAIMED_LATER then record = record .. struct.pack(LATER, attempt, fence) end
+redis.call('SET', KEYS[1], record .. label, 'PXAT', began + span)
 return answer

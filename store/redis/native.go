@@ -1,0 +1,142 @@
+package repriseredis
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// nativeClaim is a claim by two commands of Redis in one write:
+//
+//	SET key record NX GET PX span
+//	PEXPIRETIME key
+//
+// The first writes the record of a first attempt where there is none, and returns the one
+// that is there otherwise. The second says when the claim was, by the server's clock.
+// What these two do not decide, claim.lua does.
+type nativeClaim struct {
+	command
+	request reprise.ClaimRequest
+	sent    time.Time // before the last attempt
+	result  reprise.ClaimResult
+}
+
+// The arguments that are the same for every claim.
+var argSet, argNX, argGet, argPX, argExpiry any = "set", "nx", "get", "px", "pexpiretime"
+
+// prepare makes n a native claim, or the call of the script for a caller that waits: it
+// expects to find an attempt in progress, which only the script can mark as watched.
+func (n *nativeClaim) prepare(ctx context.Context) {
+	c := &n.command
+	c.claim = n
+	if n.request.Waiting {
+		c.useScript(ctx)
+		return
+	}
+	c.fixed = appendClaimRecord(c.buf[:0], &n.request)
+	c.span = claimSpan(n.request.Lease, n.request.Retention)
+	c.args = [8]any{argSet, &c.key, &c.fixed, argNX, argGet, argPX, &c.span}
+	c.StringCmd = redis.NewStringCmd(ctx, c.args[:7]...)
+	c.SetFirstKeyPos(1)
+	c.tailing = [2]any{argExpiry, &c.key}
+	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
+	c.tail.SetFirstKeyPos(1)
+}
+
+// useScript makes c a call of claim.lua if it is a native claim.
+func (c *command) useScript(ctx context.Context) {
+	if c.claim == nil {
+		return
+	}
+	c.fixed = appendClaim(c.buf[:0], &c.claim.request)
+	c.claim, c.tail = nil, nil
+	c.callScript(ctx, &c.fixed)
+}
+
+// stamp notes for native claims when they were sent.
+func stamp(open []*command) {
+	for _, c := range open {
+		if c.claim != nil {
+			c.claim.sent = time.Now()
+		}
+	}
+}
+
+// decision is what the answer to a native claim means.
+type decision uint8
+
+const (
+	decided   decision = iota // c.err or the result says how
+	undecided                 // the script has to decide
+	failed                    // there was no answer
+)
+
+// decide reads the answer to a native claim.
+func (c *command) decide() decision {
+	switch {
+	case c.granted:
+		return c.decideClaimed()
+	case c.sendErr == nil:
+		return c.decideFound()
+	case refusesWrites(c.sendErr):
+		return undecided // there may be something to replay
+	default:
+		return failed
+	}
+}
+
+// decideClaimed decides about a claim that wrote its record.
+func (c *command) decideClaimed() decision {
+	n := c.claim
+	// Until the lease ends nobody changes the expiry of the record but its owner, and then
+	// anybody may. So the expiry counts only if it came in time. The lease counts from the
+	// start of the millisecond of the claim.
+	expires, err := c.tail.Result()
+	if began := expires - c.span; err == nil && expires > 0 && began > 0 && !n.isLate(time.Now()) {
+		n.result = reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fenceAt(began), Remaining: n.request.Lease - time.Millisecond}
+		c.err = c.ackErr
+		return decided
+	}
+	c.uncertain = true // the claim is held, and the script finds it
+	return undecided
+}
+
+// isLate reports whether too much of the lease was over at an instant, by the clock that
+// says more: the monotonic one stops while a machine sleeps.
+func (n *nativeClaim) isLate(at time.Time) bool {
+	took := max(at.Sub(n.sent), at.Round(0).Sub(n.sent.Round(0)))
+	return took > n.request.Lease/10*9
+}
+
+// decideFound decides about a claim that found a record and wrote nothing.
+func (c *command) decideFound() decision {
+	n := c.claim
+	found := c.reply()
+	r, ok := parseRecord(found)
+	switch {
+	case !ok:
+		c.err = unreadable(found)
+	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
+		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+	case r.completed:
+		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload}, nil
+	default:
+		return undecided // whose it is, and whether it lapsed
+	}
+	return decided
+}
+
+// refusesWrites reports whether the server refused a command because it may write, and
+// not because of what it is.
+func refusesWrites(err error) bool {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	word, _, _ := strings.Cut(answer.Error(), " ")
+	return word == "OOM" || word == "MISCONF" || word == "NOREPLICAS"
+}
