@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := bench boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
+LOOKED := bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -50,6 +50,8 @@ REST = $(foreach m,$(MODULES),$(if $(filter $(m) $(m)/%,$(AVAILABLE_PACKAGES)),$
 
 BIN := $(CURDIR)/.bin
 BENCH ?= .
+SUITES ?=
+BENCHFLAGS ?=
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
@@ -188,20 +190,33 @@ check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when t
 	GOWORK=off go test -count=1 ./... # uncached: the cache does not know the files outside tools
 
 .PHONY: bench
-bench: ## Run the benchmarks of every module: BENCH=regexp COUNT=n
+bench: ## Measure over HTTP beside floors, in twenty minutes: SUITES=list BENCHFLAGS='-rounds 12'
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	go run ./lab/bench $(if $(SUITES),-suites $(SUITES)) $(BENCHFLAGS)
+
+.PHONY: bench/peers
+bench/peers: ## Measure beside other libraries: Fiber's own middlewares, and npm's on Express
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	go run ./lab/bench -suites fiber,node $(BENCHFLAGS)
+
+.PHONY: bench/full
+bench/full: ## Like bench, with 10⁶ keys, an hour at a fixed rate and 10⁴ requests in flight
+	@$(MAKE) --no-print-directory bench BENCHFLAGS="-full $(BENCHFLAGS)"
+
+.PHONY: bench/pages
+bench/pages: ## Make the tables and pictures of docs/benchmarks.md from docs/benchmarks.json
+	@go run ./lab/bench pages
+
+.PHONY: bench/micro
+bench/micro: ## Run the benchmarks of Go in every module: BENCH=regexp COUNT=n
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES)
 
-.PHONY: bench/peers
-bench/peers: ## Run the benchmarks side by side with other libraries
-	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE
-	cd tools/peers
-	GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
-
 .PHONY: bench/diff
-bench/diff: $(BIN)/benchstat ## Compare two outputs of bench: OLD=file NEW=file
+bench/diff: $(BIN)/benchstat ## Compare two outputs of bench/micro: OLD=file NEW=file
 	@$(BIN)/benchstat $(or $(OLD),$(error OLD=file is missing)) $(or $(NEW),$(error NEW=file is missing))
 
 .PHONY: fuzz

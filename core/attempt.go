@@ -45,7 +45,7 @@ const (
 
 func newAttempt(c *call) *Attempt {
 	a := &Attempt{call: *c, after: c.detached()}
-	a.run.attempt, a.decoder = a, nil
+	a.run.attempt = a
 	a.lease.index = -1
 	return a
 }

@@ -21,23 +21,24 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	answered := false
 	defer func() {
 		if !answered { // the store ended the goroutine
-			c.answer(RequestUnavailable, nil, ErrUnknown, "")
+			c.answer(RequestUnavailable, nil, Event{Err: ErrUnknown})
 		}
 	}()
+	var event Event
 	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
 	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
-		waiting := now()
+		waiting := sinceStart()
 		res, err = c.wait(ctx, op.Scope, op.Wait)
-		c.waited = now().mono - waiting.mono
+		event.WaitTime = sinceStart() - waiting
 	}
-	annotation := ""
-	if err == nil && res.Outcome == Completed && c.decoder != nil {
-		if annotation, err = c.decode(res.Payload); err != nil {
+	if err == nil && res.Outcome == Completed && op.Decoder != nil {
+		if event.Annotation, err = c.decode(op.Decoder, res.Payload); err != nil {
 			res = Result{}
 		}
 	}
 	answered = true
-	c.answer(outcomeOf(res, err), res.Attempt, err, annotation)
+	event.Err = err
+	c.answer(outcomeOf(res, err), res.Attempt, event)
 	return res, err
 }
 
@@ -57,7 +58,7 @@ func outcomeOf(res Result, err error) RequestOutcome {
 
 // decode lets the caller's decoder read a payload. Whatever fails is ErrCorrupt: the
 // operation is completed, and its answer cannot be read.
-func (c *call) decode(payload []byte) (annotation string, err error) {
+func (c *call) decode(by Decoder, payload []byte) (annotation string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: the decoder panicked: %v", ErrCorrupt, p)
@@ -66,7 +67,7 @@ func (c *call) decode(payload []byte) (annotation string, err error) {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 		}
 	}()
-	annotation, err = c.decoder.Decode(payload)
+	annotation, err = by.Decode(payload)
 	if err != nil && !errors.Is(err, ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}

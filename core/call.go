@@ -23,11 +23,9 @@ type call struct {
 	waiting     bool // for the attempt of another to end
 	label       string
 	tally       *tally
-	decoder     Decoder
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
 	began       time.Duration   // by the monotonic clock
-	waited      time.Duration   // for attempts of others
 	values      context.Context // of the request, for its values only: its end is not the attempt's
 }
 
@@ -37,7 +35,7 @@ var scopeSeed = maphash.MakeSeed()
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
-		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label), decoder: op.Decoder,
+		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if e.cfg.Observer != nil {
@@ -85,11 +83,11 @@ func (c *call) observe(e Event) {
 	}
 }
 
-// answer counts the outcome of a call, and notifies the observer. It is the last thing
-// that Begin does.
-func (c *call) answer(outcome RequestOutcome, a *Attempt, err error, annotation string) {
+// answer counts the outcome of a call, and notifies the observer with event, which has what
+// only Begin knows. It is the last thing that Begin does.
+func (c *call) answer(outcome RequestOutcome, a *Attempt, event Event) {
 	c.tally.outcome(outcome)
-	event := Event{Kind: requestEvents[outcome], Outcome: outcome, Err: err, Annotation: annotation}
+	event.Kind, event.Outcome = requestEvents[outcome], outcome
 	if a != nil {
 		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
 		if a.number > 1 {
@@ -101,7 +99,7 @@ func (c *call) answer(outcome RequestOutcome, a *Attempt, err error, annotation 
 		return
 	}
 	c.describe(&event)
-	event.WaitTime, event.ClaimTime = c.waited, event.Elapsed-c.waited
+	event.ClaimTime = event.Elapsed - event.WaitTime
 	if a != nil {
 		a.started = c.began + event.Elapsed
 	}

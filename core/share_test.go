@@ -197,6 +197,9 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Error(err)
 		}
+		if got := b.Stats().Outcomes; got[reprise.RequestUnavailable] != 1 || got[reprise.RequestClaimed] != 1 || got[reprise.RequestInProgress] != 1 {
+			t.Errorf("three requests are counted as %v", got)
+		}
 	})
 }
 

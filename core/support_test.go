@@ -69,6 +69,13 @@ func newEngine(t *testing.T, store reprise.Store, observer reprise.Observer, cfg
 		if err := e.Close(ctx); err != nil && !t.Failed() {
 			t.Errorf("at the end of the test: %v", err)
 		}
+		s := e.Stats()
+		if s.Running != 0 {
+			t.Errorf("attempts that begun are %d more than those that ended: %v, %v", s.Running, s.Outcomes, s.Ends)
+		}
+		if seen, ok := cfg.Observer.(*events); ok && s.EventsDropped == 0 {
+			seen.wantCounted(t, s)
+		}
 	})
 	return e
 }
@@ -207,6 +214,31 @@ func (s *events) Observe(_ context.Context, e reprise.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, e)
+}
+
+// wantCounted fails the test unless the events carry what s has counted.
+func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.list {
+		if e.Outcome != 0 {
+			stats.Outcomes[e.Outcome]--
+		}
+		if e.End != 0 {
+			stats.Ends[e.End]--
+		}
+	}
+	for o, n := range stats.Outcomes {
+		if n != 0 {
+			t.Errorf("%v is counted %d times more than events carry it", o, int64(n)) //nolint:gosec // small, either way
+		}
+	}
+	for e, n := range stats.Ends {
+		if n != 0 {
+			t.Errorf("%v is counted %d times more than events carry it", e, int64(n)) //nolint:gosec // small, either way
+		}
+	}
 }
 
 // kinds returns what was observed so far, in order.

@@ -129,8 +129,8 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		}
 		release(t, held)
 		time.Sleep(time.Second)
+		b.store.heal() // before the next one asks: its claim would sleep while everybody waits for it
 		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
-		b.store.heal()
 		for n := 2; n <= 50; n++ {
 			synctest.Wait()
 			claimed := s.want(t, reprise.Claimed, n)

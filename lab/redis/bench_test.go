@@ -21,20 +21,6 @@ func BenchmarkRedisStore(b *testing.B) {
 	})
 }
 
-// BenchmarkRedisFloor measures what BenchmarkRedisStore has to be compared with: bare
-// scripts that write or read as much.
-func BenchmarkRedisFloor(b *testing.B) {
-	f := newRedisFloor(b, labtest.RedisClient(b, servers.Redis.Shared(b).Addr()))
-	for name, operation := range map[string]func(testing.TB){"new-key": f.newKey, "replay": f.replay} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				operation(b)
-			}
-		})
-	}
-}
-
 // The store adds nothing to what bare scripts allocate but what go-redis allocates for a
 // pipeline, which a claim is. The test is not parallel, as allocations of all goroutines
 // count.

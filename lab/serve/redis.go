@@ -21,7 +21,7 @@ func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	store, err := repriseredis.New(client, repriseredis.Config{Prefix: o.RedisPrefix})
+	store, err := repriseredis.New(client, repriseredis.Config{Prefix: o.RedisPrefix, NoCombining: o.NoCombining})
 	b.Store = store
 	return err
 }

@@ -21,7 +21,9 @@ type StoreOptions struct {
 	PostgresURL string        // effects need it with every store
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
+	NoCombining bool          // of the Redis store
 	MaxRecords  int           // of the memory store; 0: its default
+	MaxBytes    int64         // likewise
 	TxTimeout   time.Duration // of the transactional store; 0: its default
 }
 
@@ -88,7 +90,7 @@ func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend
 }
 
 func openMemory(_ context.Context, b *Backend, o StoreOptions) error {
-	store, err := memstore.NewBounded(memstore.Bounds{Records: o.MaxRecords})
+	store, err := memstore.NewBounded(memstore.Bounds{Records: o.MaxRecords, Bytes: o.MaxBytes})
 	b.Store = store
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond where
@@ -77,4 +78,14 @@ func status(pid int) (state string, parent int) {
 	}
 	parent, _ = strconv.Atoi(f[1])
 	return f[0], parent
+}
+
+// cpuTime returns the CPU time that a process has used, and false if there is no such
+// process. It reads the clock of the process, which counts nanoseconds; those of /proc
+// count hundredths of a second.
+func cpuTime(pid int) (time.Duration, bool) {
+	const scheduled = 2 // the clock of the scheduler, in the lowest bits of the id that clock_getcpuclockid(3) makes
+	var t syscall.Timespec
+	_, _, failed := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(^pid<<3|scheduled), uintptr(unsafe.Pointer(&t)), 0) //nolint:gosec // the system call wants it so
+	return time.Duration(t.Nano()), failed == 0
 }

@@ -1,6 +1,6 @@
-// Fiberv3 serves POST /orders on Fiber v3: bare, or with Fiber's own idempotency
+// Fiberv3 serves POST /t/orders on Fiber v3: bare, or with Fiber's own idempotency
 // middleware. It is a module of its own because Fiber v3 wants another fasthttp than
-// Fiber v2. The benchmarks in tools/peers start it.
+// Fiber v2. The benchmarks in lab/bench start it.
 //
 //	fiberv3 -variant bare | own-memory
 package main
@@ -15,7 +15,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/idempotency"
 
-	"github.com/reprise-go/reprise/tools/peers/usage"
+	"github.com/reprise-go/reprise/tools/peers/order"
 )
 
 func main() {
@@ -29,18 +29,11 @@ func serve() error {
 	variant := flag.String("variant", "bare", "which middleware")
 	flag.Parse()
 	app := fiber.New()
-	app.Get(usage.Path, func(c fiber.Ctx) error {
-		report, err := usage.Now()
-		if err != nil {
-			return err
-		}
-		return c.SendString(report.String())
-	})
 	switch *variant {
 	case "bare":
-		app.Post("/orders", create)
+		app.Post("/t/orders", create)
 	case "own-memory":
-		app.Post("/orders", idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key", Lifetime: 30 * time.Minute}), create)
+		app.Post("/t/orders", idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key", Lifetime: 30 * time.Minute}), create)
 	default:
 		return fmt.Errorf("no variant %q", *variant)
 	}
@@ -48,14 +41,13 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(ln.Addr())
+	fmt.Printf("listening on %s\n", ln.Addr())
 	return app.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true})
 }
 
-var body = []byte(usage.Body)
+var body = []byte(order.Body)
 
 func create(c fiber.Ctx) error {
-	usage.Runs.Add(1)
-	c.Set(fiber.HeaderContentType, usage.ContentType)
+	c.Set(fiber.HeaderContentType, order.ContentType)
 	return c.Status(fiber.StatusCreated).Send(body)
 }

@@ -1,13 +1,12 @@
-// Package peers measures Reprise on Fiber beside the idempotency middleware that Fiber v2
-// and Fiber v3 bring along (target P6).
+// Package peers has the servers of other libraries that lab/bench measures Reprise
+// beside (target P6). Each is a program that answers POST /t/orders and prints where it
+// listens. They stand outside the workspace, so that a module that the proxy refuses
+// takes only its own program down:
 //
-// Each server is a process of its own, so that the load does not disturb it: fiberv2 in
-// this module, and tools/fiberv3 in another, because the two versions of Fiber want two
-// versions of fasthttp. The benchmarks run the servers in shuffled rounds, the bare
-// framework among them as the floor, and report the medians:
+//   - fiberv2: Fiber v2 with its own idempotency middleware, and with Reprise
+//   - tools/fiberv3: Fiber v3 with its own; a module of its own, because it wants another
+//     fasthttp
+//   - node: Express with two packages of npm
 //
-//	make bench/peers BENCH='Memory|Redis'
-//
-// What is exact is what a request allocates; the CPU time of the server's process comes
-// next. Requests per second depend on what else runs, and mean something only as a ratio.
+// make bench/peers runs them.
 package peers

@@ -8,7 +8,6 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 

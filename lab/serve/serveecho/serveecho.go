@@ -38,11 +38,19 @@ func New(a *testapp.App) testapp.Server {
 		protected := testapp.NewGuarded(a, func(guard *protocol.Guard) echo.HandlerFunc { return repriseecho.Middleware(guard, echoTenant)(next) })
 		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
 	}
+	e.Group("/u", protect) // without a route of its own
+	return serve(a, e, protect)
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server { return serve(a, echo.New()) }
+
+// serve adds the handler behind layers.
+func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.Server {
 	e.Any("/t/*", func(c echo.Context) error {
 		call := &echoCall{testapp.NetHTTPCall{W: c.Response(), R: c.Request()}, c}
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
-	}, protect)
-	e.Group("/u", protect) // without a route of its own
+	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
 		Handler: e, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),

@@ -21,10 +21,7 @@ import (
 // New makes the server of the adapter for Fiber. Its first layer is the recovery, without
 // which a panic ends the process.
 func New(a *testapp.App) testapp.Server {
-	router := fiber.New(fiber.Config{
-		DisableStartupMessage: true, BodyLimit: a.Limit, // 0: Fiber's own
-		ReadBufferSize: 64 << 10, // for programs, which come in a field
-	})
+	router := newRouter(a)
 	router.Use(recover.New())
 	if a.Outer {
 		router.Use(fiberOuter)
@@ -41,10 +38,29 @@ func New(a *testapp.App) testapp.Server {
 		return protected.Of(call.Method(), call.RawPath())(c)
 	}
 	router.Use("/u", protect)
-	router.Use("/t", protect, func(c *fiber.Ctx) error {
+	return serve(a, router, protect)
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server {
+	router := newRouter(a)
+	router.Use(recover.New())
+	return serve(a, router)
+}
+
+func newRouter(a *testapp.App) *fiber.App {
+	return fiber.New(fiber.Config{
+		DisableStartupMessage: true, BodyLimit: a.Limit, // 0: Fiber's own
+		ReadBufferSize: 64 << 10, // for programs, which come in a field
+	})
+}
+
+// serve adds the handler behind layers.
+func serve(a *testapp.App, router *fiber.App, layers ...any) testapp.Server {
+	router.Use(append(append([]any{"/t"}, layers...), func(c *fiber.Ctx) error {
 		call := &fiberCall{c: c}
 		return a.Run(c.UserContext(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
-	})
+	})...)
 	return &fiberServer{app: router}
 }
 

@@ -35,6 +35,14 @@ func New(a *testapp.App) testapp.Server {
 
 	protected := testapp.NewGuarded(a, func(guard *protocol.Guard) gin.HandlerFunc { return reprisegin.Middleware(guard, ginTenant) })
 	engine.Use(func(c *gin.Context) { protected.Of(c.Request.Method, c.Request.URL.EscapedPath())(c) })
+	return serve(a, engine)
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server { return serve(a, gin.New()) }
+
+// serve adds the handler.
+func serve(a *testapp.App, engine *gin.Engine) testapp.Server {
 	engine.Any("/t/*op", func(c *gin.Context) {
 		call := &ginCall{testapp.NetHTTPCall{W: c.Writer, R: c.Request}, c}
 		if err := a.Run(c.Request.Context(), call, strings.TrimPrefix(call.RawPath(), "/t/")); err != nil {

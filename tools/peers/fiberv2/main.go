@@ -1,6 +1,6 @@
-// Fiberv2 serves POST /orders on Fiber v2: bare, with Fiber's own idempotency middleware,
-// with Reprise, or with the floor of what a middleware with fingerprints and owners has
-// to do.
+// Fiberv2 serves POST /t/orders on Fiber v2: bare, with Fiber's own idempotency
+// middleware, with Reprise, or with the floor of what a middleware with fingerprints and
+// owners has to do.
 //
 //	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis | alone-redis [-redis ADDR]
 package main
@@ -22,7 +22,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
-	"github.com/reprise-go/reprise/tools/peers/usage"
+	"github.com/reprise-go/reprise/tools/peers/order"
 )
 
 const (
@@ -42,31 +42,23 @@ func serve() error {
 	redisAddr := flag.String("redis", "", "`address` of Redis, for the variants that need it")
 	flag.Parse()
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
-	app.Get(usage.Path, func(c *fiber.Ctx) error {
-		report, err := usage.Now()
-		if err != nil {
-			return err
-		}
-		return c.SendString(report.String())
-	})
 	middleware, err := newMiddleware(*variant, *redisAddr)
 	if err != nil {
 		return err
 	}
-	app.Post("/orders", append(middleware, create)...)
+	app.Post("/t/orders", append(middleware, create)...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
 	if err != nil {
 		return err
 	}
-	fmt.Println(ln.Addr())
+	fmt.Printf("listening on %s\n", ln.Addr())
 	return app.Listener(ln)
 }
 
-var body = []byte(usage.Body)
+var body = []byte(order.Body)
 
 func create(c *fiber.Ctx) error {
-	usage.Runs.Add(1)
-	c.Set(fiber.HeaderContentType, usage.ContentType)
+	c.Set(fiber.HeaderContentType, order.ContentType)
 	return c.Status(fiber.StatusCreated).Send(body)
 }
 

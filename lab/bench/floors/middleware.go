@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/bench/load"
+)
+
+const (
+	retention = 24 * time.Hour
+	claimed   = 96 // bytes of a record in progress: owner, fingerprint and what goes with them
+)
+
+// options says where the databases are.
+type options struct {
+	redisURL    string
+	postgresURL string
+	pool        int
+}
+
+// open returns the middleware of a floor, and what closes its connections.
+func (o options) open(ctx context.Context, floor string) (middleware, func(), error) {
+	switch floor {
+	case "redis", "setnx":
+		c, err := redis.ParseURL(o.redisURL)
+		if err != nil {
+			return nil, nil, errors.New("the URL of Redis cannot be read") // it may hold a password
+		}
+		c.PoolSize, c.ContextTimeoutEnabled = o.pool, true
+		client := redis.NewClient(c)
+		if floor == "setnx" {
+			return setNX{client}.wrap, func() { _ = client.Close() }, nil
+		}
+		f, err := newScripts(ctx, client)
+		return bareFloor(f), func() { _ = client.Close() }, err
+	case "postgres":
+		f, err := newStatements(ctx, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return bareFloor(f), f.pool.Close, nil
+	default:
+		return nil, nil, fmt.Errorf("no floor %q", floor)
+	}
+}
+
+// round is what a floor sends: one trip before the handler, one behind it.
+type round interface {
+	claim(ctx context.Context, id [32]byte) error
+	complete(ctx context.Context, id [32]byte, body []byte) error
+	replay(ctx context.Context, id [32]byte) (body []byte, err error)
+}
+
+// bareFloor is the middleware around a round.
+func bareFloor(f round) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, id := r.Context(), sha256.Sum256([]byte(r.Header.Get("Idempotency-Key")))
+			if r.Header.Get(load.KindHeader) == string(load.Replay) {
+				body, err := f.replay(ctx, id)
+				if failed(w, err) {
+					return
+				}
+				w.Header().Set("Content-Type", adaptertest.DefaultContentType)
+				w.WriteHeader(adaptertest.DefaultStatus)
+				_, _ = w.Write(body) //nolint:gosec // a benchmark's own bytes
+				return
+			}
+			if failed(w, f.claim(ctx, id)) {
+				return
+			}
+			c := capture{ResponseWriter: w}
+			next.ServeHTTP(&c, r)
+			if failed(w, f.complete(ctx, id, c.body)) {
+				return
+			}
+			w.WriteHeader(c.status)
+			_, _ = w.Write(c.body)
+		})
+	}
+}
+
+func failed(w http.ResponseWriter, err error) bool {
+	if err == nil {
+		return false
+	}
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+	return true
+}
+
+// capture keeps a response back. The body is the handler's own slice: it writes once.
+type capture struct {
+	http.ResponseWriter
+
+	status int
+	body   []byte
+}
+
+func (c *capture) WriteHeader(status int) { c.status = status }
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.body = p
+	return len(p), nil
+}
+
+// scripts are the floor over Redis.
+type scripts struct {
+	client   *redis.Client
+	set, get *redis.Script
+	claimed  []byte
+}
+
+func newScripts(ctx context.Context, client *redis.Client) (*scripts, error) {
+	f := &scripts{
+		client:  client,
+		set:     redis.NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) and 1`),
+		get:     redis.NewScript(`return redis.call('GET', KEYS[1])`),
+		claimed: bytes.Repeat([]byte("c"), claimed),
+	}
+	return f, errors.Join(f.set.Load(ctx, client).Err(), f.get.Load(ctx, client).Err())
+}
+
+func key(id [32]byte) []string { return []string{"floor:" + string(id[:])} }
+
+func (f *scripts) claim(ctx context.Context, id [32]byte) error {
+	return f.set.EvalSha(ctx, f.client, key(id), f.claimed, retention.Milliseconds()).Err()
+}
+
+func (f *scripts) complete(ctx context.Context, id [32]byte, body []byte) error {
+	return f.set.EvalSha(ctx, f.client, key(id), body, retention.Milliseconds()).Err()
+}
+
+func (f *scripts) replay(ctx context.Context, id [32]byte) ([]byte, error) {
+	text, err := f.get.EvalSha(ctx, f.client, key(id)).Text()
+	return []byte(text), err
+}
+
+// statements are the floor over PostgreSQL.
+type statements struct{ pool *pgxpool.Pool }
+
+func newStatements(ctx context.Context, o options) (*statements, error) {
+	c, err := pgxpool.ParseConfig(o.postgresURL)
+	if err != nil {
+		return nil, errors.New("the URL of PostgreSQL cannot be read") // it may hold a password
+	}
+	if o.pool > 0 {
+		c.MaxConns = int32(o.pool) //nolint:gosec // a flag of a benchmark
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &statements{pool}, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('bench_floor', 0))`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS bench_floor (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)`)
+		}
+		return err
+	})
+}
+
+func (f *statements) claim(ctx context.Context, id [32]byte) error {
+	_, err := f.pool.Exec(ctx, `INSERT INTO bench_floor VALUES ($1, 1, $2, $3, '')`, id[:], id[:16], id[:])
+	return err
+}
+
+func (f *statements) complete(ctx context.Context, id [32]byte, body []byte) error {
+	_, err := f.pool.Exec(ctx, `UPDATE bench_floor SET state = 2, payload = $2 WHERE id = $1`, id[:], body)
+	return err
+}
+
+func (f *statements) replay(ctx context.Context, id [32]byte) (body []byte, err error) {
+	err = f.pool.QueryRow(ctx, `SELECT payload FROM bench_floor WHERE id = $1`, id[:]).Scan(&body)
+	return body, err
+}
+
+// setNX is the middleware that articles show, in its best form: a replay is one round
+// trip.
+type setNX struct{ client *redis.Client }
+
+// stored is the response as the articles store it.
+type stored struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+const inProgress = "in progress"
+
+func (m setNX) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.Header.Get("Idempotency-Key")
+		if name == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		name = "idempotency:" + name
+		found, err := m.client.SetArgs(r.Context(), name, inProgress, redis.SetArgs{Mode: "NX", Get: true, TTL: retention}).Result()
+		switch {
+		case errors.Is(err, redis.Nil): // it is ours
+		case failed(w, err):
+			return
+		case found == inProgress:
+			http.Error(w, "the first request is still in progress", http.StatusConflict)
+			return
+		default:
+			var s stored
+			if failed(w, json.Unmarshal([]byte(found), &s)) {
+				return
+			}
+			s.writeTo(w)
+			return
+		}
+		c := capture{ResponseWriter: header{make(http.Header)}}
+		next.ServeHTTP(&c, r)
+		s := stored{c.status, c.Header(), c.body}
+		data, err := json.Marshal(s)
+		if err == nil {
+			err = m.client.Set(r.Context(), name, data, retention).Err()
+		}
+		if failed(w, err) {
+			return
+		}
+		s.writeTo(w)
+	})
+}
+
+func (s stored) writeTo(w http.ResponseWriter) {
+	maps.Copy(w.Header(), s.Header)
+	w.WriteHeader(s.Status)
+	_, _ = w.Write(s.Body)
+}
+
+// header is a writer of which only the header is used.
+type header struct{ fields http.Header }
+
+func (h header) Header() http.Header       { return h.fields }
+func (header) Write(p []byte) (int, error) { return len(p), nil }
+func (header) WriteHeader(int)             {}

@@ -1,0 +1,52 @@
+// Package load is the load generator of the benchmarks: keep-alive connections that send
+// one request after the other, in a process of their own, so that what they cost is not
+// counted as the server's.
+//
+// A closed load ([Order.Rate] 0) sends the next request when the answer to the last one
+// came: it finds the throughput, and its latencies leave out the requests that a slow
+// server kept it from sending. A load at a fixed rate measures every latency from the
+// instant at which the request was due, so that a stall counts for everyone who would
+// have waited in it.
+package load
+
+import (
+	"time"
+)
+
+// Kind is what a load asks for.
+type Kind string
+
+// The kinds of load.
+const (
+	New    Kind = "new"    // a key of its own for each request
+	Replay Kind = "replay" // the key that the connection completed before the measurement
+	NoKey  Kind = "no-key" // no key
+)
+
+// KindHeader names the kind to floors, which decide nothing by themselves. Every request
+// has it.
+const KindHeader = "Bench-Kind"
+
+// Order is one measurement.
+type Order struct {
+	Addr        string        // of the server
+	Connections int           // that send at once
+	Kind        Kind          // of the requests
+	Warmup      time.Duration // before the measurement, of the same load
+	Duration    time.Duration // of the measurement, if Count is 0
+	Count       int           // requests of the measurement in all; 0: as many as fit into Duration
+	Rate        float64       // requests a second of all connections; 0: as fast as answers come
+	Program     string        // what the test server's handler does; empty: a benchmark's answer
+	Marked      bool          // replays have to be marked as such, and nothing else may be
+}
+
+// Result is what a measurement found.
+type Result struct {
+	Requests                 int64
+	Elapsed                  time.Duration
+	P50, P90, P99, P999, Max time.Duration
+	Failure                  string // the first answer that was wrong; empty: all were right
+}
+
+// PerSecond returns the requests per second.
+func (r Result) PerSecond() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// The files of a folder of documentation that are made from results, and the results.
+const (
+	resultsFile = "benchmarks.json"
+	page        = "benchmarks.md"
+	pictures    = "benchmarks" // folder
+)
+
+// made is a part of the page that [Pages] writes: from a comment that names it to the
+// next that ends it.
+var made = regexp.MustCompile(`(?s)<!-- made: ([a-z]+) -->\n.*?<!-- end -->\n`)
+
+// Pages returns the files that follow from the results in a folder of documentation, by
+// their paths: the page, whose prose stays as it is, and its pictures.
+func Pages(docs string) (map[string]string, error) {
+	results, err := Read(filepath.Join(docs, resultsFile))
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(docs, page)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	var bad error
+	files[file] = made.ReplaceAllStringFunc(string(text), func(part string) string {
+		name := made.FindStringSubmatch(part)[1]
+		suite, ok := results[name]
+		render := tables[name]
+		if !ok || render == nil {
+			bad = fmt.Errorf("%s has a part %q, which is not in %s or has no table", page, name, resultsFile)
+			return part
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "<!-- made: %s -->\n", name)
+		if _, ok := charts[name]; ok {
+			b.WriteString(picture(name) + "\n")
+		}
+		b.WriteString(render(suite))
+		b.WriteString(provenance(suite))
+		b.WriteString("<!-- end -->\n")
+		return b.String()
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	for name, c := range charts {
+		suite, ok := results[name]
+		if !ok {
+			continue
+		}
+		for _, t := range themes {
+			files[filepath.Join(docs, pictures, name+"-"+t.name+".svg")] = c.svg(suite, t)
+		}
+	}
+	return files, nil
+}
+
+// picture is the picture of a suite in Markdown, for readers of both themes.
+func picture(name string) string {
+	return fmt.Sprintf(`<picture>
+<source media="(prefers-color-scheme: dark)" srcset="%[1]s/%[2]s-dark.svg">
+<img alt="%[3]s; the tables below have the numbers" src="%[1]s/%[2]s-light.svg">
+</picture>
+`, pictures, name, charts[name].title)
+}
+
+// provenance says what made the numbers.
+func provenance(s Suite) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nMade by `%s` on %s at %s, on %d cores (%s) with %s", s.Command, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Go)
+	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"Node", s.Machine.Node}} {
+		if other.version != "" {
+			fmt.Fprintf(&b, ", %s %s", other.name, strings.TrimPrefix(other.version, "v"))
+		}
+	}
+	fmt.Fprintf(&b, "; load average before it %.1f", s.Machine.Load)
+	if s.Rounds > 0 {
+		fmt.Fprintf(&b, "; %d shuffled rounds of %g s", s.Rounds, s.Seconds)
+	}
+	b.WriteString(".\n")
+	for _, what := range s.LeftOut {
+		fmt.Fprintf(&b, "\nLeft out: %s.\n", strings.TrimSuffix(what, "."))
+	}
+	return b.String()
+}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// tables has what makes the tables of each suite.
+var tables = map[string]func(Suite) string{
+	"redis":     func(s Suite) string { return growing(s, "raw2") },
+	"postgres":  func(s Suite) string { return growing(s, "statements") },
+	"pooler":    absolute,
+	"adapters":  absolute,
+	"fiber":     absolute,
+	"node":      absolute,
+	"delay":     byDelay,
+	"keys":      byKeys,
+	"sustained": sustained,
+	"inflight":  inFlight,
+}
+
+// table is a table of Markdown.
+type table struct{ strings.Builder }
+
+func newTable(columns ...string) *table {
+	t := new(table)
+	t.WriteString("\n")
+	t.row(columns...)
+	t.row(slices.Repeat([]string{"---"}, len(columns))...)
+	return t
+}
+
+func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+
+// growing compares with a floor over the numbers of connections, and adds the absolute
+// figures of one of them.
+func growing(s Suite, base string) string {
+	var b strings.Builder
+	connections := distinct(s.Rows, func(r Row) int { return r.Connections })
+	for _, kind := range distinct(s.Rows, func(r Row) string { return r.Kind }) {
+		columns := []string{kindNames[kind] + ", × " + base}
+		for _, n := range connections {
+			columns = append(columns, count(n, "connection"))
+		}
+		t := newTable(columns...)
+		for _, v := range distinct(s.Rows, func(r Row) string { return r.Variant }) {
+			if v == base {
+				continue
+			}
+			cells := []string{v}
+			for _, n := range connections {
+				r, _ := find(s.Rows, func(r Row) bool { return r.Variant == v && r.Kind == kind && r.Connections == n })
+				ratio := r.Ratios[base]
+				cells = append(cells, fmt.Sprintf("%.2f, CPU %.2f", ratio.PerSecond, ratio.CPU))
+			}
+			t.row(cells...)
+		}
+		b.WriteString(t.String())
+	}
+	b.WriteString(absolute(s))
+	return b.String()
+}
+
+var kindNames = map[string]string{"new": "new key", "replay": "replay", "no-key": "no key"}
+
+// manyConnections are those of the tables with absolute figures.
+const manyConnections = 64
+
+// absolute lists what was measured with many connections.
+func absolute(s Suite) string {
+	var b strings.Builder
+	for _, kind := range distinct(s.Rows, func(r Row) string { return r.Kind }) {
+		t := newTable(fmt.Sprintf("%s, %s", kindNames[kind], count(manyConnections, "connection")), "requests/s", "server + store, CPU µs", "p50, p99 ms", "requests/s compared (middle half of the rounds)")
+		for _, r := range s.Rows {
+			if r.Kind != kind || r.Connections != manyConnections {
+				continue
+			}
+			var compared []string
+			for _, base := range keys(r.Ratios) {
+				x := r.Ratios[base]
+				compared = append(compared, fmt.Sprintf("%s × %s (%s–%s)", digits(x.PerSecond), base, digits(x.Low), digits(x.High)))
+			}
+			t.row(r.Variant, strconv.Itoa(int(r.PerSecond/10+.5)*10), fmt.Sprintf("%.0f + %.0f", r.ServerCPU, r.StoreCPU),
+				fmt.Sprintf("%.1f, %.1f", r.P50/1000, r.P99/1000), strings.Join(compared, "<br>"))
+		}
+		b.WriteString(t.String())
+	}
+	return b.String()
+}
+
+// digits shows a ratio with two digits that mean something.
+func digits(x float64) string {
+	switch {
+	case x >= 10:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 0.095:
+		return fmt.Sprintf("%.2f", x)
+	default:
+		return fmt.Sprintf("%.3f", x)
+	}
+}
+
+// byDelay compares over networks.
+func byDelay(s Suite) string {
+	connections := distinct(s.Rows, func(r Row) int { return r.Connections })
+	columns := []string{"added round trip"}
+	for _, n := range connections {
+		columns = append(columns, count(n, "connection"))
+	}
+	t := newTable(columns...)
+	for _, trip := range distinct(s.Rows, func(r Row) string { return r.RoundTrip }) {
+		cells := []string{trip}
+		for _, n := range connections {
+			r, _ := find(s.Rows, func(r Row) bool { return r.RoundTrip == trip && r.Connections == n && len(r.Ratios) > 0 })
+			for _, ratio := range r.Ratios {
+				cells = append(cells, fmt.Sprintf("%.2f (%.2f–%.2f)", ratio.PerSecond, ratio.Low, ratio.High))
+			}
+		}
+		t.row(cells...)
+	}
+	return t.String()
+}
+
+// byKeys shows what a store costs the fuller it is.
+func byKeys(s Suite) string {
+	t := newTable("", "keys", "bytes a key", "new key: p50, p99 ms", "replay: p50, p99 ms")
+	for _, r := range s.Rows {
+		if r.Kind != "new" {
+			continue
+		}
+		replay, _ := find(s.Rows, func(other Row) bool {
+			return other.Kind == "replay" && other.Variant == r.Variant && other.Values["at"] == r.Values["at"]
+		})
+		t.row(r.Variant, strconv.Itoa(r.Keys), fmt.Sprintf("%.0f", r.Values["bytes_per_key"]),
+			fmt.Sprintf("%.2f, %.2f", r.P50/1000, r.P99/1000), fmt.Sprintf("%.2f, %.2f", replay.P50/1000, replay.P99/1000))
+	}
+	return t.String()
+}
+
+// sustained shows what an hour at a fixed rate came to.
+func sustained(s Suite) string {
+	t := newTable("at a fixed rate", "requests/s", "server + store, CPU µs", "p50, p99, worst p99 of a window, ms", "updates that are HOT", "WAL bytes a request", "table and indexes, kB", "rows alive, dead", "autovacuums", "purged, per second of purging")
+	for _, r := range s.Rows {
+		v := r.Values
+		purged := "–"
+		if v["purged"] > 0 {
+			purged = fmt.Sprintf("%.0f, %.0f", v["purged"], v["purged_per_second"])
+		}
+		t.row(r.Variant, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.0f + %.0f", r.ServerCPU, r.StoreCPU),
+			fmt.Sprintf("%.1f, %.1f, %.1f", r.P50/1000, r.P99/1000, v["worst_p99_us"]/1000), fmt.Sprintf("%.0f %%", 100*v["hot_share"]),
+			fmt.Sprintf("%.0f", v["wal_bytes_per_request"]), fmt.Sprintf("%.0f", v["table_bytes"]/1024),
+			fmt.Sprintf("%.0f, %.0f", v["live_rows"], v["dead_rows"]), fmt.Sprintf("%.0f", v["autovacuums"]), purged)
+	}
+	return t.String()
+}
+
+// inFlight shows what it costs to hold requests.
+func inFlight(s Suite) string {
+	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s")
+	for _, r := range s.Rows {
+		v := r.Values
+		more := "–"
+		if v["bytes_per_attempt"] > 0 {
+			more = fmt.Sprintf("%.1f", v["bytes_per_attempt"]/1000)
+		}
+		t.row(r.Variant+", "+kindNames[r.Kind], strconv.Itoa(r.Connections), fmt.Sprintf("%.0f", v["server_bytes"]/1e6), more,
+			fmt.Sprintf("%.1f %%, %.1f %%", v["server_cpu_percent"], v["store_cpu_percent"]),
+			fmt.Sprintf("%.0f", v["writes_per_second"]), fmt.Sprintf("%.0f", v["batches_per_second"]))
+	}
+	return t.String()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// distinct returns the values of rows in the order in which they come first.
+func distinct[T comparable](rows []Row, of func(Row) T) []T {
+	var values []T
+	for _, r := range rows {
+		if v := of(r); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func find(rows []Row, match func(Row) bool) (Row, bool) {
+	i := slices.IndexFunc(rows, match)
+	if i < 0 {
+		return Row{}, false
+	}
+	return rows[i], true
+}
+
+func keys[V any](m map[string]V) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.SortFunc(list, cmp.Compare[string])
+	return list
+}
