@@ -74,7 +74,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	pgPass(5 * time.Millisecond)
 
 	lapsed := reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}
-	ctx, cancel := pgCall(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	start := time.Now()
 	page, err := store.List(ctx, lapsed)
