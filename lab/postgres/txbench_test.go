@@ -5,8 +5,13 @@ import (
 	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +30,14 @@ type pgContender struct {
 
 // BenchmarkPostgresTransactional (P8) compares the transactional store with its floors at
 // 64 callers. Each iteration is one round, in which every contender runs for the same
-// time, in a new order. It reports medians over the rounds: operations per second, and
-// their ratio to the floor of the same round.
+// time, in a new order. It reports medians over the rounds: operations per second and
+// processor time of client and server for each, and their ratios to the floor of the same
+// round.
 //
 //	go test ./lab/postgres -run '^$' -bench PostgresTransactional -benchtime 8x
 //
 // The floor of a new operation is a bare INSERT and a bare UPDATE, each prepared and
-// committed at once; that of a replay is a prepared SELECT by primary key. Client and
-// server share the machine, so the ratios are those of their CPU time together.
+// committed at once; that of a replay is a prepared SELECT by primary key.
 func BenchmarkPostgresTransactional(b *testing.B) {
 	const callers = 64
 	f := pgSetup(b, servers.StartPostgres(b, "max_connections=200"), labtest.MaxConns(callers+2))
@@ -116,63 +121,114 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 			})},
 		}},
 	} {
-		b.Run(c.name, func(b *testing.B) { pgShuffled(b, callers, c.contenders) })
+		b.Run(c.name, func(b *testing.B) { pgShuffled(b, f, callers, c.contenders) })
 	}
 }
 
 // pgShuffled runs the contenders in rounds and reports medians. The first contender is
 // the floor.
-func pgShuffled(b *testing.B, callers int, contenders []pgContender) {
+func pgShuffled(b *testing.B, f *pgFixture, callers int, contenders []pgContender) {
 	const turn = 500 * time.Millisecond
+	server := pgPostmaster(b, f)
 	for _, c := range contenders { // connections, prepared statements, caches
 		pgThroughput(b, callers, turn, c.run)
 	}
-	rates := make([][]float64, len(contenders))
-	ratios := make([][]float64, len(contenders))
+	type series struct{ rate, rateRatio, cost, costRatio []float64 }
+	medians := make([]series, len(contenders))
 	for b.Loop() {
-		round := make([]float64, len(contenders))
+		rates, costs := make([]float64, len(contenders)), make([]float64, len(contenders))
 		for _, i := range mathrand.Perm(len(contenders)) {
-			round[i] = pgThroughput(b, callers, turn, contenders[i].run)
+			before := pgCPU(b, server)
+			var ended int
+			ended, rates[i] = pgThroughput(b, callers, turn, contenders[i].run)
+			costs[i] = float64((pgCPU(b, server) - before).Nanoseconds()) / 1000 / float64(ended)
 		}
-		for i, rate := range round {
-			rates[i], ratios[i] = append(rates[i], rate), append(ratios[i], rate/round[0])
+		for i := range contenders {
+			m := &medians[i]
+			m.rate, m.rateRatio = append(m.rate, rates[i]), append(m.rateRatio, rates[i]/rates[0])
+			m.cost, m.costRatio = append(m.cost, costs[i]), append(m.costRatio, costs[i]/costs[0])
 		}
 	}
 	for i, c := range contenders {
-		b.ReportMetric(pgMedian(rates[i]), c.name+"/s")
+		b.ReportMetric(pgMedian(medians[i].rate), c.name+"/s")
+		b.ReportMetric(pgMedian(medians[i].cost), c.name+"-µs")
 		if i > 0 {
-			b.ReportMetric(pgMedian(ratios[i]), c.name+"/floor")
+			b.ReportMetric(pgMedian(medians[i].rateRatio), c.name+"-rate/floor")
+			b.ReportMetric(pgMedian(medians[i].costRatio), c.name+"-cpu/floor")
 		}
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
-// pgThroughput runs an operation from all callers for a while and returns how many
-// ended in a second.
-func pgThroughput(b *testing.B, callers int, turn time.Duration, run func(context.Context) error) float64 {
+// pgThroughput runs an operation from all callers for a while. It returns how many ended,
+// and how many in a second.
+func pgThroughput(b *testing.B, callers int, turn time.Duration, run func(context.Context) error) (ended int, rate float64) {
 	b.Helper()
 	var (
 		wg    sync.WaitGroup
-		ended = make([]int, callers)
+		total atomic.Int64
 		start = time.Now()
 	)
-	for i := range callers {
+	for range callers {
 		wg.Go(func() {
 			for time.Since(start) < turn {
 				if err := run(b.Context()); err != nil {
 					b.Error(err)
 					return
 				}
-				ended[i]++
+				total.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	total := 0
-	for _, n := range ended {
-		total += n
+	return int(total.Load()), float64(total.Load()) / time.Since(start).Seconds()
+}
+
+// pgPostmaster returns the process that the server's sessions belong to.
+func pgPostmaster(b *testing.B, f *pgFixture) string {
+	b.Helper()
+	session := pgValue[int](b, f.Pool, "SELECT pg_backend_pid()")
+	fields, err := pgProcess(strconv.Itoa(session))
+	if err != nil {
+		b.Skipf("the processor time of the server cannot be read: %v", err)
 	}
-	return float64(total) / time.Since(start).Seconds()
+	return fields[pgParent]
+}
+
+// pgCPU returns the processor time that this process and the sessions of the server have
+// used. The sessions of a pool stay, so a difference of two is what was used in between.
+func pgCPU(b *testing.B, postmaster string) time.Duration {
+	b.Helper()
+	const tick = 10 * time.Millisecond // of Linux
+	total := time.Duration(0)
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid := filepath.Base(dir)
+		fields, err := pgProcess(pid)
+		if err != nil || (fields[pgParent] != postmaster && pid != strconv.Itoa(os.Getpid())) {
+			continue
+		}
+		user, _ := strconv.Atoi(fields[pgUserTime])
+		system, _ := strconv.Atoi(fields[pgSystemTime])
+		total += time.Duration(user+system) * tick
+	}
+	return total
+}
+
+// The fields of /proc/<pid>/stat behind the name of the program.
+const (
+	pgParent     = 1
+	pgUserTime   = 11
+	pgSystemTime = 12
+)
+
+func pgProcess(pid string) ([]string, error) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.Fields(rest), nil
 }
 
 func pgMedian(values []float64) float64 {

@@ -231,11 +231,21 @@ func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequ
 // claimBySight answers a claim by one bare SELECT, where the record alone decides.
 func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
 	var found seen
-	err = s.run(ctx, "claim", s.sql.seen, func(rows pgx.Rows) error {
+	err = s.on(ctx, "claim", func(conn *pgx.Conn) error {
 		found = seen{}
-		rows.Next()
-		return found.scan(rows)
-	}, r.ID[:])
+		sending := s.sendingOn(conn)
+		if sending != sendText {
+			err := s.send(ctx, conn, sending == sendPrepared, call{s.sql.claimLook, [][]byte{r.ID[:]}, found.read})
+			if !notPrepared(err) {
+				return err
+			}
+			s.giveUpPreparing(ctx, err)
+		}
+		return query(ctx, conn, s.sql.seen, []any{s.config.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
+			rows.Next()
+			return found.scan(rows)
+		})
+	})
 	if err != nil {
 		return reprise.ClaimResult{}, false, err
 	}
