@@ -21,9 +21,11 @@ func (s *TransactionalStore) queueOpen(batch *pgx.Batch, a *attempt, locked *boo
 		check = ""
 	}
 	limit := strconv.FormatInt(s.config.TxTimeout.Milliseconds(), 10) + "ms"
-	batch.Queue(openSQL, s.lockKey(a.id), a.mark(), limit, check).Query(func(rows pgx.Rows) error {
-		*locked = rows.Next()
-		return nil
+	batch.Queue(openSQL, s.lockKey(a.id), a.mark(), limit, check).QueryRow(func(row pgx.Row) error {
+		var marked *string
+		err := row.Scan(&marked, nil, nil, nil, nil)
+		*locked = marked != nil
+		return err
 	})
 }
 

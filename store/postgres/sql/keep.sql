@@ -5,7 +5,7 @@
 -- the attempt began: the COMMIT that follows in the same batch must not happen then.
 INSERT INTO {records} (id, version, state, attempt, fence, owner, fingerprint, payload,
 	lease_until, valid_until, expires_at, created_at, label)
-SELECT $1::bytea, 1, 2 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $10::text)::integer,
+VALUES ($1::bytea, 1, 2 / (current_setting('reprise.attempt', true) IS NOT DISTINCT FROM $10::text)::integer,
 	$4::integer, $5::bigint, $2::bytea, $3::bytea, $6::bytea,
-	t.at, t.at + t.retention, t.at + t.retention, $9::timestamptz, $8::text
-FROM (SELECT clock_timestamp() AS at, $7::bigint * interval '1 microsecond' AS retention) AS t
+	clock_timestamp(), clock_timestamp() + $7::bigint * interval '1 microsecond', clock_timestamp() + $7::bigint * interval '1 microsecond',
+	$9::timestamptz, $8::text)
