@@ -140,7 +140,7 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 func TestPostgresTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	f, store := pgTxSetup(t)
-	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN"} {
+	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"} {
 		for _, discard := range []bool{false, true} {
 			r := pgClaim()
 			pgMustClaim(t, store, r, reprise.Claimed)

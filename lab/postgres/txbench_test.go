@@ -105,7 +105,6 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 		name       string
 		contenders []pgContender // the floor first
 	}{
-		{"only", []pgContender{{"store", attempt(fresh, nil)}}},
 		{"new", []pgContender{{"floor", floorNew}, {"store", attempt(fresh, nil)}}},
 		{"replay", []pgContender{{"floor", floorReplay}, {"store", replay(common)}}},
 		{"one replay in four", []pgContender{{"floor", oneInFour(floorReplay, floorNew)}, {"store", oneInFour(replay(mixed), attempt(mixed, nil))}}},

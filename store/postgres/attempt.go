@@ -20,12 +20,14 @@ type attempt struct {
 	owner       reprise.Owner
 	fingerprint reprise.Fingerprint
 	label       string
-	claimedAt   time.Time // by the server's clock
 	number      int
 	fence       int64
+	beganAt     int64 // its transaction, by the server's clock, in µs since 1970
+	claimedAt   int64
 	replaces    bool  // whether the claim saw a row
 	replaced    int64 // fence of the lapsed record that it takes over, or 0
 	deadline    time.Time
+	prepared    bool // its session has the prepared statements
 
 	session    *session
 	sqlTx      *sql.Tx            // over a *sql.DB: what the handler uses
@@ -45,8 +47,7 @@ type attempt struct {
 // sees everything that was committed before the lock was free, reads the record: one
 // round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
 // granted.
-//
-// These are plain statements, which pgx prepares where the mode of the pool says so.
+
 func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
 	session, err := s.db.acquire(ctx, "claim")
 	if err != nil {
@@ -63,10 +64,19 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 			a = nil
 		}
 	}()
-	var batch pgx.Batch
-	if session.sql == nil {
-		batch.Queue(s.beginSQL())
-	} else {
+	err = session.do(func(conn *pgx.Conn) error {
+		if a.prepared = s.sendingOn(conn) == sendPrepared; !a.prepared {
+			return nil
+		}
+		return s.prepareAttempt(ctx, conn)
+	})
+	var batch steps
+	switch {
+	case err != nil:
+		return a, reprise.ClaimResult{}, s.failClaim(ctx, a, err)
+	case session.sql == nil:
+		batch.add(s.sql.begin, nil)
+	default:
 		stop, err := a.beginSQLTx(ctx, s.config.Isolation)
 		if err != nil {
 			return a, reprise.ClaimResult{}, fail("claim", err)
@@ -78,18 +88,14 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 		}()
 	}
 	var (
-		locked bool
-		found  seen
+		locked  bool
+		process uint32
+		found   seen
 	)
-	s.queueOpen(&batch, a, &locked)
-	batch.Queue(s.sql.seen, r.ID[:]).QueryRow(func(row pgx.Row) error { return found.scan(row) })
-	if _, err := a.send(ctx, &batch); err != nil {
-		s.missing.report(ctx, s.config.Logger, s.sql.records, err)
-		_ = a.rollback(ctx)
-		if s.withoutClientCheck(err) {
-			return a, reprise.ClaimResult{}, errNoClientCheck
-		}
-		return a, reprise.ClaimResult{}, fail("claim", err)
+	s.addOpen(&batch, a, &locked, &process)
+	batch.add(s.sql.seen, found.readAttempt, r.ID[:])
+	if err := s.send(ctx, a, &batch); err != nil {
+		return a, reprise.ClaimResult{}, s.failClaim(ctx, a, err)
 	}
 	d := found.decide(&r)
 	switch {
@@ -108,7 +114,13 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 		return a, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
 	}
 	a.number, a.fence, a.replaces = d.attempt, d.fence, found.found
-	a.claimedAt = time.UnixMicro(found.clock)
+	a.beganAt, a.claimedAt = found.at, found.clock
+	// A pooler gives its sessions numbers of its own. This one may have no statement that
+	// was not needed yet.
+	_ = session.do(func(conn *pgx.Conn) error {
+		a.prepared = a.prepared && conn.PgConn().PID() == process
+		return nil
+	})
 	if d.word == wordTakeover {
 		a.replaced = found.fence
 	}
@@ -116,9 +128,14 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	return a, result, nil
 }
 
-// beginSQL is the statement that begins a transaction.
-func (s *TransactionalStore) beginSQL() string {
-	return "BEGIN ISOLATION LEVEL " + string(s.config.Isolation) + " READ WRITE"
+// failClaim rolls back and classifies what a claim's statements failed with.
+func (s *TransactionalStore) failClaim(ctx context.Context, a *attempt, err error) error {
+	s.missing.report(ctx, s.config.Logger, s.sql.records, err)
+	_ = a.rollback(ctx)
+	if s.adapts(ctx, err, a.prepared) {
+		return errAdapted
+	}
+	return fail("claim", err)
 }
 
 // beginSQLTx begins the transaction through database/sql, which hands the handler no
@@ -251,13 +268,9 @@ func (a *attempt) inSQL(f func()) {
 	a.stuck = false
 }
 
-// send executes a batch on the connection of the attempt: see send.
-func (a *attempt) send(ctx context.Context, batch *pgx.Batch) (steps int, err error) {
-	err = a.session.do(func(conn *pgx.Conn) error {
-		steps, err = send(ctx, conn, batch)
-		return err
-	})
-	return steps, err
+// send sends steps on the connection of an attempt.
+func (s *TransactionalStore) send(ctx context.Context, a *attempt, b *steps) error {
+	return a.session.do(func(conn *pgx.Conn) error { return b.send(ctx, &s.records, conn, a.prepared) })
 }
 
 // The states of a connection that pgx reports.
@@ -265,24 +278,3 @@ const (
 	txIdle   = 'I' // no transaction
 	txFailed = 'E' // a transaction whose last statement failed
 )
-
-// send executes a batch in one round trip, and returns how many of its steps succeeded.
-// Each step is given something to do with its result, because pgx reports the first
-// error of a batch only from a step that has.
-func send(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) (steps int, err error) {
-	for _, step := range batch.QueuedQueries {
-		read := step.Fn
-		if read == nil {
-			read = func(results pgx.BatchResults) error { _, err := results.Exec(); return err }
-		}
-		step.Fn = func(results pgx.BatchResults) error {
-			if err := read(results); err != nil {
-				return err
-			}
-			steps++
-			return nil
-		}
-	}
-	err = conn.SendBatch(ctx, batch).Close()
-	return steps, err
-}

@@ -35,57 +35,73 @@ func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.C
 		return s.commitSQLTx(ctx, a, &r)
 	}
 	var (
-		batch pgx.Batch
-		tag   pgconn.CommandTag
-		own   int // steps in the transaction of the handler that say whether it still is
+		batch steps
+		own   = 1 // steps that find out whether the handler ended its transaction
 	)
 	if r.DiscardEffects {
-		if own, err = a.queueDiscard(ctx, &batch, failed); err != nil {
+		if own, err = s.addDiscard(ctx, a, &batch, failed); err != nil {
 			return err
 		}
 		// The lock was free for a moment. Where another attempt has it now, or already
-		// completed the record, keeping fails.
-		batch.Queue(s.beginSQL())
-		s.queueOpen(&batch, a, new(bool))
+		// completed the record, this fails.
+		batch.add(s.sql.begin, nil)
+		batch.add(s.sql.locked, nil, appendInt8(nil, s.lockKey(a.id)))
 	}
-	s.queueKeep(&batch, a, &r)
-	if !r.DiscardEffects {
-		own = 1
-	}
-	kept := batch.Len()
-	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
+	s.addKeep(&batch, a, &r)
+	kept := len(batch.calls)
+	batch.add(s.sql.commit, nil)
 	err = a.session.do(func(conn *pgx.Conn) error {
-		steps, err := send(ctx, conn, &batch)
+		err := batch.send(ctx, &s.records, conn, a.prepared)
 		if unconfirmed(conn) {
 			return notReplicated("complete")
 		}
-		return failCommit(err, steps, own, kept)
+		if a.prepared && notPrepared(err) {
+			s.giveUpPreparing(ctx, err)
+		}
+		return failCommit(err, batch.done, own, kept)
 	})
-	if err == nil && tag.String() != "COMMIT" {
-		return notApplied("the server answered COMMIT with " + tag.String())
+	if err == nil && batch.tag.String() != "COMMIT" {
+		return notApplied("the server answered COMMIT with " + batch.tag.String())
 	}
 	return err
 }
 
-// queueKeep adds the statements that write the completed record. The first of them fails,
-// with codeDivisionByZero, unless the transaction is the one that the claim began.
-func (s *TransactionalStore) queueKeep(batch *pgx.Batch, a *attempt, r *reprise.CompleteRequest) {
-	args := []any{a.id[:], a.owner[:], a.fingerprint[:], a.number, a.fence, notNull(r.Payload), microseconds(r.Retention), a.label, a.claimedAt}
-	if a.replaces {
-		batch.Queue(markedSQL, a.mark())
-		batch.Queue(s.sql.replace, append(args, a.replaced)...)
+// addKeep adds the statements that write the completed record. The first of them fails,
+// with codeDivisionByZero, where the handler ended its transaction.
+func (s *TransactionalStore) addKeep(b *steps, a *attempt, r *reprise.CompleteRequest) {
+	numbers := appendInt4(make([]byte, 0, 4+8+intervalSize+8+8+8), a.number)
+	numbers = appendInt8(numbers, a.fence)
+	numbers = appendInterval(numbers, r.Retention)
+	numbers = appendTimestamp(numbers, a.claimedAt)
+	numbers = appendTimestamp(numbers, a.beganAt)
+	numbers = appendInt8(numbers, a.replaced)
+	attempt, fence, retention := numbers[:4], numbers[4:12], numbers[12:12+intervalSize]
+	numbers = numbers[12+intervalSize:]
+	claimedAt, beganAt, replaced := numbers[:8], numbers[8:16], numbers[16:]
+	if r.DiscardEffects {
+		beganAt = nil
+	}
+	values := [][]byte{
+		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, notNull(r.Payload), retention, []byte(a.label), claimedAt, beganAt,
+	}
+	if !a.replaces {
+		b.add(s.sql.keep, nil, values...)
 		return
 	}
-	batch.Queue(s.sql.keep, append(args, a.mark())...)
+	if beganAt != nil {
+		b.add(s.sql.same, nil, beganAt)
+	}
+	values[9] = replaced
+	b.add(s.sql.replace, nil, values...)
 }
 
 // commitSQLTx is commit for a transaction that database/sql began and has to commit:
 // from then on database/sql refuses whatever the handler still does with it.
 func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, r *reprise.CompleteRequest) error {
-	var batch pgx.Batch
-	s.queueKeep(&batch, a, r)
-	if steps, err := a.send(ctx, &batch); err != nil {
-		if steps == 0 && hasCode(err, codeDivisionByZero) {
+	var batch steps
+	s.addKeep(&batch, a, r)
+	if err := s.send(ctx, a, &batch); err != nil {
+		if batch.done == 0 && hasCode(err, codeDivisionByZero) {
 			return errEndedByHandler
 		}
 		return notApplied(err.Error()) // COMMIT was not sent
@@ -121,20 +137,21 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	return nil
 }
 
-// queueDiscard undoes the effects of the handler, as the first steps of batch where
+// addDiscard undoes the effects of the handler, as the first steps of the batch where
 // that is possible: a failed transaction takes no other statement, not even its
 // preparation, and a transaction of database/sql has to be ended there. It returns how
 // many of the steps find out whether the handler ended the transaction.
-func (a *attempt) queueDiscard(ctx context.Context, batch *pgx.Batch, failed bool) (own int, err error) {
+func (s *TransactionalStore) addDiscard(ctx context.Context, a *attempt, b *steps, failed bool) (own int, err error) {
+	beganAt := appendTimestamp(nil, a.beganAt)
 	if a.sqlTx == nil && !failed {
-		batch.Queue(markedSQL, a.mark())
-		batch.Queue("ROLLBACK")
+		b.add(s.sql.same, nil, beganAt)
+		b.add(s.sql.rollback, nil)
 		return 1, nil
 	}
 	if !failed {
-		var check pgx.Batch
-		check.Queue(markedSQL, a.mark())
-		if _, err := a.send(ctx, &check); err != nil {
+		var check steps
+		check.add(s.sql.same, nil, beganAt)
+		if err := s.send(ctx, a, &check); err != nil {
 			return 0, failCommit(err, 0, 1, 1)
 		}
 	}

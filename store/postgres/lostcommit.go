@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -31,24 +30,19 @@ func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owne
 	}
 	defer session.release()
 	var (
-		batch     pgx.Batch
+		batch     steps
 		committed bool
-		tag       pgconn.CommandTag
+		confirmed = true
 	)
 	// READ COMMITTED: the last statement has to see what was committed before it began.
-	batch.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	batch.Queue(`SELECT set_config('lock_timeout', $1::text, true) FROM (SELECT current_setting('lock_timeout')::interval AS own) AS s
-		WHERE own = interval '0' OR own > $1::text::interval`, strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms")
-	batch.Queue("SELECT pg_advisory_xact_lock($1::bigint)", s.lockKey(id))
-	batch.Queue(s.sql.committed, id[:], owner[:]).Query(func(rows pgx.Rows) error {
-		committed = rows.Next()
-		return nil
-	})
-	batch.Queue("COMMIT").Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
-	confirmed := true
+	batch.add(s.sql.beginLook, nil)
+	batch.add(s.sql.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
+	batch.add(s.sql.takeLock, nil, appendInt8(nil, s.lockKey(id)))
+	batch.add(s.sql.committed, func(*row) { committed = true }, id[:], owner[:])
+	batch.add(s.sql.commit, nil)
 	err = session.do(func(conn *pgx.Conn) error {
 		unconfirmed(conn) // forget what earlier statements left on it
-		_, err := send(ctx, conn, &batch)
+		err := batch.send(ctx, &s.records, conn, false)
 		confirmed = !unconfirmed(conn)
 		return err
 	})
@@ -57,7 +51,7 @@ func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owne
 		return undecided(err)
 	case !confirmed:
 		return notReplicated("complete")
-	case tag.String() != "COMMIT":
+	case batch.tag.String() != "COMMIT":
 		return fmt.Errorf("%w: postgres: complete: the transaction that looked for the record was rolled back", reprise.ErrUnknown)
 	}
 	s.setDecided(owner)

@@ -1,11 +1,9 @@
 package reprisepg
 
 import (
-	"encoding/hex"
+	"context"
 	"fmt"
 	"strconv"
-
-	"github.com/jackc/pgx/v5"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -14,32 +12,35 @@ import (
 // runs a statement, so that the lock of a process that died is free soon.
 const clientCheck = "500ms"
 
-// queueOpen adds the statement that locks and marks the transaction of an attempt.
-func (s *TransactionalStore) queueOpen(batch *pgx.Batch, a *attempt, locked *bool) {
+// addOpen adds the statement that locks and bounds the transaction of an attempt.
+// locked says whether the lock was free, process which session it is.
+func (s *TransactionalStore) addOpen(b *steps, a *attempt, locked *bool, process *uint32) {
 	check := clientCheck
 	if s.noClientCheck.Load() {
 		check = ""
 	}
 	limit := strconv.FormatInt(s.config.TxTimeout.Milliseconds(), 10) + "ms"
-	batch.Queue(openSQL, s.lockKey(a.id), a.mark(), limit, check).QueryRow(func(row pgx.Row) error {
-		var marked *string
-		err := row.Scan(&marked, nil, nil, nil, nil)
-		*locked = marked != nil
-		return err
-	})
+	b.add(s.sql.open, func(row *row) {
+		*locked = row.boolean()
+		*process = uint32(row.integer()) //nolint:gosec // its bits
+	}, appendInt8(nil, s.lockKey(a.id)), []byte(limit), []byte(check))
 }
 
-// mark is what the transaction of the attempt is recognized by.
-func (a *attempt) mark() string { return hex.EncodeToString(a.owner[:]) }
-
-// withoutClientCheck reports, for the failure of a claim's batch, that the server cannot
-// look after its clients, because its operating system does not tell.
-func (s *TransactionalStore) withoutClientCheck(err error) bool {
-	return hasCode(err, codeInvalidSetting) && !s.noClientCheck.Swap(true)
+// adapts reports, for the failure of a claim's statements, that the store does without
+// something from now on, and that the claim has to be sent again. Nothing was executed.
+func (s *TransactionalStore) adapts(ctx context.Context, err error, prepared bool) bool {
+	switch {
+	case hasCode(err, codeInvalidSetting): // the server's operating system does not tell about its clients
+		return !s.noClientCheck.Swap(true)
+	case prepared && notPrepared(err):
+		s.giveUpPreparing(ctx, err)
+		return true
+	}
+	return false
 }
 
-// errNoClientCheck says, once, that the claim has to be sent again.
-var errNoClientCheck = fmt.Errorf("%w: postgres: claim: the server cannot look after its clients", reprise.ErrUnavailable)
+// errAdapted says that the claim has to be sent again.
+var errAdapted = fmt.Errorf("%w: postgres: claim: the server or a pooler cannot do what was asked", reprise.ErrUnavailable)
 
 // errStandby refuses what a server in recovery answered.
 var errStandby = fmt.Errorf("%w: postgres: claim: the server is a standby, which may be behind", reprise.ErrUnavailable)

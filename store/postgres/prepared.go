@@ -115,7 +115,12 @@ type call struct {
 
 // send sends the calls in one round trip and one transaction, and reads their answers to
 // their end: only then has the server committed.
-func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...call) (err error) {
+func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...call) error {
+	return t.sendAll(ctx, conn, prepared, calls, func(pgconn.CommandTag) {})
+}
+
+// sendAll is send, and calls ended after each call that succeeded.
+func (t *records) sendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []call, ended func(pgconn.CommandTag)) (err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
 		for _, c := range calls {
 			traced := tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.statement.sql})
@@ -123,7 +128,7 @@ func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls
 		}
 	}
 	if len(calls) == 1 {
-		return sendOne(ctx, conn, prepared, &calls[0])
+		return sendOne(ctx, conn, prepared, &calls[0], ended)
 	}
 	var batch pgconn.Batch
 	for i := range calls {
@@ -140,7 +145,7 @@ func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls
 	}
 	results := conn.PgConn().ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult(); i++ {
-		readErr := readAll(results.ResultReader(), calls[i].read)
+		readErr := readAll(results.ResultReader(), calls[i].read, ended)
 		if err == nil {
 			err = readErr
 		}
@@ -152,19 +157,19 @@ func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls
 }
 
 // sendOne sends one call.
-func sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *call) error {
+func sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *call, ended func(pgconn.CommandTag)) error {
 	if !prepared {
-		return readAll(conn.PgConn().ExecParams(ctx, c.statement.sql, c.values, nil, binaryFormat, binaryFormat), c.read)
+		return readAll(conn.PgConn().ExecParams(ctx, c.statement.sql, c.values, nil, binaryFormat, binaryFormat), c.read, ended)
 	}
 	description, err := prepare(ctx, conn, c.statement)
 	if err != nil {
 		return err
 	}
-	return readAll(conn.PgConn().ExecStatement(ctx, description, c.values, binaryFormat, binaryFormat), c.read)
+	return readAll(conn.PgConn().ExecStatement(ctx, description, c.values, binaryFormat, binaryFormat), c.read, ended)
 }
 
-// readAll hands every row of an answer to read.
-func readAll(results *pgconn.ResultReader, read func(*row)) error {
+// readAll hands every row of an answer to read, and calls ended when it succeeded.
+func readAll(results *pgconn.ResultReader, read func(*row), ended func(pgconn.CommandTag)) error {
 	var failed error
 	for results.NextRow() {
 		r := row{columns: results.Values()}
@@ -173,8 +178,10 @@ func readAll(results *pgconn.ResultReader, read func(*row)) error {
 			failed = r.err
 		}
 	}
-	if _, err := results.Close(); err != nil {
+	tag, err := results.Close()
+	if err != nil {
 		return err
 	}
+	ended(tag)
 	return failed
 }

@@ -64,6 +64,17 @@ func (r *seen) scan(row pgx.Row, more ...any) error {
 	return nil
 }
 
+// readAttempt reads the row of seen.sql.
+func (r *seen) readAttempt(row *row) {
+	*r = seen{at: row.timestamp(), clock: row.timestamp(), standby: row.boolean()}
+	r.found = len(row.columns) > 0 && row.columns[0] != nil
+	r.version, r.state = row.smallint(), row.smallint()
+	r.owner, r.fingerprint = bytes.Clone(row.bytes()), bytes.Clone(row.bytes())
+	r.attempt, r.fence = row.integer(), row.bigint()
+	r.leaseUntil, r.validUntil = row.timestamp(), row.timestamp()
+	r.payload = bytes.Clone(row.bytes())
+}
+
 // instant scans a timestamptz into microseconds since 1970; NULL is 0.
 type instant int64
 

@@ -18,10 +18,15 @@ type statements struct {
 	// Of every request, prepared where sessions keep statements.
 	claimNew, claimLook, completeOwn, claims, completes *statement
 
+	// Of an attempt of the transactional store.
+	begin, open, seen, keep, replace, same, locked, commit, rollback *statement
+
+	// Of the look for a lost COMMIT.
+	beginLook, waitForLock, takeLock, committed *statement
+
 	claim, renew, complete, release string
 	claimWaited                     string
-	seen, keep, replace, waiting    string
-	committed                       string
+	waiting                         string
 	purge, inspect, list            string
 	resolve, forget, discard        string
 	purgeable                       string
@@ -74,8 +79,10 @@ func newNames(c Config) names {
 	return n
 }
 
-// The statements that name no table.
-var openSQL, markedSQL = withoutComments(readSQL("sql/open.sql")), withoutComments(readSQL("sql/marked.sql"))
+// beginSQL is the statement that begins a transaction.
+func beginSQL(isolation pgx.TxIsoLevel) string {
+	return "BEGIN ISOLATION LEVEL " + string(isolation) + " READ WRITE"
+}
 
 // newStatements names the table in every statement.
 func newStatements(c Config) statements {
@@ -85,8 +92,12 @@ func newStatements(c Config) statements {
 	s.claimNew, s.claimLook, s.completeOwn = prepared("claim_new.sql"), prepared("claim_look.sql"), prepared("complete_own.sql")
 	s.claims, s.completes = prepared("claims.sql"), prepared("completes.sql")
 	s.claim, s.renew, s.complete, s.release = load("claim.sql"), load("renew.sql"), load("complete.sql"), load("release.sql")
-	s.seen, s.keep, s.replace, s.waiting = load("seen.sql"), load("keep.sql"), load("replace.sql"), load("waiting.sql")
-	s.committed, s.claimWaited = load("committed.sql"), load("claim_waited.sql")
+	s.begin, s.beginLook = newStatement(beginSQL(c.Isolation)), newStatement(beginSQL(pgx.ReadCommitted))
+	s.commit, s.rollback = newStatement("COMMIT"), newStatement("ROLLBACK")
+	s.open, s.seen, s.keep, s.replace = prepared("open.sql"), prepared("seen.sql"), prepared("keep.sql"), prepared("replace.sql")
+	s.same, s.locked = prepared("same.sql"), prepared("locked.sql")
+	s.waitForLock, s.takeLock, s.committed = prepared("wait_for_lock.sql"), prepared("take_lock.sql"), prepared("committed.sql")
+	s.waiting, s.claimWaited = load("waiting.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget, s.discard = load("resolve.sql"), load("forget.sql"), load("discard.sql")
 	s.purgeable = load("purgeable.sql")

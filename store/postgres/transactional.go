@@ -167,8 +167,10 @@ func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) 
 		}
 	}()
 	a, result, err := s.begin(ctx, r)
-	if errors.Is(err, errNoClientCheck) {
-		a, result, err = s.begin(ctx, r)
+	for range 2 { // things that it learns to do without
+		if errors.Is(err, errAdapted) {
+			a, result, err = s.begin(ctx, r)
+		}
 	}
 	if errors.Is(err, reprise.ErrUnknown) {
 		s.setUndecided(r.Owner)
@@ -235,13 +237,13 @@ func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRe
 		found = seen{}
 		sending := s.sendingOn(conn)
 		if sending != sendText {
-			err := s.send(ctx, conn, sending == sendPrepared, call{s.sql.claimLook, [][]byte{r.ID[:]}, found.read})
+			err := s.records.send(ctx, conn, sending == sendPrepared, call{s.sql.claimLook, [][]byte{r.ID[:]}, found.read})
 			if !notPrepared(err) {
 				return err
 			}
 			s.giveUpPreparing(ctx, err)
 		}
-		return query(ctx, conn, s.sql.seen, []any{s.config.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
+		return query(ctx, conn, s.sql.seen.sql, []any{s.config.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
 			rows.Next()
 			return found.scan(rows)
 		})

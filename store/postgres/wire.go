@@ -27,6 +27,14 @@ func appendInterval(b []byte, d time.Duration) []byte {
 	return binary.BigEndian.AppendUint64(b, 0)
 }
 
+// appendInt4 appends n as an integer.
+func appendInt4(b []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // attempts are few
+}
+
+// appendTimestamp appends an instant in microseconds since 1970 as a timestamptz.
+func appendTimestamp(b []byte, at int64) []byte { return appendInt8(b, at-pgEpoch) }
+
 // appendInt8 appends n as a bigint.
 func appendInt8(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // its bits
@@ -86,6 +94,12 @@ func (r *row) sized(n int) []byte {
 		r.err = errRow
 	}
 	return nil
+}
+
+// boolean reads a boolean, and false for NULL.
+func (r *row) boolean() bool {
+	column := r.sized(1)
+	return column != nil && column[0] != 0
 }
 
 // smallint reads a smallint, and zero for NULL.

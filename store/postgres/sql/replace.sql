@@ -6,8 +6,8 @@ WITH kept AS (
 	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint, payload,
 		lease_until, valid_until, expires_at, created_at, label)
 	SELECT $1::bytea, 1, 2, $4::integer, $5::bigint, $2::bytea, $3::bytea, $6::bytea,
-		t.at, t.at + t.retention, t.at + t.retention, $9::timestamptz, $8::text
-	FROM (SELECT clock_timestamp() AS at, $7::bigint * interval '1 microsecond' AS retention) AS t
+		t.at, t.at + $7::interval, t.at + $7::interval, $9::timestamptz, $8::text
+	FROM (SELECT clock_timestamp() AS at) AS t
 	ON CONFLICT (id) DO UPDATE SET
 		state = 2,
 		attempt = EXCLUDED.attempt,
