@@ -26,14 +26,14 @@ func TestMain(m *testing.M) {
 // nothing.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
-	for _, suites := range []string{"redis,postgres,pooler", "adapters,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler", "adapters,pools,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(otherSuites); got != 8 {
-		t.Errorf("there are %d suites, of which 8 run", got)
+	if got := len(otherSuites); got != 9 {
+		t.Errorf("there are %d suites, of which 9 run", got)
 	}
 }
 

@@ -16,7 +16,7 @@ type usageOf func(*host) servers.Usage
 
 // postgresSettings are those of the server of every suite. Its log is not synced to the
 // disk, because the disk of a shared machine is no measure of anything.
-var postgresSettings = []string{"max_connections=300", "shared_buffers=256MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "autovacuum_naptime=10s"}
+var postgresSettings = []string{"max_connections=800", "shared_buffers=256MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "autovacuum_naptime=10s"}
 
 // compare runs a comparison, and adds its rows to the suite.
 func (b *bench) compare(h *host, c comparison, suite *report.Suite) error {

@@ -82,7 +82,7 @@ type options struct {
 // packages that the project does not.
 var (
 	peerSuites  = []string{"fiber", "node"}
-	otherSuites = []string{"redis", "postgres", "pooler", "adapters", "delay", "keys", "sustained", "inflight"}
+	otherSuites = []string{"redis", "postgres", "pools", "pooler", "adapters", "delay", "keys", "sustained", "inflight"}
 )
 
 func parse(args []string) (options, error) {
@@ -93,7 +93,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&suites, "suites", strings.Join(otherSuites, ","), "a `list` of suites: "+strings.Join(slices.Concat(otherSuites, peerSuites), ", "))
 	f.StringVar(&variants, "variants", "", "only variants whose name matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 6, "rounds that count, each in another order")
-	f.DurationVar(&o.time, "time", 500*time.Millisecond, "of one measurement in a round")
+	f.DurationVar(&o.time, "time", 400*time.Millisecond, "of one measurement in a round")
 	f.DurationVar(&o.warmup, "warmup", 120*time.Millisecond, "before each measurement")
 	f.StringVar(&connections, "connections", "1,8,64,256", "a `list`, for the suites that do not fix them")
 	f.StringVar(&delays, "delays", "0s,1ms,3ms,8ms,30ms", "a `list` of round trips that the suite delay adds")
@@ -101,8 +101,8 @@ func parse(args []string) (options, error) {
 	f.Float64Var(&o.rate, "rate", 500, "requests a second of the suite sustained")
 	f.DurationVar(&o.sustain, "for", time.Minute, "how long the suite sustained lasts for each variant")
 	f.IntVar(&o.inflight, "inflight", 8000, "requests in flight of the suite inflight")
-	f.DurationVar(&o.hold, "hold", 20*time.Second, "how long a handler of the suite inflight takes")
-	f.IntVar(&o.pool, "pool", 16, "connections to PostgreSQL")
+	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
+	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL: by default one for each of 64 requests")
 	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
 	f.StringVar(&o.out, "out", "", "a `file` of results to put the suites into")
 	if err := f.Parse(args); err != nil {

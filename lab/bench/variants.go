@@ -60,8 +60,8 @@ func (v variant) called(name string) variant {
 	return v
 }
 
-// urlOf returns the flags for the server of a store. The default pool of go-redis is ten
-// connections a core, that of pgx four: PostgreSQL gets a pool that 64 requests can use.
+// urlOf returns the flags for the server of a store. Redis is reached over the client's
+// default pool, ten connections a core; PostgreSQL over the pool of the flag.
 func urlOf(store string) string {
 	if store == "redis" {
 		return "-redis-url redis://{redis}"
@@ -104,7 +104,7 @@ func comparisons() []comparison {
 				bare("nethttp").over("raw2"),
 				floor("raw2", "redis", "redis").over("nethttp"),
 				floor("setnx", "setnx", "redis").over("raw2", "nethttp"),
-				repriseOn("nethttp", "redis").over("raw2", "nethttp", "setnx"),
+				repriseOn("nethttp", "redis").over("raw2", "nethttp", "setnx", oneByOne),
 				alone.over("raw2", "nethttp", "setnx"),
 			},
 		},
@@ -124,6 +124,7 @@ func comparisons() []comparison {
 				repriseOn("nethttp", "postgres").over("statements"),
 			},
 		},
+		pools(),
 		adapters,
 		{
 			name: "delay", connections: []int{1, 16, 64, 256}, delays: true, kinds: []load.Kind{load.New},
@@ -131,6 +132,21 @@ func comparisons() []comparison {
 		},
 		fiberPeers(), nodePeers(),
 	}
+}
+
+// pools compares over pools with fewer connections than there are requests.
+func pools() comparison {
+	c := comparison{name: "pools", connections: []int{64}, kinds: bothKinds}
+	for _, n := range []string{"4", "16", "70"} {
+		over := func(v variant) variant {
+			v.args = strings.ReplaceAll(v.args, "{pool}", n)
+			return v.called(v.name + ", pool of " + n)
+		}
+		base := over(floor("statements", "postgres", "postgres"))
+		c.variants = append(c.variants, base,
+			over(repriseOn("nethttp", "postgres")).over(base.name), over(repriseOn("nethttp", "postgres-tx")).over(base.name))
+	}
+	return c
 }
 
 // fiberPeers compares with the middlewares that Fiber brings along.

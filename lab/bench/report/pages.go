@@ -35,6 +35,9 @@ func Pages(docs string) (map[string]string, error) {
 	var bad error
 	files[file] = made.ReplaceAllStringFunc(string(text), func(part string) string {
 		name := made.FindStringSubmatch(part)[1]
+		if name == "targets" {
+			return "<!-- made: targets -->\n" + met(results) + "<!-- end -->\n"
+		}
 		suite, ok := results[name]
 		render := tables[name]
 		if !ok || render == nil {
@@ -44,7 +47,7 @@ func Pages(docs string) (map[string]string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "<!-- made: %s -->\n", name)
 		if _, ok := charts[name]; ok {
-			b.WriteString(picture(name) + "\n")
+			b.WriteString(picture(name))
 		}
 		b.WriteString(render(suite))
 		b.WriteString(provenance(suite))

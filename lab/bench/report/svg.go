@@ -39,7 +39,7 @@ const (
 	width, height         = 880, 700
 	panelWidth, panelHigh = 350, 220
 	left, top             = 64, 96
-	columnStep, rowStep   = 430, 300
+	columnStep, rowStep   = 430, 305
 )
 
 // panel is one of the four diagrams of a picture.

@@ -12,6 +12,7 @@ import (
 var tables = map[string]func(Suite) string{
 	"redis":     func(s Suite) string { return growing(s, "raw2") },
 	"postgres":  func(s Suite) string { return growing(s, "statements") },
+	"pools":     absolute,
 	"pooler":    absolute,
 	"adapters":  absolute,
 	"fiber":     absolute,

@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// target is a figure that the design asks for.
+type target struct {
+	id, what              string
+	suite, variant, kind  string
+	connections           int // 0: every number of them
+	base                  string
+	least, mostCPU, bytes float64 // ratio of requests, of CPU time, bytes a key; 0: none asked for
+}
+
+const (
+	leased        = "nethttp+postgres"
+	transactional = "nethttp+postgres-tx"
+	combined      = "nethttp+redis"
+	oneByOne      = "nethttp+redis, one by one"
+	fibersMemory  = "Fiber's own+memory"
+	fibersRedis   = "Fiber's own+redis"
+)
+
+// targets are those of throughput and of size, in the order of their numbers. Those of
+// allocations, commands and statements are gated by tests.
+var targets = []target{
+	{id: "P2", what: "Redis, one by one: new key × raw2", suite: "redis", variant: oneByOne, kind: "new", connections: 64, base: "raw2", least: .95},
+	{id: "P2", what: "Redis, one by one: replay × raw2", suite: "redis", variant: oneByOne, kind: "replay", connections: 64, base: "raw2", least: .92},
+	{id: "P3", what: "Redis: new key × raw2", suite: "redis", variant: combined, kind: "new", connections: 64, base: "raw2", least: 1.5, mostCPU: .65},
+	{id: "P3", what: "Redis: replay × raw2", suite: "redis", variant: combined, kind: "replay", connections: 64, base: "raw2", least: 1.3, mostCPU: .7},
+	{id: "P3", what: "Redis: new key × one by one", suite: "redis", variant: combined, kind: "new", connections: 1, base: oneByOne, least: .95},
+	{id: "P3", what: "Redis: new key × one by one", suite: "redis", variant: combined, kind: "new", connections: 8, base: oneByOne, least: .95},
+	{id: "P3", what: "Redis behind a network, the worst case: new key × one by one", suite: "delay", variant: combined, kind: "new", base: oneByOne, least: .95},
+	{id: "P6", what: "Fiber over Redis: new key × Fiber's own", suite: "fiber", variant: "Reprise+redis", kind: "new", connections: 64, base: fibersRedis, least: 2},
+	{id: "P6", what: "Fiber over Redis: replay × Fiber's own", suite: "fiber", variant: "Reprise+redis", kind: "replay", connections: 64, base: fibersRedis, least: 1.6},
+	{id: "P6", what: "Fiber over memory: new key × Fiber's own", suite: "fiber", variant: "Reprise+memory", kind: "new", connections: 64, base: fibersMemory, least: .93},
+	{id: "P6", what: "Fiber over memory: replay × Fiber's own", suite: "fiber", variant: "Reprise+memory", kind: "replay", connections: 64, base: fibersMemory, least: 1},
+	{id: "P7", what: "PostgreSQL: new key × INSERT and UPDATE", suite: "postgres", variant: leased, kind: "new", connections: 64, base: "statements", least: 1.3},
+	{id: "P7", what: "PostgreSQL: replay × SELECT", suite: "postgres", variant: leased, kind: "replay", connections: 64, base: "statements", least: 1.2},
+	{id: "P7", what: "PostgreSQL: new key × INSERT and UPDATE", suite: "postgres", variant: leased, kind: "new", connections: 8, base: "statements", least: .85},
+	{id: "P7", what: "PostgreSQL: replay × SELECT", suite: "postgres", variant: leased, kind: "replay", connections: 8, base: "statements", least: .85},
+	{id: "P7", what: "PostgreSQL: new key × INSERT and UPDATE", suite: "postgres", variant: leased, kind: "new", connections: 1, base: "statements", least: .7},
+	{id: "P7", what: "PostgreSQL: replay × SELECT", suite: "postgres", variant: leased, kind: "replay", connections: 1, base: "statements", least: .65},
+	{id: "P7", what: "behind PgBouncer: new key × INSERT and UPDATE", suite: "pooler", variant: leased, kind: "new", connections: 64, base: "statements", least: 1.1},
+	{id: "P7", what: "behind PgBouncer: replay × SELECT", suite: "pooler", variant: leased, kind: "replay", connections: 64, base: "statements", least: .9},
+	{id: "P8", what: "transactional: new key × INSERT and UPDATE", suite: "postgres", variant: transactional, kind: "new", connections: 64, base: "statements", least: .75},
+	{id: "P8", what: "transactional, nothing but replays: replay × SELECT", suite: "postgres", variant: transactional, kind: "replay", connections: 64, base: "statements", least: 1},
+	{id: "P9", what: "Redis: bytes of a completed key, at most", suite: "keys", variant: combined, kind: "new", bytes: 550},
+}
+
+// met lists the targets beside what was measured, and says of each whether it is met.
+func met(results Results) string {
+	t := newTable("", "target", "connections", "asked for", "measured", "")
+	for _, g := range targets {
+		rows := results[g.suite].Rows
+		worst, found := Row{}, false
+		for _, r := range rows {
+			if _, compared := r.Ratios[g.base]; !compared && g.bytes == 0 || r.Variant != g.variant || r.Kind != g.kind || g.connections > 0 && r.Connections != g.connections {
+				continue
+			}
+			if !found || g.worse(r, worst) {
+				worst, found = r, true
+			}
+		}
+		asked, measured, good := g.judge(worst)
+		verdict := "met"
+		switch {
+		case !found:
+			measured, verdict = "–", "not measured"
+		case !good:
+			verdict = "**missed**"
+		}
+		at := "every number"
+		if g.connections > 0 {
+			at = strconv.Itoa(g.connections)
+		}
+		t.row(g.id, g.what, at, asked, measured, verdict)
+	}
+	return t.String()
+}
+
+// worse reports whether a row is further from the target than another.
+func (g target) worse(a, b Row) bool {
+	if g.bytes > 0 {
+		return a.Values["bytes_per_key"] > b.Values["bytes_per_key"]
+	}
+	return a.Ratios[g.base].PerSecond < b.Ratios[g.base].PerSecond
+}
+
+// judge compares a row with the target.
+func (g target) judge(r Row) (asked, measured string, good bool) {
+	if g.bytes > 0 {
+		got := r.Values["bytes_per_key"]
+		return fmt.Sprintf("%.0f", g.bytes), fmt.Sprintf("%.0f", got), got <= g.bytes
+	}
+	x := r.Ratios[g.base]
+	asked, measured = fmt.Sprintf("≥ %.2f", g.least), fmt.Sprintf("%.2f (%.2f–%.2f)", x.PerSecond, x.Low, x.High)
+	good = x.PerSecond >= g.least
+	if g.mostCPU > 0 {
+		asked += fmt.Sprintf(", CPU ≤ %.2f", g.mostCPU)
+		measured += fmt.Sprintf(", CPU %.2f", x.CPU)
+		good = good && x.CPU <= g.mostCPU
+	}
+	return asked, measured, good
+}
