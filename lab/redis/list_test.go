@@ -216,8 +216,8 @@ func TestRedisACursorKnowsItsServer(t *testing.T) {
 	redisWant(t, "go on with half a cursor", err, reprise.ErrInvalid)
 }
 
-// A replica that is promoted while a listing goes on has the same records in other places,
-// so its listing starts again.
+// A replica that is promoted while a listing goes on has the same records in other
+// places, so its listing starts again.
 func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	t.Parallel()
 	pair := servers.Redis.StartReplicated(t, 1)

@@ -20,11 +20,11 @@ const (
 	keysPerStep = 500
 )
 
-// List implements [reprise.Inspector] by scanning the primaries one after the other, which
-// looks at all keys of a server, also at those of others. Where a server was replaced or
-// restarted, or a cluster got another shape, a listing starts again with that server or
-// with the first one, and shows records again. A listing does not notice keys that a
-// cluster moves at that time, before the move of their slot is complete.
+// List implements [reprise.Inspector] by scanning the primaries one after the other,
+// which looks at all keys of a server, also at those of others. Where a server was
+// replaced or restarted, or a cluster got another shape, a listing starts again with that
+// server or with the first one, and shows records again. A listing does not notice keys
+// that a cluster moves at that time, before the move of their slot is complete.
 //
 // [reprise.Page].Total is the number of keys of the servers, as long as they seem to be
 // the store's.
