@@ -72,8 +72,8 @@ func redisWritten(tb testing.TB, client *redis.Client) int {
 func redisExpectCalls(t *testing.T, what string, before, after, want map[string]int) {
 	t.Helper()
 	for name := range after {
-		if name == "info" {
-			continue
+		if name == "info" || name == "hello" || name == "ping" || strings.HasPrefix(name, "client") {
+			continue // a pipeline that connects meanwhile greets the server
 		}
 		if n := after[name] - before[name]; n != want[name] {
 			t.Errorf("%s: %d calls of %s, want %d", what, n, name, want[name])

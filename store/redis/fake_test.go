@@ -192,9 +192,11 @@ func newClient(tb testing.TB, f *fake) *redis.Client {
 	return client
 }
 
-// newStore returns a store over f.
+// newStore returns a store over f that sends every command through the client. See
+// newPipelined.
 func newStore(tb testing.TB, f *fake, c Config) *Store {
 	tb.Helper()
+	c.NoCombining = true
 	s, err := New(newClient(tb, f), c)
 	if err != nil {
 		tb.Fatal(err)

@@ -31,6 +31,10 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
+	if s.pipelines != nil {
+		s.pipelines.close()
+		s.pipelines.working.Wait()
+	}
 	return nil
 }
 
