@@ -88,19 +88,29 @@ func dialPipeline(ctx context.Context, node *redis.Client, limits pipelineLimits
 	client := redis.NewClient(&o)
 	sticky := client.Conn()
 	release := func() { _, _ = sticky.Close(), client.Close() }
-	if err := sticky.Ping(ctx).Err(); err != nil && !isReply(err) {
+	// Also a refusal of PING ends it: where a password is refused, go-redis leaves the
+	// connection open, and it would be that of the server's default user.
+	if err := sticky.Ping(ctx).Err(); err != nil {
 		release()
 		return nil, err
 	}
-	conn := d.end()
-	if err := conn.SetDeadline(time.Time{}); err != nil {
-		release()
-		return nil, err
-	}
-	c := &pipelineConn{Conn: conn, release: release, born: time.Now(), limits: limits}
+	c := &pipelineConn{Conn: d.end(), release: release, born: time.Now(), limits: limits}
 	c.lastWrite = c.born
+	c.readTill = c.born.Add(limits.tick())
+	if err := c.start(); err != nil {
+		release()
+		return nil, err
+	}
 	c.in = bufio.NewReaderSize(tickingReader{c}, 32<<10)
 	return c, nil
+}
+
+// start takes the connection over from the client that dialled it.
+func (c *pipelineConn) start() error {
+	if err := c.SetWriteDeadline(time.Time{}); err != nil {
+		return err
+	}
+	return c.SetReadDeadline(c.readTill)
 }
 
 // pipelineDial is the dialer of the client of a pipeline. The client dials in a goroutine
@@ -164,7 +174,7 @@ func (c *pipelineConn) write(now time.Time, batch []batching.Sent[pipelineCall])
 		c.inFlight.Add(1)
 	}
 	c.lastWrite = now
-	if tick := now.Add(c.limits.tick()); c.readTill.IsZero() || c.readTill.After(tick) {
+	if tick := now.Add(c.limits.tick()); c.readTill.After(tick) {
 		c.readTill = tick
 		_ = c.SetReadDeadline(tick)
 	}
