@@ -20,12 +20,24 @@ type proxy struct{ *servers.Proxy }
 func (p proxy) refuse(tb testing.TB)  { tb.Helper(); p.Set(tb, servers.Refuse) }
 func (p proxy) forward(tb testing.TB) { tb.Helper(); p.Set(tb, servers.Forward) }
 
-// proxied returns a fixture on Redis whose program goes through a proxy.
-func proxied(tb testing.TB) (*fixture, proxy) {
-	tb.Helper()
-	server := servers.Redis.Shared(tb)
-	p := proxy{servers.StartProxy(tb, server.Addr())}
-	return redisFixture(tb, labtest.RedisClient(tb, server.Addr()), "redis://"+p.Addr()), p
+// overProxy runs f on stores of these kinds, with a fixture whose program goes through a
+// proxy.
+func overProxy(t *testing.T, kinds []string, f func(t *testing.T, fixture *fixture, p proxy)) {
+	t.Helper()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if kind == "redis" {
+				server := servers.Redis.Shared(t)
+				p := proxy{servers.StartProxy(t, server.Addr())}
+				f(t, redisFixture(t, labtest.RedisClient(t, server.Addr()), "redis://"+p.Addr()), p)
+				return
+			}
+			server := servers.SharedPostgres(t)
+			p := proxy{servers.StartProxy(t, server.Addr())}
+			f(t, postgresFixture(t, labtest.SetupPostgres(t, server), p.URL(server.URL())), p)
+		})
+	}
 }
 
 // TestRecordChangesWhileAPersonReads: the record that was shown is claimed again before
@@ -132,28 +144,32 @@ func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 // found so far.
 func TestInterruptedListing(t *testing.T) {
 	t.Parallel()
-	f, proxy := proxied(t)
-	f.fill(t, 6000)
-	proxy.Delay(20*time.Millisecond, 20*time.Millisecond)
-	s := f.start(t, "list", "--limit", "0")
-	s.await("looked at,", "found")
-	s.typeIn(keyCtrlC)
-	s.exits(130)
-	s.wrote("interrupted after ", "what is shown is incomplete", "  running  ")
+	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+		t.Helper()
+		f.fill(t, 6000)
+		p.Delay(40*time.Millisecond, 40*time.Millisecond)
+		s := f.start(t, "list", "--limit", "0")
+		s.await("looked at,", "found")
+		s.typeIn(keyCtrlC)
+		s.exits(130)
+		s.wrote("interrupted after ", "what is shown is incomplete", "  fill  ")
+	})
 }
 
 // TestServerGoesAwayInTheMiddleOfAListing: what was found is printed, with a sentence and
 // exit code 3.
 func TestServerGoesAwayInTheMiddleOfAListing(t *testing.T) {
 	t.Parallel()
-	f, proxy := proxied(t)
-	f.fill(t, 6000)
-	proxy.Delay(20*time.Millisecond, 20*time.Millisecond)
-	s := f.start(t, "list", "--limit", "0", "--timeout", "1s")
-	s.await("looked at,")
-	proxy.refuse(t)
-	s.exits(3)
-	s.wrote("listing stopped after ", "  running  ")
+	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+		t.Helper()
+		f.fill(t, 6000)
+		p.Delay(40*time.Millisecond, 40*time.Millisecond)
+		s := f.start(t, "list", "--limit", "0", "--timeout", "1s")
+		s.await("looked at,")
+		p.refuse(t)
+		s.exits(3)
+		s.wrote("listing stopped after ", "  fill  ")
+	})
 }
 
 // fill writes n running records.

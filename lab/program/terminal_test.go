@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -34,7 +35,7 @@ func (f *fixture) start(tb testing.TB, args ...string) *terminal {
 
 func startTerminal(tb testing.TB, env []string, args ...string) *terminal {
 	tb.Helper()
-	cmd := exec.Command(program(tb), args...)
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), program(tb), args...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "CI=")
 	cmd.Env = append(cmd.Env, env...)
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 30})
@@ -143,8 +144,7 @@ func (t *terminal) exits(code int) {
 	}
 	<-t.end
 	got := 0
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = failed.ExitCode()
 	} else if err != nil {
 		t.tb.Fatal(err)

@@ -17,7 +17,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
 
-// defaultListen is where the console listens unless told otherwise. Port 0 is any free one.
+// defaultListen is where the console listens unless told otherwise. Port 0 is any free
+// one.
 const defaultListen = "127.0.0.1:0"
 
 // console is the command "console".

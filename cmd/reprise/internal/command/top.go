@@ -149,7 +149,8 @@ func (w *watching) detail(ctx context.Context, id reprise.ID) (reprise.Record, [
 		lines = append(lines, "", "Answer")
 		lines = append(lines, plainAnswer(a)...)
 	}
-	return r, append(lines, "", "The client gets next: "+nextFor(&r)), nil
+	lines = append(lines, "", "The client gets next: "+nextFor(&r))
+	return r, lines, nil
 }
 
 // plainAnswer returns an answer without its body as text.
@@ -183,7 +184,8 @@ func decisionOf(d top.Decision) (*decision, error) {
 		}
 		response.Header = protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: kind})
 	}
-	return full, full.encode(response)
+	err := full.encode(response)
+	return full, err
 }
 
 func (w *watching) prepare(d top.Decision) ([]string, error) {

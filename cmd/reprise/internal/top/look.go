@@ -176,10 +176,11 @@ func compareRows(a, b reprise.Record) int {
 	if d := cmp.Compare(rank(&a), rank(&b)); d != 0 {
 		return d
 	}
+	d := a.ClaimedAt.Compare(b.ClaimedAt)
 	if a.State == reprise.StateCompleted {
-		return b.CompletedAt.Compare(a.CompletedAt)
+		d = b.CompletedAt.Compare(a.CompletedAt)
 	}
-	if d := a.ClaimedAt.Compare(b.ClaimedAt); d != 0 {
+	if d != 0 {
 		return d
 	}
 	return slices.Compare(a.ID[:], b.ID[:])

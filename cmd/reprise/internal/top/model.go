@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// Options say what the screen shows, and what its keys do. Everything that they return may
-// come from a record: the screen makes it harmless.
+// Options say what the screen shows, and what its keys do. Everything that they return
+// may come from a record: the screen makes it harmless.
 type Options struct {
 	Title  string
 	Every  time.Duration // between two looks at the store
@@ -102,17 +102,22 @@ func (m *Model) Init() tea.Cmd { return m.begin() }
 
 // Update implements [tea.Model].
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	next := m.update(msg)
+	return m, next
+}
+
+func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.scroll()
 	case pageMsg:
-		return m, m.take(msg)
+		return m.take(msg)
 	case latencyMsg:
 		m.latency = msg
 	case startMsg:
 		if msg.look == m.lookNumber {
-			return m, m.begin()
+			return m.begin()
 		}
 	case detailMsg:
 		if msg.id == m.detail.id {
@@ -120,15 +125,23 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.detail = detail(msg)
 		}
 	case resolvedMsg:
-		return m, m.resolved(msg)
+		return m.resolved(msg)
 	case tea.KeyMsg:
-		return m, m.key(msg)
+		return m.key(msg)
 	}
-	return m, nil
+	return nil
 }
 
-// key handles a key.
+// key handles a key. What is typed fast, or pasted, comes as one: each of its characters
+// is a key of its own.
 func (m *Model) key(k tea.KeyMsg) tea.Cmd {
+	if k.Type == tea.KeyRunes && len(k.Runes) > 1 {
+		var commands []tea.Cmd
+		for _, r := range k.Runes {
+			commands = append(commands, m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}))
+		}
+		return tea.Batch(commands...)
+	}
 	switch {
 	case k.Type == tea.KeyCtrlC:
 		return tea.Quit
@@ -188,7 +201,7 @@ func (m *Model) openedKey(k tea.KeyMsg) tea.Cmd {
 
 // filterKey edits the filter.
 func (m *Model) filterKey(k tea.KeyMsg) {
-	switch k.Type { //nolint:exhaustive // the others edit
+	switch k.Type {
 	case tea.KeyEnter:
 		m.typing = false
 	case tea.KeyEsc:

@@ -72,6 +72,30 @@ func (m *Model) line(parts ...any) string {
 	return b.String()
 }
 
+// wrap returns text in as many lines as it needs, broken between words where it can be.
+func (m *Model) wrap(style ui.Style, text string) []string {
+	rest := []rune(safe.Field(text))
+	if len(rest) == 0 {
+		return []string{""}
+	}
+	var lines []string
+	for len(rest) > 0 {
+		end := min(len(rest), m.width)
+		for lipgloss.Width(string(rest[:end])) > m.width { // wide characters
+			end--
+		}
+		if space := strings.LastIndexByte(string(rest[:end]), ' '); end < len(rest) && space > 0 {
+			end = len([]rune(string(rest[:end])[:space]))
+		}
+		lines = append(lines, m.line(ui.Piece{Style: style, Text: string(rest[:end])}))
+		rest = rest[end:]
+		if len(rest) > 0 && rest[0] == ' ' {
+			rest = rest[1:]
+		}
+	}
+	return lines
+}
+
 func strong(text string) ui.Piece { return ui.Piece{Style: ui.Strong, Text: text} }
 
 // alarm paints a number that is bad unless it is zero.
@@ -177,15 +201,16 @@ func (m *Model) row(r *reprise.Record, selected bool) []ui.Piece {
 
 // viewOpened shows one record.
 func (m *Model) viewOpened() []string {
-	lines := []string{m.line(strong("reprise top  "), "record ", m.detail.id.Short()), m.line(ui.Piece{Style: ui.Warn, Text: m.note})}
+	lines := []string{m.line(strong("reprise top  "), "record ", m.detail.id.Short())}
+	lines = append(lines, m.wrap(ui.Warn, m.note)...)
 	switch {
 	case m.detail.err != nil:
-		lines = append(lines, m.line(ui.Piece{Style: ui.Bad, Text: m.detail.err.Error()}))
+		lines = append(lines, m.wrap(ui.Bad, m.detail.err.Error())...)
 	case !m.detail.loaded:
 		lines = append(lines, m.line(ui.Piece{Style: ui.Faint, Text: "reading"}))
 	default:
 		for _, line := range m.detail.lines[min(m.detail.first, len(m.detail.lines)):] {
-			lines = append(lines, m.line(line))
+			lines = append(lines, m.wrap(ui.Plain, line)...)
 		}
 	}
 	return m.fill(lines, "esc back  enter read again  r resolve  ↑↓ scroll")
@@ -224,7 +249,7 @@ func (m *Model) viewDialog() []string {
 		lines = append(lines, "writing")
 	}
 	if d.problem != "" {
-		lines = append(lines, m.line(ui.Piece{Style: ui.Bad, Text: d.problem}))
+		lines = append(lines, m.wrap(ui.Bad, d.problem)...)
 	}
 	return m.fill(lines, "esc changes nothing")
 }
