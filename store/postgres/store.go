@@ -3,9 +3,8 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,8 +22,7 @@ type Store struct {
 	records
 	recent recent // how many of the claims are replays
 
-	completing    sync.Map    // owners that called InTx and were not ended
-	anyCompleting atomic.Bool // whether anybody ever did
+	completing completing
 }
 
 var (
@@ -110,15 +108,15 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
 	}
 	err = s.complete(ctx, &r)
-	if err == nil {
-		s.completing.Delete(r.Owner)
+	if err == nil || errors.Is(err, reprise.ErrLeaseLost) {
+		s.completing.forget(r.Owner)
 	}
 	return err
 }
 
 // Release implements [reprise.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	s.completing.Delete(owner)
+	s.completing.forget(owner)
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
 		readable := true // also where there is no record
 		if rows.Next() {
