@@ -43,6 +43,7 @@ type watches struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners map[*redis.Client]*listener
+	ending    sync.WaitGroup // of listeners that were replaced
 }
 
 func (w *watches) listener(node *redis.Client) (*listener, error) {
@@ -58,7 +59,7 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 		case silent < silence:
 			return nil, fail(reprise.ErrUnavailable, errSilent)
 		}
-		l.close()
+		w.ending.Go(l.close) // which may wait for the network
 	}
 	l := newListener(node)
 	if w.listeners == nil {
@@ -77,4 +78,5 @@ func (w *watches) close() {
 	for _, l := range listeners {
 		l.close()
 	}
+	w.ending.Wait()
 }
