@@ -22,7 +22,12 @@ import (
 // returns their IDs.
 func redisFillRaw(tb testing.TB, client redis.UniversalClient, prefix string, n int) []reprise.ID {
 	tb.Helper()
-	record := redisHexOf(tb, redisGoldenCompleted)
+	return redisPut(tb, client, prefix, redisHexOf(tb, redisGoldenCompleted), n)
+}
+
+// redisPut puts a record under new keys, and returns their IDs.
+func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string, n int) []reprise.ID {
+	tb.Helper()
 	ids := make([]reprise.ID, n)
 	for at := 0; at < n; at += 5000 {
 		pipe := client.Pipeline()

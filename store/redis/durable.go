@@ -174,8 +174,8 @@ func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 
 // prepare makes the client dial once before the first [redis.Client.Conn]. The first dial
 // writes to the client's options whether the server knows maintenance notifications, and
-// only dials of the client itself are synchronised. A caller waits for the dial of another
-// as long as its context lasts.
+// only dials of the client itself are synchronised. A caller waits for the dial of
+// another as long as its context lasts.
 func (n *confirmNode) prepare(ctx context.Context, node *redis.Client) error {
 	if n.ready.Load() {
 		return nil
