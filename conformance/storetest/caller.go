@@ -18,7 +18,6 @@ type caller struct {
 
 	id          reprise.ID
 	fingerprint reprise.Fingerprint
-	label       string
 	scope       uint64
 	owner       reprise.Owner
 	lease       time.Duration
@@ -105,7 +104,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 
 func (c caller) claimRequest() reprise.ClaimRequest {
 	return reprise.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope, Lease: c.lease, Retention: c.retention,
 		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }

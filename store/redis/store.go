@@ -18,8 +18,7 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner  // nil: every command is sent alone
-	pipelines    *pipelines // nil: every command is sent through the client
+	combiner     *combiner // nil: every command is sent alone
 	confirmSlots confirmSlots
 
 	watches watches
@@ -49,11 +48,8 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
-	if !c.NoCombining {
-		s.pipelines = newPipelines(client, c.Hook)
-		if !o.clusterClient && c.Durability.level != async {
-			s.combiner = newCombiner(s.transmit)
-		}
+	if !c.NoCombining && !o.clusterClient {
+		s.combiner = newCombiner(s.transmit)
 	}
 	return s, nil
 }

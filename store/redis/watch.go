@@ -31,10 +31,6 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
-	if s.pipelines != nil {
-		s.pipelines.close()
-		s.pipelines.working.Wait()
-	}
 	return nil
 }
 
@@ -43,7 +39,6 @@ type watches struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners map[*redis.Client]*listener
-	ending    sync.WaitGroup // of listeners that were replaced
 }
 
 func (w *watches) listener(node *redis.Client) (*listener, error) {
@@ -59,7 +54,7 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 		case silent < silence:
 			return nil, fail(reprise.ErrUnavailable, errSilent)
 		}
-		w.ending.Go(l.close) // which may wait for the network
+		l.close()
 	}
 	l := newListener(node)
 	if w.listeners == nil {
@@ -78,5 +73,4 @@ func (w *watches) close() {
 	for _, l := range listeners {
 		l.close()
 	}
-	w.ending.Wait()
 }
