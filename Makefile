@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -23,7 +23,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available go.work "$(if $(filter lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter alerts lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -118,6 +118,10 @@ newest/suites:
 	go test $(call left,examples/sql examples/payments-river lab/console) || failed=yes
 	[[ -z $$failed ]]
 
+.PHONY: alerts
+alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
+	@$(call each,$(filter-out $(NOT_ALONE),lab/otel),GOWORK=off go test ./...)
+
 .PHONY: figures
 figures: ## Run the gates on exact figures, without the race detector
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
@@ -128,7 +132,7 @@ figures: ## Run the gates on exact figures, without the race detector
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures newest boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
+checks: figures newest alerts boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package

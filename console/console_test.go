@@ -326,6 +326,10 @@ func TestFindDerivesTheIDAndKeepsTheKeyToItself(t *testing.T) {
 		if got.status != 303 {
 			b.Errorf("by ID: %d", got.status)
 		}
+		got = b.post("/find", url.Values{"store": {"main"}, "unscoped": {"1"}, "key": {"k"}})
+		if want := "records/main/" + reprise.DeriveID(protocol.SharedScope, "", "k").String(); got.header.Get("Location") != want {
+			b.Errorf("unscoped: to %q, want %q", got.header.Get("Location"), want)
+		}
 		b.want("a short ID", b.post("/find", url.Values{"store": {"main"}, "id": {id.Short()}}), 422, "64 hexadecimal digits")
 		b.want("nothing", b.post("/find", url.Values{"store": {"main"}}), 422, "Fill in")
 		if strings.Contains(b.log.String(), "s3cret") {
@@ -388,7 +392,11 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 
 func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 	inTime(t, func(b *bench) {
-		b.want("policies", b.get("/policies"), 200, "payments", "at-most-once", "Idempotency-Key", "POST, PATCH", "2 days", "1.0 MiB at most")
+		b.answered("one", protocol.Response{Status: 200})
+		if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Completed {
+			b.Fatalf("%+v, %v", got, err)
+		}
+		b.want("policies", b.get("/policies"), 200, "payments", "at-most-once", "Idempotency-Key", "50.0 %", "POST, PATCH", "2 days", "1.0 MiB at most")
 	})
 }
 

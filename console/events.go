@@ -50,14 +50,14 @@ func (e *Events) Observe(_ context.Context, observed reprise.Event) {
 	defer e.mu.Unlock()
 	at := e.now()
 	s := e.slot(at)
-	switch observed.Kind {
-	case reprise.EventClaimed, reprise.EventTakeover, reprise.EventUnprotected:
+	switch observed.Outcome {
+	case 0: // not of a request
+	case reprise.RequestClaimed, reprise.RequestUnprotected:
 		s.Started++
-	case reprise.EventReplayed:
+	case reprise.RequestReplayed:
 		s.Replayed++
-	case reprise.EventInProgress, reprise.EventMismatch, reprise.EventLapsed, reprise.EventRefused:
+	default:
 		s.Refused++
-	default: // of an attempt, not of a request
 	}
 	if len(e.ring) < keptEvents {
 		e.ring = append(e.ring, event{observed, at})

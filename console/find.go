@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // findForm asks for what an ID is made of, or for the ID.
@@ -37,6 +38,9 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	scope, key := r.PostForm.Get("scope"), r.PostForm.Get("key")
+	if r.PostForm.Get("unscoped") != "" {
+		scope = protocol.SharedScope
+	}
 	if scope == "" || key == "" {
 		again("Fill in the ID, or the scope and the key.")
 		return

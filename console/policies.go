@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -12,13 +13,40 @@ import (
 type policyView struct {
 	Name    string
 	Options [][2]string // name and value, as they run
+	Shares  []share     // of its requests in this process
+}
+
+// share is how many requests of a policy had an outcome.
+type share struct {
+	Outcome reprise.RequestOutcome
+	Count   uint64
+	Percent float64
+}
+
+// shares returns the outcomes that requests of a policy had, in all engines.
+func (s *site) shares(label string) []share {
+	counts := map[reprise.RequestOutcome]uint64{}
+	sum := uint64(0)
+	for _, engine := range s.config.Engines {
+		for outcome, n := range engine.Engine.Stats().Labels[label].Outcomes {
+			counts[outcome] += n
+			sum += n
+		}
+	}
+	var list []share
+	for _, outcome := range reprise.RequestOutcomes() {
+		if n := counts[outcome]; n > 0 {
+			list = append(list, share{outcome, n, 100 * float64(n) / float64(sum)})
+		}
+	}
+	return list
 }
 
 func (s *site) policies(w http.ResponseWriter, r *http.Request) {
 	views := make([]policyView, 0, len(s.config.Guards))
 	for _, guard := range s.config.Guards {
 		c := guard.Config()
-		views = append(views, policyView{Name: c.Name, Options: options(&c)})
+		views = append(views, policyView{Name: c.Name, Options: options(&c), Shares: s.shares(c.Name)})
 	}
 	s.show(w, r, http.StatusOK, "policies", page{Heading: "Policies", View: views})
 }

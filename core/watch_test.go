@@ -2,6 +2,8 @@ package reprise_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,5 +101,46 @@ func TestWatchIsStopped(t *testing.T) {
 			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
 		}
 		release(t, a)
+	})
+}
+
+// asked is a store that notes which of its claims were those of waiters.
+type asked struct {
+	reprise.Store
+	mu     sync.Mutex
+	claims []bool
+}
+
+func (a *asked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	a.mu.Lock()
+	a.claims = append(a.claims, r.Waiting)
+	a.mu.Unlock()
+	return a.Store.Claim(ctx, r)
+}
+
+func (a *asked) Unwrap() reprise.Store { return a.Store }
+
+// A store signals the end of an attempt where somebody waits, so the claims of waiters say
+// what they are, and others do not.
+func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		store := memstore.New()
+		b := setupOver(t, store, reprise.Config{})
+		other := &asked{Store: store}
+		e := newEngine(t, other, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != reprise.InProgress {
+			t.Errorf("begin: %v, %v", got.Outcome, err)
+		}
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Minute), 1)
+		time.Sleep(time.Second)
+		complete(t, a, "answer", reprise.Recorded)
+		s.want(t, reprise.Completed, 1)
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		if len(other.claims) < 4 || other.claims[0] || other.claims[1] || slices.Contains(other.claims[2:], false) {
+			t.Errorf("waiting claims: %v; want none of the first two, and all that follow", other.claims)
+		}
 	})
 }

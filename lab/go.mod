@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	connectrpc.com/connect v1.18.1
+	github.com/creack/pty v1.1.24
 	github.com/gin-contrib/cors v1.7.5
 	github.com/gin-contrib/gzip v1.2.3
 	github.com/gin-contrib/requestid v1.0.5
@@ -13,6 +14,7 @@ require (
 	github.com/gofiber/fiber/v2 v2.45.0
 	github.com/gorilla/handlers v1.5.2
 	github.com/gorilla/mux v1.8.1
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/labstack/echo/v4 v4.12.0
 	github.com/pressly/goose/v3 v3.18.0

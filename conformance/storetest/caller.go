@@ -18,6 +18,7 @@ type caller struct {
 
 	id          reprise.ID
 	fingerprint reprise.Fingerprint
+	label       string
 	scope       uint64
 	owner       reprise.Owner
 	lease       time.Duration
@@ -104,7 +105,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 
 func (c caller) claimRequest() reprise.ClaimRequest {
 	return reprise.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Scope: c.scope, Lease: c.lease, Retention: c.retention,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
 		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }

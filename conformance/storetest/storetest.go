@@ -122,7 +122,7 @@ type testCase struct {
 
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases,
-	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, abilityCases,
+	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, operatorCases, abilityCases,
 )
 
 // run tests the case, in a bubble if the fixture has no clock of its own.

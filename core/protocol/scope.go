@@ -12,9 +12,10 @@ import (
 // its response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
-// sharedScope is the scope of the key space that all clients share. No principal has this
-// name, because a name with a control byte is refused (R43).
-const sharedScope = "\x00unscoped"
+// SharedScope is the scope of the key space that all clients share, for what derives an ID
+// ([reprise.DeriveID]). No principal has this name, because a name with a control byte is
+// refused (R43).
+const SharedScope = "\x00unscoped"
 
 // Why a scope is refused.
 var (
@@ -28,7 +29,7 @@ func principalOf(scope func() (string, error)) (name string, err error) {
 	name, err = scope()
 	switch {
 	case errors.Is(err, ErrUnscoped):
-		return sharedScope, nil
+		return SharedScope, nil
 	case err != nil:
 		return "", err
 	case name == "":

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,7 +116,8 @@ type server struct {
 func startServer(h *host, command []string) (*server, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stderr = io.Discard                               // it logs requests that fail, which the load reports as well
+	log := new(firstBytes) // of why it did not start; requests that fail the load reports
+	cmd.Stderr = log
 	cmd.Env = append(os.Environ(), "NODE_ENV=production") // without it Express is slower
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
@@ -132,12 +133,24 @@ func startServer(h *host, command []string) (*server, error) {
 		cancel()
 		_ = cmd.Wait() // it was interrupted
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, _ := bufio.NewReader(out).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
-		return nil, fmt.Errorf("%s did not say where it listens: %q, %w", strings.Join(command, " "), line, err)
+		cancel()
+		_ = cmd.Wait() // what it said is in the log then
+		return nil, fmt.Errorf("%s ended: %s", filepath.Base(command[0]), cmp.Or(lastLine(log.kept), "it did not say where it listens"))
 	}
 	return &server{addr, cmd}, nil
+}
+
+// firstBytes keeps the first bytes that it gets, and drops the rest.
+type firstBytes struct{ kept []byte }
+
+// Write implements [io.Writer].
+func (b *firstBytes) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	b.kept = append(b.kept, p[:min(len(p), most-len(b.kept))]...)
+	return len(p), nil
 }
 
 // usage returns the CPU time of the process.

@@ -31,8 +31,8 @@ type browser struct {
 	problems []string // what the pages report: dialogs, exceptions, console messages
 }
 
-// openBrowser starts Chromium. Without one the test is skipped, unless REPRISE_TEST_REQUIRE has
-// "chromium".
+// openBrowser starts Chromium. Without one the test is skipped, unless
+// REPRISE_TEST_REQUIRE has "chromium".
 func openBrowser(t *testing.T, options ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
 	path := ""

@@ -128,7 +128,8 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 					t.Fatalf("from %s: the record is %+v, %v", origin, after, err)
 				}
 			}
-			// The same form from the console's own page changes the record, so it was not the form that was wrong.
+			// The same form from the console's own page changes the record, so it was not the form
+			// that was wrong.
 			b.visit(s.console("records/main/" + id.String()))
 			b.run(
 				chromedp.SetValue("#reason-forget", "it never left the queue"),

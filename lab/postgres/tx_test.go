@@ -336,3 +336,141 @@ func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresAnotherAttemptInBetween: an attempt keeps its record only where the row is
+// still the one that its claim saw, gone, or past its retention.
+func TestPostgresAnotherAttemptInBetween(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	leased := f.Leased(t)
+	lapse := func(r reprise.ClaimRequest) {
+		r.Lease = time.Millisecond
+		pgMustClaim(t, leased, r, reprise.Claimed)
+		pgPass(5 * time.Millisecond)
+	}
+	expire := func(r reprise.ClaimRequest) {
+		pgWant(t, "complete", pgComplete(t, leased, r, "former"), nil)
+		f.exec(t, f.pgDamage("valid_until = now(), expires_at = now()"), r.ID[:])
+	}
+	for name, test := range map[string]struct {
+		before, between func(reprise.ClaimRequest)
+		want            error
+	}{
+		"taken over and lapsed again": {lapse, func(r reprise.ClaimRequest) { lapse(pgRival(r)) }, reprise.ErrNotApplied},
+		"taken over and expired":      {lapse, func(r reprise.ClaimRequest) { r = pgRival(r); lapse(r); expire(r) }, nil},
+		"completed":                   {lapse, func(r reprise.ClaimRequest) { f.exec(t, f.pgDamage("state = 2, payload = 'other'"), r.ID[:]) }, reprise.ErrNotApplied},
+		"live again": {lapse, func(r reprise.ClaimRequest) {
+			f.exec(t, f.pgDamage("lease_until = now() + interval '1 hour'"), r.ID[:])
+		}, reprise.ErrNotApplied},
+		"unreadable":   {lapse, func(r reprise.ClaimRequest) { f.exec(t, f.pgDamage("version = 99"), r.ID[:]) }, reprise.ErrNotApplied},
+		"still lapsed": {lapse, func(reprise.ClaimRequest) {}, nil},
+		"expired and purged": {func(r reprise.ClaimRequest) { lapse(r); expire(r) }, func(r reprise.ClaimRequest) {
+			f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", r.ID[:])
+		}, nil},
+		"new":         {func(reprise.ClaimRequest) {}, func(reprise.ClaimRequest) {}, nil},
+		"claimed new": {func(reprise.ClaimRequest) {}, lapse, reprise.ErrNotApplied},
+	} {
+		for _, discard := range []bool{false, true} {
+			key := pgClaim()
+			test.before(key)
+			r := pgRival(key)
+			r.Label = "orders"
+			granted := pgMustClaim(t, store, r, reprise.Claimed)
+			test.between(key)
+			completion := pgCompletion(r, "answer")
+			completion.DiscardEffects = discard
+			before := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
+			err := store.Complete(t.Context(), completion)
+			if test.want == nil && err != nil || !errors.Is(err, test.want) {
+				t.Errorf("%s, discard %t: complete answered %v, want %v", name, discard, err, test.want)
+			}
+			if test.want != nil || err != nil {
+				continue
+			}
+			record, err := store.Inspect(t.Context(), r.ID)
+			pgWant(t, "inspect", err, nil)
+			if record.Label != "orders" || record.Fence != granted.Fence || record.Attempt != granted.Attempt ||
+				record.ClaimedAt.After(before) || record.CompletedAt.Before(before) {
+				t.Errorf("%s, discard %t: the record of %+v is %+v", name, discard, granted, record)
+			}
+		}
+	}
+}
+
+// TestPostgresDiscardLosesItsLock: where another attempt has the lock as soon as the
+// effects of an attempt are undone, the record is that attempt's to write.
+func TestPostgresDiscardLosesItsLock(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	var high, low int64
+	err := f.Pool.QueryRow(t.Context(), `SELECT classid::bigint, objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = $1`,
+		pgTx(t, store, r).Conn().PgConn().PID()).Scan(&high, &low)
+	pgWant(t, "the lock", err, nil)
+	waiter, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	taken := make(chan error, 1)
+	go func() {
+		_, err := waiter.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1)", high<<32|low)
+		taken <- err
+	}()
+	pgEventually(t, "the other waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid::bigint = $1 AND objid::bigint = $2", high, low) == 1
+	})
+	completion := pgCompletion(r, "refused")
+	completion.DiscardEffects = true
+	pgWant(t, "complete", store.Complete(t.Context(), completion), reprise.ErrNotApplied)
+	pgWant(t, "lock", <-taken, nil)
+	pgWant(t, "rollback", waiter.Rollback(t.Context()), nil)
+	again := pgRival(r)
+	pgMustClaim(t, store, again, reprise.Claimed)
+	pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+}
+
+// TestPostgresRequestsTakeOneTransactionID (P8): the claim of a request takes none of its
+// own, one whose effects are undone takes another for its record, and a replay none.
+func TestPostgresRequestsTakeOneTransactionID(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.StartPostgres(t, "autovacuum=off"))
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
+	store := f.Transactional(t)
+	next := func() int64 {
+		return pgValue[int64](t, f.Pool, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+	}
+	const requests = 20
+	n := 0
+	for name, test := range map[string]struct {
+		effects, discard bool
+		want             int64
+	}{
+		"no effects":      {want: requests},
+		"effects":         {effects: true, want: requests},
+		"effects undone":  {effects: true, discard: true, want: 2 * requests},
+		"nothing to undo": {discard: true, want: requests},
+	} {
+		before := next()
+		var r reprise.ClaimRequest
+		for range requests {
+			r = pgClaim()
+			pgMustClaim(t, store, r, reprise.Claimed)
+			if test.effects {
+				n++
+				f.insert(t, pgTx(t, store, r), n)
+			}
+			completion := pgCompletion(r, pgBody)
+			completion.DiscardEffects = test.discard
+			pgWant(t, "complete", store.Complete(t.Context(), completion), nil)
+		}
+		if got := next() - before; got != test.want {
+			t.Errorf("%s: %d requests took %d transaction IDs, want %d", name, requests, got, test.want)
+		}
+		before = next()
+		for range requests {
+			pgMustClaim(t, store, pgRival(r), reprise.Completed)
+		}
+		if got := next() - before; got != 0 {
+			t.Errorf("%d replays took %d transaction IDs", requests, got)
+		}
+	}
+}

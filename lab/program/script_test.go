@@ -59,7 +59,16 @@ func run(t *testing.T, f *fixture, ids map[string]reprise.ID, p testscript.Param
 		"exits":    exits,
 		"harmless": harmless,
 		"fence":    func(ts *testscript.TestScript, _ bool, args []string) { f.fence(t, ts, args) },
-		"retry":    func(ts *testscript.TestScript, _ bool, args []string) { f.retry(t, ts, args) },
+		"paste":    func(ts *testscript.TestScript, _ bool, args []string) { f.paste(ts, args) },
+		"server": func(ts *testscript.TestScript, _ bool, args []string) {
+			ts.Check(f.do(t.Context(), strings.Join(args, " ")))
+		},
+		"expired": func(ts *testscript.TestScript, _ bool, args []string) {
+			n, err := strconv.Atoi(args[0])
+			ts.Check(err)
+			ts.Check(f.expire(t.Context(), n))
+		},
+		"retry": func(ts *testscript.TestScript, _ bool, args []string) { f.retry(t, ts, args) },
 	}
 	testscript.RunT(sequential{t}, p)
 }

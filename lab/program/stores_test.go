@@ -20,6 +20,9 @@ type fixture struct {
 
 	// ruin writes something into the record of id that no release can read.
 	ruin func(tb testing.TB, id reprise.ID)
+
+	do     func(ctx context.Context, statement string) error // executes a statement as the server's owner
+	expire func(ctx context.Context, n int) error            // writes records whose retention has ended
 }
 
 // kinds are the stores that the program works on.

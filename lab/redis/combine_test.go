@@ -2,51 +2,70 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisStalled returns a store behind a network that stands still, and enough claims on
-// their way that further ones queue.
-func redisStalled(t *testing.T, claiming *sync.WaitGroup) (*repriseredis.Store, *servers.Proxy) {
+// redisPipelined returns a store behind a proxy whose pipeline is connected.
+func redisPipelined(t *testing.T, c repriseredis.Config) (*repriseredis.Store, *servers.Proxy) {
 	t.Helper()
-	const lanes = 16
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	client := labtest.RedisClient(t, proxy.Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
-	proxy.Set(t, servers.Stall)
-	for range lanes {
-		claiming.Go(func() { redisMustClaim(t, store, redisClaim(), reprise.Claimed) })
-	}
-	redisEventually(t, "all lanes are occupied", func() bool { return proxy.Counts().Open >= lanes })
-	return store, proxy
+	return redisPipelinedBy(t, labtest.RedisClient(t, proxy.Addr()), c), proxy
 }
 
-// The time of one command runs out while it queues. That must not become the time of the
-// others in its batch.
-func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
+// redisPipelinedBy returns a store over client whose pipeline is connected.
+func redisPipelinedBy(t *testing.T, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
+	t.Helper()
+	if c.Prefix == "" {
+		c.Prefix = labtest.RedisPrefix()
+	}
+	var pipelined atomic.Bool
+	hook := c.Hook
+	c.Hook = func(ctx context.Context, p repriseredis.Pipelined) {
+		pipelined.Store(true)
+		if hook != nil {
+			hook(ctx, p)
+		}
+	}
+	store := labtest.RedisStore(t, client, c)
+	redisEventually(t, "a call is pipelined", func() bool {
+		redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+		return pipelined.Load()
+	})
+	return store
+}
+
+// The time of one command runs out in a batch. That must not become the time of the
+// others.
+func TestRedisALateCommandFailsAlone(t *testing.T) {
 	t.Parallel()
-	var claiming sync.WaitGroup
-	store, proxy := redisStalled(t, &claiming)
-	deadline := time.Now().Add(time.Second)
+	store, proxy := redisPipelined(t, repriseredis.Config{})
+	proxy.Set(t, servers.Stall)
 	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	late, cancel := context.WithDeadline(patient, deadline)
+	late, cancel := context.WithTimeout(patient, 200*time.Millisecond)
 	defer cancel()
+	var claiming sync.WaitGroup
 	var failed atomic.Int64
 	for i := range 100 {
 		claiming.Go(func() {
 			if i == 50 {
-				_, _ = store.Claim(late, redisClaim())
+				start := time.Now()
+				_, err := store.Claim(late, redisClaim())
+				if took := time.Since(start); !errors.Is(err, reprise.ErrUnknown) || took > time.Second {
+					t.Errorf("the late one: %v after %v", err, took)
+				}
+				proxy.Set(t, servers.Forward)
 				return
 			}
 			if _, err := store.Claim(patient, redisClaim()); err != nil {
@@ -54,24 +73,16 @@ func TestRedisANearlyExpiredCommandFailsAlone(t *testing.T) {
 			}
 		})
 	}
-	// When the first answers come and the batch is sent, it has less than 90 ms left, and
-	// the answer to the batch takes longer.
-	redisEventually(t, "the one has little time left", func() bool { return time.Until(deadline) < 240*time.Millisecond })
-	proxy.Delay(0, 150*time.Millisecond)
-	proxy.Set(t, servers.Forward)
 	claiming.Wait()
 	if n := failed.Load(); n > 0 {
 		t.Errorf("%d of 99 claims failed with the one that had no time left", n)
 	}
 }
 
-// Large replays that meet in a batch are fetched one by one, and arrive whole.
+// Large replays share a connection with others, and arrive whole.
 func TestRedisLargeReplaysInABatchArriveWhole(t *testing.T) {
 	t.Parallel()
-	var claiming sync.WaitGroup
-	store, proxy := redisStalled(t, &claiming)
-	proxy.Set(t, servers.Forward)
-	claiming.Wait()
+	store, proxy := redisPipelined(t, repriseredis.Config{})
 	var done []reprise.ClaimRequest
 	answer := strings.Repeat("a", 300_000)
 	for range 4 {
@@ -81,6 +92,7 @@ func TestRedisLargeReplaysInABatchArriveWhole(t *testing.T) {
 		done = append(done, r)
 	}
 	proxy.Set(t, servers.Stall)
+	var claiming sync.WaitGroup
 	for i := range 100 {
 		claiming.Go(func() {
 			if i%2 == 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -119,9 +117,14 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
-	client, pipelines := labtest.RedisClient(t, proxy.Addr()), new(redisPipelines)
-	client.AddHook(pipelines)
-	common := labtest.RedisStore(t, client, config)
+	var together atomic.Int64
+	hooked := config
+	hooked.Hook = func(_ context.Context, p repriseredis.Pipelined) {
+		if p.Batch > 1 {
+			together.Add(1)
+		}
+	}
+	common := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), hooked)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
 	done := make(chan struct{})
@@ -180,24 +183,8 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	if faults.Load() == 0 {
 		t.Error("nothing went wrong, so nothing was shown")
 	}
-	if shared && pipelines.Load() == 0 {
+	if shared && together.Load() == 0 {
 		t.Error("no two commands travelled together, so nothing was shown")
-	}
-}
-
-// redisPipelines is a hook of a client that counts the pipelines of more than one script.
-// (The client greets a server by one, too.)
-type redisPipelines struct{ atomic.Int64 }
-
-func (*redisPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (*redisPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (p *redisPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		if len(commands) > 1 && strings.HasPrefix(commands[0].Name(), "eval") {
-			p.Add(1)
-		}
-		return next(ctx, commands)
 	}
 }
 

@@ -38,7 +38,7 @@ func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
 	var done bool
 	err = tx.QueryRow(ctx, a.store.sql.complete, a.store.config.ExecMode,
 		r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention)).Scan(&done)
-	return a.completed(done, err)
+	return a.completed(&r, done, err)
 }
 
 // InSQLTx is [InTx] for a transaction of database/sql, over pgx's driver.
@@ -50,7 +50,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	var done bool
 	err = tx.QueryRowContext(ctx, a.store.sql.complete,
 		r.ID[:], r.Owner[:], notNull(r.Payload), microseconds(r.Retention)).Scan(&done)
-	return a.completed(done, err)
+	return a.completed(&r, done, err)
 }
 
 // leasedAttempt is what the context of a handler of the leased store knows of its
@@ -86,15 +86,14 @@ func completionOf(ctx context.Context, payload []byte) (*leasedAttempt, reprise.
 }
 
 // completed places the answer to the completion.
-func (a *leasedAttempt) completed(done bool, err error) error {
+func (a *leasedAttempt) completed(r *reprise.CompleteRequest, done bool, err error) error {
 	switch {
 	case err != nil:
 		return fail("complete", err)
 	case !done:
 		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", reprise.ErrLeaseLost)
 	}
-	a.store.completing.Store(a.owner, struct{}{})
-	a.store.anyCompleting.Store(true)
+	a.store.completing.add(a.owner, r.Retention)
 	return nil
 }
 
@@ -102,16 +101,13 @@ func (a *leasedAttempt) completed(done bool, err error) error {
 // completed the record with another payload in a transaction of its own. ErrLeaseLost
 // makes the engine ask who has the record, and send what is in it.
 func (s *Store) completedElsewhere(ctx context.Context, r *reprise.CompleteRequest) (bool, error) {
-	if !s.anyCompleting.Load() {
-		return false, nil // nobody ever called InTx
-	}
-	if _, called := s.completing.Load(r.Owner); !called {
+	if !s.completing.called(r.Owner) {
 		return false, nil
 	}
 	record, err := s.look(ctx, "complete", r.ID)
 	if err != nil || record == nil || record.State != reprise.StateCompleted {
 		return false, err
 	}
-	s.completing.Delete(r.Owner)
+	s.completing.forget(r.Owner)
 	return !bytes.Equal(record.Payload, r.Payload), nil
 }

@@ -3,15 +3,13 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/batching"
 )
 
 // Store is the leased store: every claim is a statement that commits at once, and holds
@@ -22,13 +20,9 @@ import (
 // [InTx]), a [reprise.Inspector] and a [reprise.Purger].
 type Store struct {
 	records
-	recent recent                      // how many of the claims are replays
-	queue  *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
-	active atomic.Int64                // claims and completions on their way
-	few    int64                       // how many of them are sent by themselves
+	recent recent // how many of the claims are replays
 
-	completing    sync.Map    // owners that called InTx and were not ended
-	anyCompleting atomic.Bool // whether anybody ever did
+	completing completing
 }
 
 var (
@@ -68,9 +62,7 @@ func newStore(db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{records: r}
-	s.queue = newQueue(s)
-	return s, nil
+	return &Store{records: r}, nil
 }
 
 // Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server
@@ -95,10 +87,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	if s.queue == nil {
-		return s.claimAlone(ctx, &r)
-	}
-	return s.claimCombined(ctx, &r)
+	return s.claimAlone(ctx, &r)
 }
 
 // Renew implements [reprise.Store] in one statement for the whole batch.
@@ -106,7 +95,7 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	return s.renew(ctx, rs)
 }
 
-// Complete implements [reprise.Store] in one statement, with other calls as Claim is.
+// Complete implements [reprise.Store] in one statement.
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -118,20 +107,16 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case elsewhere:
 		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
 	}
-	if s.queue == nil {
-		err = s.complete(ctx, &r)
-	} else {
-		err = s.completeCombined(ctx, &r)
-	}
-	if err == nil {
-		s.completing.Delete(r.Owner)
+	err = s.complete(ctx, &r)
+	if err == nil || errors.Is(err, reprise.ErrLeaseLost) {
+		s.completing.forget(r.Owner)
 	}
 	return err
 }
 
 // Release implements [reprise.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	s.completing.Delete(owner)
+	s.completing.forget(owner)
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
 		readable := true // also where there is no record
 		if rows.Next() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -403,27 +404,42 @@ func TestWhatIsNotCombined(t *testing.T) {
 
 func TestWhichStoresCombine(t *testing.T) {
 	t.Parallel()
-	single := redis.NewClient(&redis.Options{})
+	client := func(o redis.Options) *redis.Client {
+		c := redis.NewClient(&o)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	single := client(redis.Options{})
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
-	t.Cleanup(func() { _, _ = single.Close(), cluster.Close() })
+	t.Cleanup(func() { _ = cluster.Close() })
 	for _, c := range []struct {
-		name   string
-		client redis.UniversalClient
-		config Config
-		want   bool
+		name                string
+		client              redis.UniversalClient
+		config              Config
+		combines, pipelines bool
 	}{
-		{"a single server", single, Config{}, true},
-		{"switched off", single, Config{NoCombining: true}, false},
-		{"a cluster", cluster, Config{}, false},
+		{"a single server", single, Config{}, false, true},
+		{"switched off", single, Config{NoCombining: true}, false, false},
+		{"a cluster", cluster, Config{}, false, true},
+		{"replicas confirm", single, Config{Durability: Acked(1)}, true, true},
+		{"replicas of a cluster confirm", cluster, Config{Durability: Acked(1)}, false, true},
+		{"a limiter has to see every command", client(redis.Options{Limiter: limiter{}}), Config{}, false, false},
+		{"credentials change on connections that are in use", client(redis.Options{StreamingCredentialsProvider: streamed{}}), Config{}, false, false},
 	} {
 		s, err := New(c.client, c.config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.combiner.combines(&command{script: claimScript}); got != c.want {
-			t.Errorf("%s: combines %v, want %v", c.name, got, c.want)
+		if got := s.combiner.combines(&command{script: claimScript}); got != c.combines || (s.pipelines != nil) != c.pipelines {
+			t.Errorf("%s: combines %v, pipelines %v; want %v, %v", c.name, got, s.pipelines != nil, c.combines, c.pipelines)
 		}
 	}
+}
+
+type limiter struct{ redis.Limiter }
+
+type streamed struct {
+	auth.StreamingCredentialsProvider
 }
 
 // A wait for replicas concerns those of a pipeline that asked for it.

@@ -40,6 +40,7 @@ type command struct {
 	uncertain   bool     // an earlier attempt may have been executed
 	unconfirmed bool     // answered, and the confirmation of its write is still missing
 	ackErr      error    // why the write does not count as durable, nil when it does
+	viaClient   bool     // an attempt of a pipeline failed: leave the next ones to the client
 	err         error    // the failure, of a class of the package reprise
 
 	alone  [1]*command // the command itself, for a batch of one

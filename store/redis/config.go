@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -42,6 +43,10 @@ type Config struct {
 	// never combines. A trace shows a pipeline where calls were combined, in the context
 	// of one of them.
 	NoCombining bool
+
+	// Hook is called after each call that the store sent on a connection of its own, in
+	// the goroutine and with the context of the call.
+	Hook func(ctx context.Context, p Pipelined)
 }
 
 // Durability is what a claim, renewal or completion must survive before it counts.

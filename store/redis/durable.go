@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,7 +37,7 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, 
 	var n *confirmNode
 	if once {
 		n = newConfirmNode(node)
-		n.ready = true // nobody else dials with it
+		n.ready.Store(true) // nobody else dials with it
 	} else {
 		n = s.confirmSlots.of(node)
 	}
@@ -142,12 +143,16 @@ type confirmNode struct {
 	client *redis.Client
 	slots  chan struct{} // to be sent to and received from
 
-	mu    sync.Mutex
-	ready bool
+	ready   atomic.Bool   // the client has dialled
+	dialing chan struct{} // capacity 1: to be sent to and received from
 }
 
 func newConfirmNode(client *redis.Client) *confirmNode {
-	return &confirmNode{client: client, slots: make(chan struct{}, max(client.Options().PoolSize/2, 1))}
+	return &confirmNode{
+		client:  client,
+		slots:   make(chan struct{}, max(client.Options().PoolSize/2, 1)),
+		dialing: make(chan struct{}, 1),
+	}
 }
 
 // of returns the slots of a node. They are of one client: a cluster client may drop a
@@ -169,19 +174,28 @@ func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 
 // prepare makes the client dial once before the first [redis.Client.Conn]. The first dial
 // writes to the client's options whether the server knows maintenance notifications, and
-// only dials of the client itself are synchronised.
+// only dials of the client itself are synchronised. A caller waits for the dial of
+// another as long as its context lasts.
 func (n *confirmNode) prepare(ctx context.Context, node *redis.Client) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ready {
+	if n.ready.Load() {
+		return nil
+	}
+	select {
+	case n.dialing <- struct{}{}:
+		defer func() { <-n.dialing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if n.ready.Load() {
 		return nil
 	}
 	err := node.Ping(ctx).Err()
 	var answered redis.Error
-	if n.ready = err == nil || errors.As(err, &answered); n.ready {
-		return nil
+	if err != nil && !errors.As(err, &answered) {
+		return err
 	}
-	return err
+	n.ready.Store(true)
+	return nil
 }
 
 // patience returns how long to wait for a confirmation: at most timeout, and less than is

@@ -313,7 +313,35 @@ func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	if cap(n.slots) != 4 {
 		t.Errorf("the node has %d slots, want half of its pool", cap(n.slots))
 	}
-	if n.ready {
+	if n.ready.Load() {
 		t.Error("the client of the node has not dialled and counts as ready")
+	}
+}
+
+// A server that hangs before it was ever reached holds nobody longer than its own time.
+func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
+	f.hangs.Store(true)
+	s := newStore(t, f, Config{Durability: Acked(1), NoCombining: true})
+	long, cancel := context.WithTimeout(t.Context(), time.Minute)
+	first := make(chan error, 1)
+	r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}
+	go func() { _, err := s.Claim(long, r); first <- err }()
+	for f.pings.Load() == 0 {
+		runtime.Gosched()
+	}
+	short, cancelShort := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancelShort()
+	begun := time.Now()
+	if _, err := s.Claim(short, r); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("claim: %v, want ErrUnavailable", err)
+	}
+	if d := time.Since(begun); d > 2*time.Second { // the PING itself takes three
+		t.Errorf("a call of 50 ms took %v", d)
+	}
+	cancel()
+	if err := <-first; err == nil {
+		t.Error("the first call succeeded")
 	}
 }

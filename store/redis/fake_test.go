@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,10 @@ type fake struct {
 	addr   string
 	answer func(conn, call int, command []string) string // call counts script calls and claims, from 1
 	stop   func()
+	expiry string // the answer to the second half of a native claim; empty: it was in time
+
+	pings atomic.Int64
+	hangs atomic.Bool // it answers no PING
 
 	mu    sync.Mutex
 	calls int
@@ -102,6 +107,10 @@ func (f *fake) reply(conn int, command []string) string {
 	case "client":
 		return "+OK\r\n"
 	case "ping":
+		f.pings.Add(1)
+		if f.hangs.Load() {
+			return mute
+		}
 		return "+PONG\r\n"
 	case "eval", "evalsha":
 		f.calls++
@@ -116,6 +125,9 @@ func (f *fake) reply(conn int, command []string) string {
 		}
 		return out
 	case "pexpiretime":
+		if f.expiry != "" {
+			return f.expiry
+		}
 		if f.set[conn] == "" {
 			return ":-2\r\n"
 		}
@@ -192,9 +204,11 @@ func newClient(tb testing.TB, f *fake) *redis.Client {
 	return client
 }
 
-// newStore returns a store over f.
+// newStore returns a store over f that sends every command through the client. See
+// newPipelined.
 func newStore(tb testing.TB, f *fake, c Config) *Store {
 	tb.Helper()
+	c.NoCombining = true
 	s, err := New(newClient(tb, f), c)
 	if err != nil {
 		tb.Fatal(err)

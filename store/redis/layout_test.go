@@ -216,9 +216,9 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	if got, want := s.pattern(), `p\*\[\?\]\\:*`; got != want {
 		t.Errorf("pattern %q, want %q", got, want)
 	}
-	known := map[reprise.ID]bool{}
+	l := lister{store: s, shown: map[reprise.ID]bool{}}
 	keys := []string{s.key(id), s.key(id), s.prefix + "short", s.prefix + strings.Repeat("l", 33), strings.Repeat("o", 40)}
-	if got := s.unknownIDs(keys, known); len(got) != 1 || got[0] != id {
+	if got := l.ids(keys, nil); len(got) != 1 || got[0] != id {
 		t.Errorf("found %v, want the one ID", got)
 	}
 }

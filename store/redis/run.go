@@ -58,12 +58,43 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 
 // send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
+	var n *nodePipeline
+	if len(open) == 1 {
+		if n = s.pipelineFor(ctx, open[0]); n.do(ctx, open[0]) {
+			return
+		}
+	}
+	defer s.afterClient(n, open)
 	if len(open) == 1 && s.combiner.combines(open[0]) {
 		s.combiner.send(ctx, open)
 		return
 	}
 	if confirm := s.transmit(ctx, open); confirm != nil {
 		confirm()
+	}
+}
+
+// pipelineFor returns the pipeline that takes c, and nil when none does.
+func (s *Store) pipelineFor(ctx context.Context, c *command) *nodePipeline {
+	if s.pipelines == nil || c.viaClient || c.redirect != "" || c.script == renewScript || c.wait && s.durability.level != async {
+		return nil
+	}
+	node, err := s.nodeFor(ctx, c.key)
+	if err != nil {
+		return nil
+	}
+	return s.pipelines.of(node)
+}
+
+// afterClient makes the pipelines follow what became of commands that the client sent: a
+// server that answers is worth a connection, and a closed client has none.
+func (s *Store) afterClient(n *nodePipeline, sent []*command) {
+	switch err := sent[0].sendErr; {
+	case s.pipelines == nil:
+	case errors.Is(err, redis.ErrClosed):
+		s.pipelines.close()
+	case n != nil && (err == nil || isReply(err)):
+		n.connect()
 	}
 }
 

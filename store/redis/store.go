@@ -18,7 +18,8 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner // nil: every command is sent alone
+	combiner     *combiner  // nil: every command is sent alone
+	pipelines    *pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
 
 	watches watches
@@ -48,8 +49,11 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
-	if !c.NoCombining && !o.clusterClient {
-		s.combiner = newCombiner(s.transmit)
+	if !c.NoCombining {
+		s.pipelines = newPipelines(client, c.Hook)
+		if !o.clusterClient && c.Durability.level != async {
+			s.combiner = newCombiner(s.transmit)
+		}
 	}
 	return s, nil
 }

@@ -31,6 +31,10 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
+	if s.pipelines != nil {
+		s.pipelines.close()
+		s.pipelines.working.Wait()
+	}
 	return nil
 }
 
@@ -39,6 +43,7 @@ type watches struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners map[*redis.Client]*listener
+	ending    sync.WaitGroup // of listeners that were replaced
 }
 
 func (w *watches) listener(node *redis.Client) (*listener, error) {
@@ -54,7 +59,7 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 		case silent < silence:
 			return nil, fail(reprise.ErrUnavailable, errSilent)
 		}
-		l.close()
+		w.ending.Go(l.close) // which may wait for the network
 	}
 	l := newListener(node)
 	if w.listeners == nil {
@@ -73,4 +78,5 @@ func (w *watches) close() {
 	for _, l := range listeners {
 		l.close()
 	}
+	w.ending.Wait()
 }

@@ -114,7 +114,7 @@ func workspaceFolders(ctx context.Context, dir string) ([]string, error) {
 	}
 	err = walk(dir, func(file string) error {
 		folder, name := path.Split(file)
-		if folder = path.Clean(folder); name == "go.mod" && !used[folder] && !within(folder, outside) {
+		if folder = path.Clean(folder); name == "go.mod" && !used[folder] && !slices.ContainsFunc(outside, func(o string) bool { return within(folder, o) }) {
 			return fmt.Errorf("module %s is not in go.work", folder)
 		}
 		return nil

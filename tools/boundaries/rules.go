@@ -5,9 +5,10 @@ import "strings"
 // root is the path that every module of the project starts with.
 const root = "github.com/reprise-go/reprise/"
 
-// outside is the one folder whose modules are not in go.work: nobody inherits the
-// requirements of developer tools.
-const outside = "tools"
+// outside are the folders whose modules are in no workspace: nobody inherits their
+// requirements. Prometheus, in lab/otel, would raise what the other modules of the lab run
+// on.
+var outside = []string{"tools", "lab/otel"}
 
 // A room is a folder of the tree with what its packages may import besides the standard
 // library. A package belongs to the room with the longest folder that contains it; one
@@ -69,6 +70,7 @@ var rooms = []room{
 		tests:   allOfCore,
 	},
 
+	{folder: "otel", imports: with(coreForStores, "otel/...", "go.opentelemetry.io/otel/..."), tests: allOfCore, never: noTests},
 	{folder: "console", imports: with(coreForAdapters, "console/..."), tests: allOfCore, never: noTests},
 	{
 		folder: "cmd",

@@ -32,6 +32,11 @@ var foreignNames = map[string]bool{
 	"Locker":            true, // Fiber's middleware
 	"Makefile":          true, // a file
 
+	// The alerts of otel/alerts.yaml.
+	"RepriseOutcomeUnknown": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
+	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
+	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
+
 	// Fiber and fasthttp.
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 

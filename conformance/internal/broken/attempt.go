@@ -28,7 +28,13 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if rec == nil && s.has(completeUnseen) {
 		rec = s.records[r.ID]
 	}
+	known := r.Attempt > 0
 	switch {
+	case known && s.has(knownNotFenced):
+		rec.owner = r.Owner
+	case known && s.has(knownWritten) && (rec == nil || !rec.completed):
+		rec = &record{owner: r.Owner, attempt: r.Attempt, fence: r.Fence, fingerprint: r.Fingerprint, label: r.Label, claimedAt: now}
+		s.records[s.place(r.ID)] = rec
 	case rec == nil && s.has(completeResurrects):
 		s.fence++
 		rec = &record{owner: r.Owner, attempt: 1, fence: s.fence}
@@ -38,6 +44,9 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case rec.completed && rec.owner == r.Owner:
 		if s.has(completeNotRepeatable) {
 			return s.lost(r.Payload)
+		}
+		if s.has(completedAtRepeated) {
+			rec.completedAt = now
 		}
 		if !s.has(completeOverwrites) {
 			return nil
@@ -201,6 +210,9 @@ func (s *Store) renew(r *reprise.RenewRequest, now time.Time) reprise.RenewStatu
 		lease = rec.valid
 	case s.has(renewExtendsValidity):
 		rec.valid = lease.Add(r.Lease)
+	}
+	if s.has(renewMovesTime) {
+		rec.claimedAt = now
 	}
 	rec.granted, rec.lease = now, lease
 	return reprise.Renewed

@@ -141,7 +141,12 @@ func (s *Store) owns(rec *record, owner reprise.Owner) bool {
 func (s *Store) attempt(rec *record, r *reprise.ClaimRequest, now time.Time) {
 	s.fence++
 	rec.owner, rec.handle, rec.fence = r.Owner, s.handle, s.fence
-	rec.label, rec.claimedAt = r.Label, now
+	if rec.attempt == 0 || !s.has(takeoverKeepsLabel) {
+		rec.label = r.Label
+	}
+	if rec.attempt == 0 || !s.has(takeoverKeepsTime) {
+		rec.claimedAt = now
+	}
 	rec.completed, rec.payload = false, nil
 	rec.attempt++
 	s.grant(rec, r, now)

@@ -104,6 +104,11 @@ func (d *decision) check(c *session, answered bool) error {
 	if err != nil {
 		return err
 	}
+	return d.encode(response)
+}
+
+// encode makes a response the answer, unless a replay could not serve it.
+func (d *decision) encode(response protocol.Response) (err error) {
 	if d.payload, err = protocol.EncodeResponse(response); err != nil {
 		return usage("a replay could not serve this answer: %w", err)
 	}
@@ -156,14 +161,9 @@ func (c *session) decide(ctx context.Context, store *connect.Store, text string,
 		return err
 	}
 	defer log.close()
-	log.line(ctx, "resolving", store, &before, d, nil)
-
 	// From here on a signal waits: an answer that is half on its way helps nobody.
 	ctx = context.WithoutCancel(ctx)
-	bounded, cancel := store.Bounded(ctx)
-	defer cancel()
-	err = store.Look.Resolve(bounded, before.ID, reprise.Resolution{Fence: before.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
-	log.line(ctx, "resolved", store, &before, d, err)
+	err = carryOut(ctx, store, &before, d, log)
 	switch {
 	case errors.Is(err, reprise.ErrRecordChanged):
 		return c.changed(ctx, store, &before)
@@ -172,6 +172,16 @@ func (c *session) decide(ctx context.Context, store *connect.Store, text string,
 		return storeFailed(ctx, "resolving the record "+before.ID.Short(), err)
 	}
 	return c.readBack(ctx, store, &before, d)
+}
+
+// carryOut writes a decision, with a line in the audit log before and after.
+func carryOut(ctx context.Context, store *connect.Store, r *reprise.Record, d *decision, log *audit) error {
+	log.line(ctx, "resolving", store, r, d, nil)
+	ctx, cancel := store.Bounded(ctx)
+	defer cancel()
+	err := store.Look.Resolve(ctx, r.ID, reprise.Resolution{Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
+	log.line(ctx, "resolved", store, r, d, err)
+	return err
 }
 
 // refusal says why a record is not one to resolve; nil means that it is.
@@ -193,7 +203,7 @@ func refusal(r *reprise.Record, d *decision) error {
 func (c *session) preview(r *reprise.Record, d *decision) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
-	c.out.Line(ui.Paint(ui.Faint, "%-10s", "client gets"), " ", nextFor(r))
+	c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "client gets"), " ", nextFor(r))
 	c.out.Line()
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "After"})
 	if d.forget {

@@ -61,9 +61,12 @@ func (c *session) printRecord(r *reprise.Record, reveal bool) {
 // printFacts prints everything about a record but its answer.
 func (c *session) printFacts(r *reprise.Record) {
 	for _, f := range factsOf(r, time.Now()) {
-		c.out.Line(ui.Paint(ui.Faint, "%-10s", f.name), " ", f.value)
+		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, f.name), " ", f.value)
 	}
 }
+
+// factWidth is how wide the names of facts are.
+const factWidth = 11
 
 // fact is a line about a record.
 type fact struct {

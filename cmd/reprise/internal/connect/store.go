@@ -22,6 +22,14 @@ const (
 	Postgres
 )
 
+// String returns the kind in lower case.
+func (k Kind) String() string {
+	if k == Postgres {
+		return "postgres"
+	}
+	return "redis"
+}
+
 // Store is a store with its abilities, and what a person may know of it.
 type Store struct {
 	Kind     Kind

@@ -1,0 +1,171 @@
+package reprise_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// The tests of this file show that nothing which refers to an attempt when it ends
+// touches the next attempt on the same operation, or the next request: a renewal that is
+// out, the attempt's own handler, an observer, the background. What handlers and clients
+// leave is tested in package protocol.
+
+// answeredHere fails the test unless a duplicate of the attempt is answered without a
+// call to the store.
+func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
+	t.Helper()
+	before := asked.Load()
+	b.want(t, order("k"), reprise.InProgress)
+	if asked.Load() != before {
+		t.Error("the table of the process has forgotten the attempt")
+	}
+}
+
+// counted forwards the claims of b, and counts them.
+func counted(b *bench) (claims *atomic.Int64) {
+	claims = new(atomic.Int64)
+	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		claims.Add(1)
+		return b.store.Store.Claim(ctx, r)
+	}
+	return claims
+}
+
+func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
+	for _, status := range []reprise.RenewStatus{reprise.Renewed, reprise.RenewBusy, reprise.RenewCompleted, reprise.RenewLost} {
+		inTimeNamed(t, status.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			asked := counted(b)
+			sent, answer := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) (statuses []reprise.RenewStatus, err error) {
+				statuses, err = b.store.Store.Renew(ctx, rs)
+				once.Do(func() {
+					close(sent)
+					<-answer
+					statuses, err = []reprise.RenewStatus{status}, nil
+				})
+				return statuses, err
+			}
+			a := b.claim(t, order("k"))
+			<-sent
+			release(t, a)
+			next := b.claim(t, order("k"))
+			close(answer)
+			wantCause(t, next.Context(), nil)
+			b.answeredHere(t, asked)
+			time.Sleep(5 * lease)
+			wantCause(t, next.Context(), nil)
+			b.answeredHere(t, asked)
+			if n := b.Stats().Running; n != 1 {
+				t.Errorf("%d leases are kept, want 1", n)
+			}
+			complete(t, next, "answer", reprise.Recorded)
+			if n := b.events.count(reprise.EventLeaseLost); n != 0 {
+				t.Errorf("%d lost leases reported", n)
+			}
+		})
+	}
+}
+
+func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
+		"completes": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "late", reprise.Contested) },
+		"releases":  release,
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			asked := counted(b)
+			var down atomic.Bool
+			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+				if down.Load() {
+					return nil, reprise.ErrUnavailable
+				}
+				return b.store.Store.Renew(ctx, rs)
+			}
+			down.Store(true)
+			a := b.claim(t, order("k"))
+			time.Sleep(lease)
+			wantCause(t, a.Context(), reprise.ErrLeaseLost)
+			down.Store(false)
+			next := b.claim(t, order("k"))
+			end(t, a)
+			wantCause(t, next.Context(), nil)
+			wantCause(t, a.Context(), reprise.ErrLeaseLost)
+			b.answeredHere(t, asked)
+			time.Sleep(5 * lease)
+			wantCause(t, next.Context(), nil)
+			b.answeredHere(t, asked)
+			complete(t, next, "answer", reprise.Recorded)
+			b.want(t, order("k"), reprise.Completed)
+		})
+	}
+}
+
+func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		sent, answer := make(chan struct{}), make(chan struct{})
+		var late reprise.Event
+		var trace any
+		var once sync.Once
+		b := setup(t, reprise.Config{
+			Detach: func(ctx context.Context) context.Context {
+				return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{})) //nolint:usetesting // nothing of the request or the test
+			},
+			Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+				if e.Kind == reprise.EventRenewed {
+					once.Do(func() {
+						close(sent)
+						<-answer
+						late, trace = e, ctx.Value(traceKey{})
+					})
+				}
+			}),
+		})
+		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
+		res, err := b.Begin(request, order("k"))
+		if err != nil || res.Outcome != reprise.Claimed {
+			t.Fatal(res.Outcome, err)
+		}
+		first := res.Attempt.View()
+		<-sent
+		release(t, res.Attempt)
+		request.over.Store(true)
+		next, err := b.Begin(context.WithValue(t.Context(), traceKey{}, "second"), order("k"))
+		if err != nil || next.Outcome != reprise.Claimed {
+			t.Fatal(next.Outcome, err)
+		}
+		close(answer)
+		synctest.Wait()
+		if trace != "first" || late.Fence != first.Fence() || late.Fence == next.Attempt.View().Fence() {
+			t.Errorf("observed fence %d with the values of %v, want those of the first request, %d", late.Fence, trace, first.Fence())
+		}
+		release(t, next.Attempt)
+	})
+}
+
+func TestBackgroundCompletesWithNothingOfTheNextRequest(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		buffer := []byte(strings.Repeat("first ", 100))
+		a := b.claim(t, order("k"))
+		if end, err := a.Complete(reprise.Completion{Payload: buffer}); err != nil || end.Status != reprise.Unrecorded {
+			t.Fatal(end.Status, err)
+		}
+		go copy(buffer, strings.Repeat("second", 100)) // the next request uses the buffer
+		time.Sleep(2 * lease)
+		b.store.heal()
+		time.Sleep(2 * time.Second)
+		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != strings.Repeat("first ", 100) {
+			t.Errorf("kept %.12q…, which is not its own", got)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package otel_test
+
+import (
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// What Prometheus scrapes is what the engine counted.
+func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.traffic()
+	s.trouble()
+	await(t, "the background to end", func() bool { return s.engine.Stats().Background == 0 })
+	families := s.scrape()
+	stats := s.engine.Stats().Labels["orders"]
+
+	for _, outcome := range reprise.RequestOutcomes() {
+		got, ok := value(families["reprise_requests_total"], "reprise_label", "orders", "reprise_outcome", outcome.String())
+		if want := stats.Outcomes[outcome]; !ok || got != float64(want) {
+			t.Errorf("%v: %v, %v; the engine counted %d", outcome, got, ok, want)
+		}
+	}
+	for _, end := range reprise.AttemptEnds() {
+		got, ok := value(families["reprise_attempts_total"], "reprise_label", "orders", "reprise_end", end.String())
+		if want := stats.Ends[end]; !ok || got != float64(want) {
+			t.Errorf("%v: %v, %v; the engine counted %d", end, got, ok, want)
+		}
+	}
+	if stats.Outcomes[reprise.RequestReplayed] != 1 || stats.Outcomes[reprise.RequestInProgress] != 1 || stats.Outcomes[reprise.RequestKeyMissing] != 1 {
+		t.Errorf("the traffic was not what it should be: %+v", stats)
+	}
+	for _, name := range []string{
+		"reprise_claim_duration_seconds", "reprise_handler_duration_seconds", "reprise_complete_duration_seconds", "reprise_store_duration_seconds",
+	} {
+		if count := observations(families[name]); count == 0 {
+			t.Errorf("%s has no observation", name)
+		}
+	}
+	for _, name := range []string{"reprise_running", "reprise_waiting", "reprise_background_tasks", "reprise_background_bytes", "reprise_events_dropped_total"} {
+		if _, ok := value(families[name], "reprise_engine", "main"); !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if errors, ok := value(families["reprise_events_total"], "reprise_event", "store-error"); !ok || errors == 0 {
+		t.Errorf("%v failures of the store, %v", errors, ok)
+	}
+	for _, name := range []string{"unavailable", "corrupt"} {
+		if !has(families["reprise_store_duration_seconds"], "error_type", name) {
+			t.Errorf("no call of the store failed as %s", name)
+		}
+	}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if len(l.GetValue()) == 64 || len(l.GetValue()) == 12 && l.GetName() != "otel_scope_name" && l.GetValue() != "internal-error"[:12] && isHex(l.GetValue()) {
+					t.Errorf("%s has an ID in %s: %s", name, l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+}
+
+func isHex(text string) bool {
+	for _, r := range text {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// value returns the number of the metric that has these labels.
+func value(family *dto.MetricFamily, labels ...string) (float64, bool) {
+	for _, m := range family.GetMetric() {
+		if matches(m, labels) {
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue(), true
+		}
+	}
+	return 0, false
+}
+
+func has(family *dto.MetricFamily, labels ...string) bool {
+	for _, m := range family.GetMetric() {
+		if matches(m, labels) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(m *dto.Metric, labels []string) bool {
+	for i := 0; i+1 < len(labels); i += 2 {
+		found := false
+		for _, l := range m.GetLabel() {
+			found = found || l.GetName() == labels[i] && l.GetValue() == labels[i+1]
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func observations(family *dto.MetricFamily) (count uint64) {
+	for _, m := range family.GetMetric() {
+		count += m.GetHistogram().GetSampleCount()
+	}
+	return count
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("waited for %s", what)
+}

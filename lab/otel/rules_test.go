@@ -1,0 +1,256 @@
+package otel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/util/teststorage"
+)
+
+// rules returns the alerts, as Prometheus reads them.
+func rules(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile("../../otel/alerts.yaml", false, model.UTF8Validation)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var all []rulefmt.Rule
+	for _, group := range groups.Groups {
+		all = append(all, group.Rules...)
+	}
+	if len(all) < 8 {
+		t.Fatalf("only %d alerts", len(all))
+	}
+	return all
+}
+
+// Each alert fires when what it is for happens in a real service, and none in the traffic
+// of a good day.
+func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	storage := teststorage.New(t)
+	defer storage.Close()
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute})
+	defer engine.Close()
+
+	at := time.Unix(1_800_000_000, 0)
+	// A scrape every 15 s, for two and a half minutes, of what the service has by now.
+	pass := func() {
+		for range 10 {
+			store(t, storage, s.scrape(), at)
+			at = at.Add(15 * time.Second)
+		}
+	}
+	fires := func() (names []string) {
+		for _, rule := range rules(t) {
+			query, err := engine.NewInstantQuery(t.Context(), storage, nil, rule.Expr, at.Add(-15*time.Second))
+			if err != nil {
+				t.Fatalf("%s: %v", rule.Alert, err)
+			}
+			result := query.Exec(t.Context())
+			if result.Err != nil {
+				t.Fatalf("%s: %v", rule.Alert, result.Err)
+			}
+			vector, err := result.Vector()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(vector) > 0 {
+				names = append(names, rule.Alert)
+			}
+			query.Close()
+		}
+		return names
+	}
+
+	s.want("the first request of a day", s.send("zero", "", ""), 201)
+	pass()
+	s.traffic()
+	pass()
+	if got := fires(); len(got) > 0 {
+		t.Errorf("on a good day: %q", got)
+	}
+	s.trouble()
+	s.stuck()
+	pass()
+	got := fires()
+	for _, name := range []string{"RepriseOutcomeUnknown", "RepriseUnrecorded", "RepriseLeaseLost", "RepriseStoreDown", "RepriseRecordUnreadable", "RepriseKeyReuse"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s does not fire; these do: %q", name, got)
+		}
+	}
+}
+
+// store keeps a scrape as Prometheus does.
+func store(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto.MetricFamily, at time.Time) {
+	t.Helper()
+	appender := storage.Appender(t.Context())
+	add := func(name string, m *dto.Metric, value float64, more ...string) {
+		list := []string{labels.MetricName, name}
+		for _, l := range m.GetLabel() {
+			list = append(list, l.GetName(), l.GetValue())
+		}
+		if _, err := appender.Append(0, labels.FromStrings(append(list, more...)...), at.UnixMilli(), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			switch family.GetType() {
+			case dto.MetricType_HISTOGRAM:
+				h := m.GetHistogram()
+				add(name+"_count", m, float64(h.GetSampleCount()))
+				add(name+"_sum", m, h.GetSampleSum())
+				for _, b := range h.GetBucket() {
+					if !math.IsInf(b.GetUpperBound(), 1) {
+						add(name+"_bucket", m, float64(b.GetCumulativeCount()), "le", fmt.Sprint(b.GetUpperBound()))
+					}
+				}
+				add(name+"_bucket", m, float64(h.GetSampleCount()), "le", "+Inf")
+			default:
+				add(name, m, m.GetCounter().GetValue()+m.GetGauge().GetValue())
+			}
+		}
+	}
+	if err := appender.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every query, of an alert and of the dashboard, asks for metrics, labels and values that
+// a real service has.
+func TestQueriesAskForWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.traffic()
+	s.trouble()
+	families := s.scrape()
+	for _, rule := range rules(t) {
+		check(t, rule.Alert, rule.Expr, families)
+	}
+	queries := dashboard(t)
+	if len(queries) < 15 {
+		t.Errorf("the dashboard has only %d queries", len(queries))
+	}
+	for title, query := range queries {
+		check(t, title, query, families)
+	}
+}
+
+// dashboard returns the queries of the dashboard, with values for its variables.
+func dashboard(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../otel/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title, Description, Type string
+			Targets                  []struct {
+				Expr  string
+				RefID string `json:"refId"`
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, p := range board.Panels {
+		if p.Type != "row" && p.Description == "" {
+			t.Errorf("the panel %s does not say what it shows", p.Title)
+		}
+		for _, target := range p.Targets {
+			queries[p.Title+" "+target.RefID] = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*").Replace(target.Expr)
+		}
+	}
+	return queries
+}
+
+// check demands of each selector of a query that a series matches it, as far as its
+// matchers say what there is.
+func check(t *testing.T, title, query string, families map[string]*dto.MetricFamily) {
+	t.Helper()
+	expr, err := parser.ParseExpr(query)
+	if err != nil {
+		t.Errorf("%s: %v: %s", title, err, query)
+		return
+	}
+	for _, selector := range parser.ExtractSelectors(expr) {
+		if !matched(selector, families) {
+			t.Errorf("%s asks for %v, which no service has", title, selector)
+		}
+	}
+}
+
+var suffix = regexp.MustCompile(`_(bucket|count|sum)$`)
+
+func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) bool {
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			ok := true
+			for _, matcher := range selector {
+				value := ""
+				if matcher.Name == labels.MetricName {
+					value = name
+					if suffix.MatchString(matcher.Value) && suffix.ReplaceAllString(matcher.Value, "") == name {
+						continue
+					}
+				}
+				for _, l := range m.GetLabel() {
+					if l.GetName() == matcher.Name {
+						value = l.GetValue()
+					}
+				}
+				ok = ok && matcher.Matches(value)
+			}
+			if ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Every alert says how bad it is, what happened, and where to read on: at a heading that
+// is there.
+func TestAlertsLeadToARunbook(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var anchors []string
+	for line := range strings.Lines(string(text)) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-"))
+		}
+	}
+	for _, rule := range rules(t) {
+		if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
+			t.Errorf("%s has the severity %q", rule.Alert, severity)
+		}
+		if rule.Annotations["summary"] == "" {
+			t.Errorf("%s does not say what happened", rule.Alert)
+		}
+		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operating.md#")
+		if !slices.Contains(anchors, anchor) {
+			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", rule.Alert, anchor, anchors)
+		}
+	}
+}

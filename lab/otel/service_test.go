@@ -1,0 +1,230 @@
+package otel_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseotel "github.com/reprise-go/reprise/otel"
+)
+
+// service is a process with a store that fails on command, and a page for Prometheus.
+type service struct {
+	*testing.T
+
+	url     string
+	store   *memstore.Store
+	faults  *faultstore.Faults
+	engine  *reprise.Engine
+	guard   *protocol.Guard
+	started chan struct{} // receives when a slow handler has started
+	hold    chan struct{} // slow handlers end when it closes
+}
+
+func serve(t *testing.T) *service {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := metric.NewMeterProvider(metric.WithReader(exporter))
+	telemetry, err := repriseotel.New(repriseotel.Config{MeterProvider: provider})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{T: t, store: memstore.New(), started: make(chan struct{}, 1), hold: make(chan struct{})}
+	faulty, faults := faultstore.New(s.store)
+	s.faults = faults
+	s.engine, err = reprise.New(telemetry.Store(faulty), reprise.Config{
+		Observer: telemetry, Detach: repriseotel.Detach, Lease: time.Second,
+		ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := telemetry.Watch("main", s.engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.guard, err = protocol.New(s.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce, Annotate: repriseotel.Annotate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)(http.HandlerFunc(s.order)))
+	patient, err := s.guard.With(func(c *protocol.Config) { c.Name, c.Wait = "patient", time.Minute })
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle("POST /patient", reprisehttp.Middleware(patient, reprisehttp.Unscoped)(http.HandlerFunc(s.order)))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := httptest.NewServer(mux)
+	s.url = server.URL
+	t.Cleanup(func() {
+		close(s.hold)
+		faults.Close()
+		server.Close()
+		http.DefaultClient.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		if err := s.engine.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if err := provider.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *service) order(w http.ResponseWriter, r *http.Request) {
+	switch r.Header.Get("X-Test") {
+	case "slow":
+		s.started <- struct{}{}
+		<-s.hold
+	case "release":
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+// send sends an order with a key, no key where it is empty, and returns the status.
+func (s *service) send(key, body, test string) int {
+	s.Helper()
+	return s.sendTo("/orders", key, body, test)
+}
+
+func (s *service) sendTo(path, key, body, test string) int {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	r.Header.Set("X-Test", test)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.Error(err)
+		return 0
+	}
+	defer got.Body.Close()
+	_, _ = io.Copy(io.Discard, got.Body)
+	return got.StatusCode
+}
+
+func (s *service) want(what string, got, want int) {
+	s.Helper()
+	if got != want {
+		s.Errorf("%s: status %d, want %d", what, got, want)
+	}
+}
+
+// stuck makes an attempt lose its lease while it runs, and its client retry.
+func (s *service) stuck() {
+	s.Helper()
+	s.faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
+	s.faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrUnavailable))
+	first := make(chan int, 1)
+	go func() { first <- s.send("stuck", "", "slow") }()
+	<-s.started
+	await(s.T, "the lease to be lost", func() bool { return s.engine.Stats().Leases == 0 })
+	await(s.T, "the record to lapse", func() bool { return s.outcomeUnknown("stuck") })
+	s.hold <- struct{}{}
+	<-first
+	s.faults.Clear()
+}
+
+// outcomeUnknown reports whether a retry is refused because the last attempt lapsed.
+func (s *service) outcomeUnknown(key string) bool {
+	s.Helper()
+	before := s.engine.Stats().Outcomes[reprise.RequestLapsed]
+	s.send(key, "", "")
+	return s.engine.Stats().Outcomes[reprise.RequestLapsed] > before
+}
+
+// scrape returns what Prometheus gets, by name.
+func (s *service) scrape() map[string]*dto.MetricFamily {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+"/metrics", http.NoBody)
+	if err != nil {
+		s.Fatal(err)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer got.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(got.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return families
+}
+
+// traffic makes one of nearly everything.
+func (s *service) traffic() {
+	s.Helper()
+	s.want("new", s.send("one", "", ""), 201)
+	s.want("replay", s.send("one", "", ""), 201)
+	s.want("mismatch", s.send("one", "other", ""), 422)
+	s.want("no key", s.send("", "", ""), 400)
+	s.want("released", s.send("two", "", "release"), 429)
+	slow := make(chan int, 1)
+	go func() { slow <- s.send("three", "", "slow") }()
+	<-s.started
+	s.want("in progress", s.send("three", "", ""), 409)
+	s.hold <- struct{}{}
+	s.want("slow", <-slow, 201)
+
+	go func() { slow <- s.sendTo("/patient", "waited for", "", "slow") }()
+	<-s.started
+	waiter := make(chan int, 1)
+	go func() { waiter <- s.sendTo("/patient", "waited for", "", "slow") }()
+	await(s.T, "the duplicate to wait", func() bool { return s.engine.Stats().Waiting == 1 })
+	s.hold <- struct{}{}
+	s.want("the first", <-slow, 201)
+	s.want("the duplicate", <-waiter, 201)
+}
+
+// trouble makes what alerts are for.
+func (s *service) trouble() {
+	s.Helper()
+	s.faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
+	for range 5 {
+		s.want("store down", s.send("four", "", ""), 503)
+	}
+	s.faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrCorrupt))
+	s.want("corrupt", s.send("five", "", ""), 500)
+	s.faults.Clear()
+	for range 20 {
+		s.want("reused", s.send("one", "other", ""), 422)
+	}
+	s.faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrCorrupt))
+	s.want("unrecorded", s.send("six", "", ""), 201)
+	s.faults.Clear()
+}

@@ -1,0 +1,200 @@
+package program
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// proxy is a proxy between the program and the server. The fixture's own store passes it
+// by.
+type proxy struct{ *servers.Proxy }
+
+func (p proxy) refuse(tb testing.TB)  { tb.Helper(); p.Set(tb, servers.Refuse) }
+func (p proxy) forward(tb testing.TB) { tb.Helper(); p.Set(tb, servers.Forward) }
+
+// overProxy runs f on stores of these kinds, with a fixture whose program goes through a
+// proxy.
+func overProxy(t *testing.T, kinds []string, f func(t *testing.T, fixture *fixture, p proxy)) {
+	t.Helper()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if kind == "redis" {
+				server := servers.Redis.Shared(t)
+				p := proxy{servers.StartProxy(t, server.Addr())}
+				f(t, redisFixture(t, labtest.RedisClient(t, server.Addr()), "redis://"+p.Addr()), p)
+				return
+			}
+			server := servers.SharedPostgres(t)
+			p := proxy{servers.StartProxy(t, server.Addr())}
+			f(t, postgresFixture(t, labtest.SetupPostgres(t, server), p.URL(server.URL())), p)
+		})
+	}
+}
+
+// TestRecordChangesWhileAPersonReads: the record that was shown is claimed again before
+// the decision is confirmed, which then changes nothing.
+func TestRecordChangesWhileAPersonReads(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		if kind.name != "redis" && kind.name != "postgres" {
+			continue
+		}
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			f := kind.setup(t)
+			id := reprise.DeriveID("tests", t.Name(), "changes")
+			f.lapse(t, id, "refunds")
+			s := f.start(t, "resolve", id.Short(), "--forget")
+			question := "Type " + id.String()[:8] + " to forget the record:"
+			s.await("Before", "After", "no record: the next request with the key runs the operation", question)
+			takeover, err := f.store.Claim(t.Context(), reprise.ClaimRequest{
+				ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour, Takeover: true,
+			})
+			if err != nil || takeover.Outcome != reprise.Claimed || takeover.Attempt != 2 {
+				t.Fatalf("%+v, %v", takeover, err)
+			}
+			s.typeIn(id.String()[:8] + keyEnter)
+			s.exits(1)
+			s.wrote("changed since it was shown, so nothing was written: it is running now, attempt 2")
+			if got := f.inspect(t, id); got.State != reprise.StateRunning || got.Fence != takeover.Fence {
+				t.Errorf("the record is %+v", got)
+			}
+		})
+	}
+}
+
+// TestKeyIsNotShown: what is typed as a key does not appear, and an interrupt gives the
+// terminal its echo back.
+func TestKeyIsNotShown(t *testing.T) {
+	t.Parallel()
+	s := startTerminal(t, nil, "find", "--scope", knownScope, "--id-only")
+	s.await("Idempotency-Key (not shown):")
+	s.typeIn(knownKey + keyEnter)
+	s.exits(0)
+	s.wrote(reprise.DeriveID(knownScope, "", knownKey).String())
+	if strings.Contains(s.written(), knownKey[:8]) {
+		t.Error("the key was shown")
+	}
+
+	s = startTerminal(t, nil, "find", "--scope", knownScope, "--id-only")
+	s.await("Idempotency-Key (not shown):")
+	s.awaitEcho(false)
+	s.typeIn("abc" + keyCtrlC)
+	s.exits(130)
+	s.awaitEcho(true)
+}
+
+// awaitEcho waits until the terminal shows what is typed, or does not.
+func (t *terminal) awaitEcho(want bool) {
+	t.tb.Helper()
+	var out []byte
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a terminal
+		stty := exec.CommandContext(context.WithoutCancel(t.tb.Context()), "stty", "-a")
+		stty.Stdin = t.file
+		var err error
+		if out, err = stty.Output(); err != nil {
+			t.tb.Fatal(err)
+		}
+		if echo := regexp.MustCompile(`(^|\s)echo\b`).Match(out); echo == want {
+			return
+		}
+	}
+	t.tb.Fatalf("echo is not %v:\n%s", want, out)
+}
+
+// TestColourAndQuestionsToTheTerminal: a terminal gets colour unless NO_COLOR is set, and
+// is never asked anything.
+func TestColourAndQuestionsToTheTerminal(t *testing.T) {
+	t.Parallel()
+	f := redisFixture(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), "redis://"+servers.Redis.Shared(t).Addr())
+	for name, c := range map[string]struct {
+		env    []string
+		args   []string
+		colour bool
+	}{
+		"colour":   {args: []string{"doctor"}, colour: true},
+		"NO_COLOR": {env: []string{"NO_COLOR=1"}, args: []string{"doctor"}},
+		"flag":     {args: []string{"doctor", "--no-color"}},
+		"dumb":     {env: []string{"TERM=dumb"}, args: []string{"doctor"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startTerminal(t, append(append([]string{"NO_COLOR="}, f.env...), c.env...), c.args...)
+			s.exits(1) // the server keeps nothing on its disk
+			if coloured := strings.Contains(s.written(), "\x1b["); coloured != c.colour {
+				t.Errorf("colour: %v, want %v: %q", coloured, c.colour, s.written())
+			}
+			if rest := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(s.written(), ""); strings.Contains(rest, "\x1b") {
+				t.Errorf("the terminal was asked or told something: %q", rest)
+			}
+		})
+	}
+}
+
+// TestInterruptedListing: a listing shows its progress, and an interrupt prints what was
+// found so far.
+func TestInterruptedListing(t *testing.T) {
+	t.Parallel()
+	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+		t.Helper()
+		f.fill(t, 6000)
+		p.Delay(40*time.Millisecond, 40*time.Millisecond)
+		s := f.start(t, "list", "--limit", "0")
+		s.await("looked at,", "found")
+		s.typeIn(keyCtrlC)
+		s.exits(130)
+		s.wrote("interrupted after ", "what is shown is incomplete", "  fill  ")
+	})
+}
+
+// TestServerGoesAwayInTheMiddleOfAListing: what was found is printed, with a sentence and
+// exit code 3.
+func TestServerGoesAwayInTheMiddleOfAListing(t *testing.T) {
+	t.Parallel()
+	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+		t.Helper()
+		f.fill(t, 6000)
+		p.Delay(40*time.Millisecond, 40*time.Millisecond)
+		s := f.start(t, "list", "--limit", "0", "--timeout", "1s")
+		s.await("looked at,")
+		p.refuse(t)
+		s.exits(3)
+		s.wrote("listing stopped after ", "  fill  ")
+	})
+}
+
+// fill writes n running records.
+func (f *fixture) fill(tb testing.TB, n int) {
+	tb.Helper()
+	const workers = 32
+	errs := make(chan error, workers)
+	for w := range workers {
+		go func() {
+			for i := w; i < n; i += workers {
+				id := reprise.DeriveID("fill", tb.Name(), time.Duration(i).String())
+				_, err := f.store.Claim(context.WithoutCancel(tb.Context()), reprise.ClaimRequest{
+					ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Label: "fill", Lease: time.Hour, Retention: time.Hour,
+				})
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range workers {
+		if err := <-errs; err != nil {
+			tb.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisFillRaw puts completed records of version 2 under new keys, without a store, and
+// returns their IDs.
+func redisFillRaw(tb testing.TB, client redis.UniversalClient, prefix string, n int) []reprise.ID {
+	tb.Helper()
+	return redisPut(tb, client, prefix, redisHexOf(tb, redisGoldenCompleted), n)
+}
+
+// redisPut puts a record under new keys, and returns their IDs.
+func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string, n int) []reprise.ID {
+	tb.Helper()
+	ids := make([]reprise.ID, n)
+	for at := 0; at < n; at += 5000 {
+		pipe := client.Pipeline()
+		for i := at; i < min(n, at+5000); i++ {
+			_, _ = rand.Read(ids[i][:]) // never fails: it ends the program instead
+			pipe.Set(tb.Context(), redisKey(prefix, ids[i]), record, time.Hour)
+		}
+		_, err := pipe.Exec(tb.Context())
+		redisWant(tb, "fill", err, nil)
+	}
+	return ids
+}
+
+// redisPages returns all records that a query selects, and how many pages that took.
+func redisPages(tb testing.TB, store *repriseredis.Store, q reprise.Query, each ...func(reprise.Page)) (records []reprise.Record, pages int) {
+	tb.Helper()
+	for {
+		page, err := store.List(tb.Context(), q)
+		redisWant(tb, "list", err, nil)
+		if len(page.Records) > q.Limit {
+			tb.Fatalf("%d records in a page of at most %d", len(page.Records), q.Limit)
+		}
+		if page.Scanned > 15_000 {
+			tb.Fatalf("a page looked at %d records, want about 10,000 at most", page.Scanned)
+		}
+		for _, f := range each {
+			f(page)
+		}
+		records = append(records, page.Records...)
+		if pages++; page.Next == "" {
+			return records, pages
+		}
+		q.After = page.Next
+	}
+}
+
+// An operator finds the one operation that needs somebody among many that do not.
+func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	const completed = 300_000
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisFillRaw(t, client, repriseredis.DefaultPrefix, completed)
+	lapsed := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
+	running := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, 0)
+
+	scanned := 0
+	begun := time.Now()
+	found, pages := redisPages(t, store, reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}, func(p reprise.Page) {
+		scanned += p.Scanned
+		if p.Next != "" && p.Total != completed+2 {
+			t.Errorf("a page estimates %d records, want %d", p.Total, completed+2)
+		}
+	})
+	t.Logf("%d pages in %v", pages, time.Since(begun))
+	if len(found) != 1 || found[0].ID != lapsed.ID {
+		t.Errorf("found %d records, want the lapsed one", len(found))
+	}
+	if scanned < completed+2 || scanned > completed*11/10 {
+		t.Errorf("looked at %d records, want %d", scanned, completed+2)
+	}
+	if pages < 20 || pages > 40 {
+		t.Errorf("%d pages, want about 30", pages)
+	}
+	q := reprise.Query{Label: "pay", States: reprise.States(reprise.StateRunning, reprise.StateUnreadable), Limit: 1}
+	if found, _ := redisPages(t, store, q); len(found) != 1 || found[0].ID != running.ID {
+		t.Errorf("%+v found %d records, want the running one", q, len(found))
+	}
+}
+
+// Every record is listed, however small the pages are, and in a cluster too.
+func TestRedisSmallPagesShowEverything(t *testing.T) {
+	t.Parallel()
+	server, cluster := servers.Redis.Start(t), servers.Redis.StartCluster(t)
+	for name, client := range map[string]redis.UniversalClient{
+		"single":  labtest.RedisClient(t, server.Addr()),
+		"cluster": redisClusterClient(t, cluster),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prefix := labtest.RedisPrefix()
+			store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+			want := redisFillRaw(t, client, prefix, 3000)
+			redisFillRaw(t, client, "others:", 3000)
+			for _, limit := range []int{7, 499, 10_000} {
+				records, pages := redisPages(t, store, reprise.Query{Limit: limit})
+				seen := make(map[reprise.ID]bool)
+				for _, r := range records {
+					seen[r.ID] = true
+					if r.Payload != nil || r.State != reprise.StateCompleted || r.Label != "pay" || r.Size != 3 {
+						t.Fatalf("listed %+v", r)
+					}
+				}
+				if len(seen) != len(want) || len(records) > len(want)*11/10 {
+					t.Errorf("pages of %d show %d records, %d different ones, want %d", limit, len(records), len(seen), len(want))
+				}
+				t.Logf("%d pages of %d", pages, limit)
+			}
+		})
+	}
+}
+
+// Records that come and go meanwhile, and tables that grow and shrink, hide none that
+// stays.
+func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	stays := redisFillRaw(t, client, repriseredis.DefaultPrefix, 1000)
+	var more []reprise.ID
+	steps := 0
+	records, _ := redisPages(t, store, reprise.Query{Limit: 50}, func(reprise.Page) {
+		if steps++; steps%2 == 0 {
+			for _, id := range more {
+				redisWant(t, "delete", client.Del(t.Context(), redisKey(repriseredis.DefaultPrefix, id)).Err(), nil)
+			}
+			more = nil
+		} else if steps < 20 {
+			more = redisFillRaw(t, client, repriseredis.DefaultPrefix, 300*steps)
+		}
+	})
+	for _, id := range stays {
+		if !slices.ContainsFunc(records, func(r reprise.Record) bool { return r.ID == id }) {
+			t.Fatalf("a record that was there all the time is missing from %d listed ones", len(records))
+		}
+	}
+}
+
+// What cannot be read is shown, can be forgotten while it is unreadable, and nothing else
+// can be in that way.
+func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	old := redisGolden(t, client, prefix, redisGoldenLayout1, 0)
+	list := redisClaim()
+	redisWant(t, "put a list", client.RPush(t.Context(), redisKey(prefix, list.ID), "x").Err(), nil)
+	persisted := redisGolden(t, client, prefix, redisGoldenClaimed, 0)
+	redisWant(t, "persist", client.Persist(t.Context(), redisKey(prefix, persisted.ID)).Err(), nil)
+	lasting := redisGolden(t, client, prefix, redisGoldenCompleted, 0)
+	redisWant(t, "persist", client.Persist(t.Context(), redisKey(prefix, lasting.ID)).Err(), nil)
+	sound := redisGolden(t, client, prefix, redisGoldenCompleted, 0)
+	lapsed := redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
+
+	found, _ := redisPages(t, store, reprise.Query{States: reprise.States(reprise.StateUnreadable), OlderThan: time.Hour, Limit: 10})
+	if len(found) != 3 {
+		t.Errorf("%d unreadable records are shown, want 3", len(found))
+	}
+	forget := reprise.Resolution{Forget: true}
+	for _, r := range []reprise.ClaimRequest{sound, lapsed, lasting} {
+		redisWant(t, "forget a readable one as unreadable", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
+	}
+	for _, r := range []reprise.ClaimRequest{old, list, persisted} {
+		shown, err := store.Inspect(t.Context(), r.ID)
+		if err != nil || shown.State != reprise.StateUnreadable {
+			t.Errorf("inspect shows %+v, %v", shown, err)
+		}
+		_, err = store.Claim(t.Context(), r)
+		redisWant(t, "claim", err, reprise.ErrCorrupt)
+		redisWant(t, "forget with a fence", store.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: 1, Forget: true}), reprise.ErrRecordChanged)
+		redisWant(t, "answer", store.Resolve(t.Context(), r.ID, reprise.Resolution{Payload: []byte("x"), Retention: time.Hour}), reprise.ErrInvalid)
+		redisWant(t, "forget", store.Resolve(t.Context(), r.ID, forget), nil)
+		redisWant(t, "forget again", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
+		redisMustClaim(t, store, r, reprise.Claimed)
+	}
+	if got := redisMustClaim(t, store, lasting, reprise.Completed); string(got.Payload) != "\x00\xffA" {
+		t.Errorf("a completed record that persists replays %q", got.Payload)
+	}
+}
+
+// A cursor is of one server's data. It survives neither a server that lost them nor one
+// that never had them, and the listing of a server that has them but started again shows
+// everything.
+func TestRedisACursorKnowsItsServer(t *testing.T) {
+	t.Parallel()
+	one := servers.Redis.Start(t, "appendonly=no")
+	client := labtest.RedisClient(t, one.Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisFillRaw(t, client, repriseredis.DefaultPrefix, 2000)
+	page, err := store.List(t.Context(), reprise.Query{Limit: 100})
+	redisWant(t, "list", err, nil)
+
+	other := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	redisFillRaw(t, other, repriseredis.DefaultPrefix, 2000)
+	_, err = labtest.RedisStore(t, other, repriseredis.Config{}).List(t.Context(), reprise.Query{Limit: 100, After: page.Next})
+	redisWant(t, "go on at another server", err, reprise.ErrInvalid)
+	_, err = labtest.RedisStore(t, client, repriseredis.Config{Prefix: "other:"}).List(t.Context(), reprise.Query{Limit: 100, After: page.Next})
+	redisWant(t, "go on with another prefix", err, reprise.ErrInvalid)
+	_, err = store.List(t.Context(), reprise.Query{Limit: 100, After: page.Next[:len(page.Next)-8]})
+	redisWant(t, "go on with half a cursor", err, reprise.ErrInvalid)
+}
+
+// A replica that is promoted while a listing goes on has the same records in other
+// places, so its listing starts again.
+func TestRedisAListingSurvivesAFailover(t *testing.T) {
+	t.Parallel()
+	pair := servers.Redis.StartReplicated(t, 1)
+	client := labtest.RedisClient(t, pair.Primary.Addr())
+	want := redisFillRaw(t, client, repriseredis.DefaultPrefix, 3000)
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	page, err := store.List(t.Context(), reprise.Query{Limit: 1000})
+	redisWant(t, "list", err, nil)
+
+	promoted := labtest.RedisClient(t, pair.Replicas[0].Addr())
+	redisEventually(t, "the replica has everything", func() bool {
+		n, err := promoted.DBSize(t.Context()).Result()
+		return err == nil && n == int64(len(want))
+	})
+	redisAdmin(t, pair.Replicas[0], "REPLICAOF", "NO", "ONE")
+	after := labtest.RedisStore(t, promoted, repriseredis.Config{})
+	records, _ := redisPages(t, after, reprise.Query{Limit: 1000, After: page.Next})
+	seen := make(map[reprise.ID]bool)
+	for _, r := range records {
+		seen[r.ID] = true
+	}
+	if len(seen) != len(want) {
+		t.Errorf("after the failover %d records are listed, want all %d", len(seen), len(want))
+	}
+}
+
+// A listing whose server goes away says so, and can go on when it is back.
+func TestRedisAListingWithoutItsServer(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	direct := labtest.RedisClient(t, server.Addr())
+	redisFillRaw(t, direct, repriseredis.DefaultPrefix, 1000)
+	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), repriseredis.Config{})
+	page, err := store.List(t.Context(), reprise.Query{Limit: 100})
+	redisWant(t, "list", err, nil)
+	server.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := store.List(ctx, reprise.Query{Limit: 100, After: page.Next}); !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("list of a server that hangs: %v", err)
+	}
+	server.Resume(t)
+	rest, _ := redisPages(t, store, reprise.Query{Limit: 100, After: page.Next})
+	if len(rest)+len(page.Records) < 1000 {
+		t.Errorf("%d records in all, want 1000", len(rest)+len(page.Records))
+	}
+}
+
+// redisHexOf returns the bytes of a golden record whose instants are now.
+func redisHexOf(tb testing.TB, record string) string {
+	tb.Helper()
+	b := redisHex(tb, record)
+	if strings.HasPrefix(record, "23") {
+		fence := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli())*1000+999)
+		copy(b[49:56], fence[1:])
+	}
+	return string(b)
+}

@@ -1,0 +1,390 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// redisClients returns the connections that a server has, as CLIENT LIST describes them.
+func redisClients(t *testing.T, client *redis.Client) []string {
+	t.Helper()
+	list, err := client.ClientList(t.Context()).Result()
+	redisWant(t, "client list", err, nil)
+	return strings.Split(strings.TrimSpace(list), "\n")
+}
+
+// A connection of a pipeline is what the client's options say: user, database, name and
+// version of the protocol.
+func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	admin := labtest.RedisClient(t, server.Addr())
+	redisWant(t, "user", admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all").Err(), nil)
+	for _, protocol := range []int{2, 3} {
+		client := redis.NewClient(&redis.Options{
+			Addr: server.Addr(), DB: 3, ClientName: fmt.Sprintf("pipe%d", protocol), Protocol: protocol, ContextTimeoutEnabled: true,
+			CredentialsProvider: func() (string, string) { return "app", "secret" },
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		store := redisPipelinedBy(t, client, repriseredis.Config{})
+		r := redisClaim()
+		redisMustClaim(t, store, r, reprise.Claimed)
+		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+		redisMustClaim(t, store, r, reprise.Completed)
+		n := 0
+		for _, line := range redisClients(t, admin) {
+			if strings.Contains(line, fmt.Sprintf(" name=pipe%d ", protocol)) {
+				n++
+				if !strings.Contains(line, " db=3 ") || !strings.Contains(line, " user=app ") || !strings.Contains(line, fmt.Sprintf(" resp=%d", protocol)) {
+					t.Errorf("a connection is %s", line)
+				}
+			}
+		}
+		if n < 2 {
+			t.Errorf("%d connections, want one of the client and one of the pipeline", n)
+		}
+		redisWant(t, "close", store.Close(), nil)
+		redisMustClaim(t, store, r, reprise.Completed) // through the client
+	}
+}
+
+// A server that refuses the password of a connection leaves it to the default user, who
+// may be anybody. No call is sent on it.
+func TestRedisAPipelineWithoutAPasswordSendsNothing(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	admin := labtest.RedisClient(t, server.Addr())
+	redisWant(t, "user", admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all").Err(), nil)
+	var asked, pipelined atomic.Int64
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), ContextTimeoutEnabled: true,
+		CredentialsProvider: func() (string, string) {
+			if asked.Add(1) == 1 {
+				return "app", "secret"
+			}
+			return "app", "wrong"
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	store := labtest.RedisStore(t, client, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
+	redisEventually(t, "the pipeline tried to connect several times", func() bool {
+		redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+		return asked.Load() > 3
+	})
+	if n := pipelined.Load(); n > 0 {
+		t.Errorf("%d calls were sent without a password", n)
+	}
+}
+
+// Connections break while a batch is on its way: its calls are repeated by the client,
+// and the pipeline connects again.
+func TestRedisAPipelineThatIsCutLosesNoCall(t *testing.T) {
+	t.Parallel()
+	var pipelined atomic.Int64
+	store, proxy := redisPipelined(t, repriseredis.Config{Hook: func(_ context.Context, p repriseredis.Pipelined) {
+		if p.Err == nil {
+			pipelined.Add(1)
+		}
+	}})
+	for range 5 {
+		proxy.Set(t, servers.Stall)
+		var claiming sync.WaitGroup
+		for range 32 {
+			claiming.Go(func() { redisMustClaim(t, store, redisClaim(), reprise.Claimed) })
+		}
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // some are written, some are not: any of it is right
+		proxy.Cut()
+		proxy.Set(t, servers.Forward)
+		claiming.Wait()
+		before := pipelined.Load()
+		redisEventually(t, "the pipeline is connected again", func() bool {
+			redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+			return pipelined.Load() > before
+		})
+	}
+}
+
+// Nobody answers, and the connection stays open: every call is unknown when the read
+// timeout of the client has passed, whatever its context allows.
+func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ReadTimeout: timeout, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	proxy.Set(t, servers.Swallow)
+	var claiming sync.WaitGroup
+	for range 32 {
+		claiming.Go(func() {
+			start := time.Now()
+			_, err := store.Claim(context.WithoutCancel(t.Context()), redisClaim())
+			if took := time.Since(start); !errors.Is(err, reprise.ErrUnknown) || took > 10*timeout {
+				t.Errorf("%v after %v, want ErrUnknown soon after %v", err, took, timeout)
+			}
+		})
+	}
+	claiming.Wait()
+	proxy.Set(t, servers.Forward)
+	proxy.Cut()
+	redisEventually(t, "calls succeed again", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return err == nil
+	})
+}
+
+// A server that reads nothing makes writes wait. Every caller still returns when its own
+// context ends, and what was not written by then was not sent.
+func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	server.Pause(t)
+	payload := strings.Repeat("x", 60<<10)
+	var calling sync.WaitGroup
+	var unsent, unknown, answered atomic.Int64
+	for i := range 256 { // 15 MiB, more than the buffers of the connection
+		calling.Go(func() {
+			within := 300 * time.Millisecond
+			if i%2 == 0 {
+				within = 10 * time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			start := time.Now()
+			err := store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+			switch {
+			case err == nil:
+				answered.Add(1)
+			case errors.Is(err, reprise.ErrUnavailable):
+				unsent.Add(1)
+			case errors.Is(err, reprise.ErrUnknown):
+				unknown.Add(1)
+			default:
+				t.Errorf("complete: %v", err)
+			}
+			if took := time.Since(start); took > within+2*time.Second {
+				t.Errorf("it took %v, with %v", took, within)
+			}
+			if i%2 == 1 && err == nil {
+				t.Error("a server that is stopped answered")
+			}
+		})
+	}
+	time.Sleep(time.Second) //nolint:forbidigo // the late ones are late by then
+	server.Resume(t)
+	calling.Wait()
+	t.Logf("%d answered, %d unknown, %d not sent", answered.Load(), unknown.Load(), unsent.Load())
+	if answered.Load() != 128 || unsent.Load() == 0 {
+		t.Errorf("%d answered, %d not sent; want the patient 128, and some of the others", answered.Load(), unsent.Load())
+	}
+	redisMustClaim(t, store, r, reprise.Completed)
+}
+
+// A server refuses one command of a batch, and answers the others.
+func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
+	t.Parallel()
+	prefix := labtest.RedisPrefix()
+	var together atomic.Int64
+	store, proxy := redisPipelined(t, repriseredis.Config{Prefix: prefix, Hook: func(_ context.Context, p repriseredis.Pipelined) {
+		if p.Batch > 1 {
+			together.Add(1)
+		}
+	}})
+	direct := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	wrong := redisClaim()
+	redisWant(t, "a list", direct.RPush(t.Context(), redisKey(prefix, wrong.ID), "x").Err(), nil)
+	t.Cleanup(func() { direct.Del(context.WithoutCancel(t.Context()), redisKey(prefix, wrong.ID)) })
+	proxy.Set(t, servers.Stall)
+	var claiming sync.WaitGroup
+	for i := range 64 {
+		claiming.Go(func() {
+			if i%8 != 3 {
+				redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+			} else if _, err := store.Claim(context.WithoutCancel(t.Context()), wrong); !errors.Is(err, reprise.ErrCorrupt) {
+				t.Errorf("a claim of a list: %v, want ErrCorrupt", err)
+			}
+		})
+	}
+	proxy.Set(t, servers.Forward)
+	claiming.Wait()
+	if together.Load() == 0 {
+		t.Error("no two calls shared a write, so nothing was shown")
+	}
+}
+
+// A hook that panics does so in the goroutine of its call, and nowhere else.
+func TestRedisAPanicOfAHookConcernsItsCallOnly(t *testing.T) {
+	t.Parallel()
+	var armed atomic.Bool
+	store, _ := redisPipelined(t, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) {
+		if armed.CompareAndSwap(true, false) {
+			panic("hook")
+		}
+	}})
+	var claiming sync.WaitGroup
+	var panics atomic.Int64
+	for round := range 20 {
+		armed.Store(true)
+		for range 16 {
+			claiming.Go(func() {
+				defer func() {
+					if recover() != nil {
+						panics.Add(1)
+					}
+				}()
+				redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+			})
+		}
+		claiming.Wait()
+		if n := panics.Load(); n < int64(round) || n > int64(round)+1 { // one call a second goes through the client
+			t.Fatalf("%d panics after %d rounds", n, round+1)
+		}
+	}
+}
+
+// A context ends before a call is sent, while it is on its way, and after it.
+func TestRedisAContextEndsAtEveryStage(t *testing.T) {
+	t.Parallel()
+	store, proxy := redisPipelined(t, repriseredis.Config{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := redisClaim()
+	_, err := store.Claim(ended, r)
+	redisWant(t, "before", err, reprise.ErrUnavailable)
+
+	proxy.Set(t, servers.Stall)
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan error)
+	go func() { _, err := store.Claim(ctx, r); returned <- err }()
+	time.Sleep(20 * time.Millisecond) //nolint:forbidigo // it is written by then, or this shows nothing new
+	cancel()
+	redisWant(t, "on its way", <-returned, reprise.ErrUnknown)
+	other := redisClaim()
+	claimed := make(chan struct{})
+	go func() { redisMustClaim(t, store, other, reprise.Claimed); close(claimed) }()
+	proxy.Set(t, servers.Forward)
+	<-claimed // with its own answer, although another's came first
+	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
+		t.Errorf("the owner claims again: %+v", got)
+	}
+}
+
+// A connection that is not used is closed, and so are those of a store that is closed.
+func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
+	t.Parallel()
+	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
+	client := redis.NewClient(&redis.Options{
+		Addr: proxy.Addr(), ContextTimeoutEnabled: true,
+		ConnMaxIdleTime: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	redisEventually(t, "only the client has connections", func() bool {
+		return proxy.Counts().Open <= int(client.PoolStats().TotalConns)
+	})
+	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+
+	store = redisPipelinedBy(t, client, repriseredis.Config{})
+	redisWant(t, "close", store.Close(), nil)
+	redisEventually(t, "only the client has connections", func() bool {
+		return proxy.Counts().Open <= int(client.PoolStats().TotalConns)
+	})
+}
+
+// The client is closed under a store that goes on: the store notices, and keeps nothing.
+func TestRedisAPipelineEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
+	client := labtest.RedisClient(t, proxy.Addr())
+	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	_ = client.Close()
+	redisEventually(t, "the store is closed", func() bool {
+		_, err := store.Claim(t.Context(), redisClaim())
+		return errors.Is(err, reprise.ErrClosed)
+	})
+	redisEventually(t, "its connection is closed", func() bool { return proxy.Counts().Open == 0 })
+}
+
+// Sentinels name another primary, and the old one does not know: a pipeline follows the
+// client's dialer within seconds.
+func TestRedisAPipelineFollowsTheSentinels(t *testing.T) {
+	t.Parallel()
+	first, second := servers.Redis.Start(t), servers.Redis.Start(t)
+	var primary atomic.Pointer[servers.RedisServer]
+	primary.Store(first)
+	client := redis.NewClient(&redis.Options{
+		Addr: "FailoverClient", ContextTimeoutEnabled: true, ConnMaxIdleTime: time.Second,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", primary.Load().Addr())
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	prefix := labtest.RedisPrefix()
+	store := redisPipelinedBy(t, client, repriseredis.Config{Prefix: prefix})
+	primary.Store(second)
+	witness := labtest.RedisClient(t, second.Addr())
+	redisEventually(t, "claims are at the new primary", func() bool {
+		for range 50 {
+			r := redisClaim()
+			redisMustClaim(t, store, r, reprise.Claimed)
+			n, err := witness.Exists(t.Context(), redisKey(prefix, r.ID)).Result()
+			if redisWant(t, "exists", err, nil); n == 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Slots move while many callers use the pipelines of a cluster.
+func TestRedisAClusterMovesUnderItsPipelines(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	prefix := labtest.RedisPrefix()
+	var pipelined atomic.Int64
+	store := redisPipelinedBy(t, redisClusterClient(t, cluster), repriseredis.Config{Prefix: prefix, Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
+	pipelined.Store(0)
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	var operations atomic.Int64
+	for range 8 {
+		running.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					redisRunOnce(t, store)
+					operations.Add(1)
+				}
+			}
+		})
+	}
+	for range 3 {
+		redisMoveSlot(t, cluster, repriseredis.Async())
+	}
+	close(done)
+	running.Wait()
+	t.Logf("%d operations, %d calls pipelined", operations.Load(), pipelined.Load())
+	if operations.Load() == 0 || pipelined.Load() < operations.Load() {
+		t.Errorf("%d operations had %d calls pipelined", operations.Load(), pipelined.Load())
+	}
+}

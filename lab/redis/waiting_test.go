@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// The end of an attempt is published where somebody waits, and nowhere else.
+func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	published := func() int { return redisCalls(t, client)["spublish"] }
+	for _, c := range []struct {
+		name    string
+		watched bool
+		end     func(r reprise.ClaimRequest, granted reprise.ClaimResult) error
+		want    int
+	}{
+		{"complete", false, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
+			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+		}, 0},
+		{"complete without knowing the claim", false, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
+			return redisComplete(t, store, r, "answer")
+		}, 0},
+		{"release", false, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
+			return store.Release(t.Context(), r.ID, r.Owner)
+		}, 0},
+		{"complete watched", true, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
+			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+		}, 1},
+		{"renew and complete watched", true, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
+			if _, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}}); err != nil {
+				return err
+			}
+			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+		}, 1},
+		{"claim again and complete watched", true, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
+			again := redisMustClaim(t, store, r, reprise.Claimed)
+			return store.Complete(t.Context(), redisCompletion(r, again, "answer"))
+		}, 1},
+		{"release watched", true, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
+			return store.Release(t.Context(), r.ID, r.Owner)
+		}, 1},
+	} {
+		r := redisClaim()
+		granted := redisMustClaim(t, store, r, reprise.Claimed)
+		if c.watched {
+			for range 3 {
+				redisWaits(t, store, r)
+			}
+		}
+		before := published()
+		redisWant(t, c.name, c.end(r, granted), nil)
+		if n := published() - before; n != c.want {
+			t.Errorf("%s publishes %d times, want %d", c.name, n, c.want)
+		}
+	}
+}
+
+// Marking a record as watched writes it once, however often its waiters ask.
+func TestRedisWaitersWriteOnce(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
+	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	r := redisClaim()
+	redisMustClaim(t, store, r, reprise.Claimed)
+	before := redisWritten(t, client)
+	for range 10 {
+		redisWaits(t, store, r)
+	}
+	if n := redisWritten(t, client) - before; n != 1 {
+		t.Errorf("ten waiting claims wrote %d times, want once", n)
+	}
+}
+
+// A duplicate that waits in another process has its answer at once, not at its next poll,
+// and so has one whose fellow watcher died.
+func TestRedisAWaiterHearsAtOnce(t *testing.T) {
+	t.Parallel()
+	const keys, polls = 12, 7 // after which it polls twice a second
+	addr := servers.Redis.Start(t).Addr()
+	config := repriseredis.Config{}
+	process := func() (*reprise.Engine, *redis.Client) {
+		client := labtest.RedisClient(t, addr)
+		return redisEngine(t, labtest.RedisStore(t, client, config), reprise.Config{}), client
+	}
+	admin := labtest.RedisClient(t, addr)
+	owner, _ := process()
+	dead, dying := process()
+	waiter, _ := process()
+	op := func(i int) reprise.Operation {
+		return reprise.Operation{Scope: "s", Key: strconv.Itoa(i), Wait: time.Minute}
+	}
+	attempts := make([]*reprise.Attempt, keys)
+	for i := range attempts {
+		got, err := owner.Begin(t.Context(), op(i))
+		redisWant(t, "begin", err, nil)
+		attempts[i] = got.Attempt
+	}
+
+	// Another process waits for every second operation first, and dies.
+	leaving, leave := context.WithCancel(t.Context())
+	calls := redisCalls(t, admin)["evalsha"]
+	for i := 0; i < keys; i += 2 {
+		go func() { _, _ = dead.Begin(leaving, op(i)) }()
+	}
+	redisEventually(t, "the first watchers ask", func() bool { return redisCalls(t, admin)["evalsha"]-calls >= keys })
+	_ = dying.Close()
+	leave()
+
+	ended := make([]chan time.Time, keys)
+	calls = redisCalls(t, admin)["evalsha"]
+	for i := range ended {
+		ended[i] = make(chan time.Time, 1)
+		go func() {
+			got, err := waiter.Begin(t.Context(), op(i))
+			if err != nil || got.Outcome != reprise.Completed {
+				t.Errorf("the duplicate: %v, %v", got.Outcome, err)
+			}
+			ended[i] <- time.Now()
+		}()
+	}
+	redisEventually(t, "the waiters poll seldom", func() bool { return redisCalls(t, admin)["evalsha"]-calls >= keys*polls })
+
+	var took []time.Duration
+	for i, a := range attempts {
+		_, err := a.Complete(reprise.Completion{Payload: []byte("answer")})
+		redisWant(t, "complete", err, nil)
+		done := time.Now()
+		took = append(took, (<-ended[i]).Sub(done))
+	}
+	slices.Sort(took)
+	t.Logf("answers after %v", took)
+	if median := took[keys/2]; median > 100*time.Millisecond {
+		t.Errorf("half of the waiters had their answer after more than %v: they polled", median)
+	}
+}

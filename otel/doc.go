@@ -1,0 +1,39 @@
+// Package repriseotel reports what an engine does to OpenTelemetry: metrics, events on
+// the spans of requests, and a link from a replay to the trace of the first run.
+//
+//	telemetry, err := repriseotel.New(repriseotel.Config{})
+//	store = telemetry.Store(store)
+//	engine, err := reprise.New(store, reprise.Config{
+//		Observer: telemetry,
+//		Detach:   repriseotel.Detach,
+//	})
+//	stop, err := telemetry.Watch("payments", engine)
+//	guard, err := protocol.New(engine, protocol.Config{Name: "payments", Annotate: repriseotel.Annotate})
+//
+// It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
+// and the instrumentation of the database client below the store. An engine with an
+// observer has no default log; [reprise.Observers] joins several observers.
+//
+// # Metrics
+//
+//	reprise.requests             counter    what became of the requests with a key: reprise.label, reprise.outcome
+//	reprise.attempts             counter    how attempts ended: reprise.label, reprise.end
+//	reprise.events               counter    what else happened: reprise.label, reprise.event
+//	reprise.claim.duration       histogram  seconds from the request to the answer of the store, without waiting: reprise.label, reprise.outcome
+//	reprise.wait.duration        histogram  seconds that a duplicate waited for the first request: reprise.label
+//	reprise.handler.duration     histogram  seconds that a handler had its attempt: reprise.label
+//	reprise.complete.duration    histogram  seconds that recording or releasing took: reprise.label, reprise.end
+//	reprise.store.duration       histogram  seconds of one call of the store: reprise.operation, error.type
+//	reprise.running              gauge      attempts that have begun and not ended: reprise.engine
+//	reprise.waiting              gauge      duplicates that wait: reprise.engine
+//	reprise.background.tasks     gauge      completions and releases that are still to be made: reprise.engine
+//	reprise.background.bytes     gauge      of their answers: reprise.engine
+//	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
+//
+// Every attribute has few values, and none is of a client: the labels are the names of
+// policies, and what else there is, is enumerated in package reprise. The events of a
+// span have the short ID of the operation, which finds its record.
+//
+// The folder has a dashboard for Grafana (dashboard.json) and rules for alerts of
+// Prometheus (alerts.yaml); both use the names that Prometheus makes of these.
+package repriseotel

@@ -1,0 +1,218 @@
+package repriseotel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// scopeName is the instrumentation scope of all metrics.
+const scopeName = "github.com/reprise-go/reprise/otel"
+
+// The attributes.
+const (
+	keyLabel     = attribute.Key("reprise.label")
+	keyOutcome   = attribute.Key("reprise.outcome")
+	keyEnd       = attribute.Key("reprise.end")
+	keyEvent     = attribute.Key("reprise.event")
+	keyEngine    = attribute.Key("reprise.engine")
+	keyOperation = attribute.Key("reprise.operation")
+	keyError     = attribute.Key("error.type")
+)
+
+// Config says where the telemetry goes. The zero value is documented in every field.
+type Config struct {
+	// MeterProvider makes the metrics. The default is the global one.
+	MeterProvider metric.MeterProvider
+
+	// NoSpanEvents leaves the spans of requests alone.
+	NoSpanEvents bool
+}
+
+// Telemetry is a [reprise.Observer] that counts, measures and annotates. Make one with
+// [New], for any number of engines. It is safe for concurrent use.
+type Telemetry struct {
+	meter      metric.Meter
+	spanEvents bool
+
+	requests, attempts, events            metric.Int64Counter
+	claim, wait, handler, complete, store metric.Float64Histogram
+
+	running, waiting, tasks, bytes metric.Int64ObservableGauge
+	dropped                        metric.Int64ObservableCounter
+
+	sets   sync.Map // of setKey to metric.MeasurementOption
+	labels sync.Map // that were seen
+}
+
+var _ reprise.Observer = (*Telemetry)(nil)
+
+// buckets are the boundaries of the histograms, in seconds: the store answers within a
+// millisecond, and handlers take up to minutes.
+var buckets = metric.WithExplicitBucketBoundaries(
+	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
+
+// New makes the instruments. The error is that of the meter, which refuses an instrument.
+func New(c Config) (*Telemetry, error) {
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
+	t := &Telemetry{meter: c.MeterProvider.Meter(scopeName), spanEvents: !c.NoSpanEvents}
+	var first error
+	note := func(err error) {
+		if err != nil && first == nil {
+			first = fmt.Errorf("repriseotel: %w", err)
+		}
+	}
+	counter := func(name, unit, what string) metric.Int64Counter {
+		made, err := t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+		note(err)
+		return made
+	}
+	histogram := func(name, what string) metric.Float64Histogram {
+		made, err := t.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), buckets)
+		note(err)
+		return made
+	}
+	gauge := func(name, unit, what string) metric.Int64ObservableGauge {
+		made, err := t.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(what))
+		note(err)
+		return made
+	}
+	t.requests = counter("reprise.requests", "{request}", "Requests with an idempotency key, by what became of them.")
+	t.attempts = counter("reprise.attempts", "{attempt}", "Attempts to run an operation, by how they ended.")
+	t.events = counter("reprise.events", "{event}", "Events that end neither a request nor an attempt.")
+	t.claim = histogram("reprise.claim.duration", "Time to claim a key, without waiting for another attempt.")
+	t.wait = histogram("reprise.wait.duration", "Time that a duplicate waited for another attempt.")
+	t.handler = histogram("reprise.handler.duration", "Time that a handler had its attempt.")
+	t.complete = histogram("reprise.complete.duration", "Time to record or release an attempt.")
+	t.store = histogram("reprise.store.duration", "Time of one call of the store.")
+	t.running = gauge("reprise.running", "{attempt}", "Attempts that have begun and not ended.")
+	t.waiting = gauge("reprise.waiting", "{request}", "Duplicates that wait for another attempt.")
+	t.tasks = gauge("reprise.background.tasks", "{task}", "Completions and releases that are still to be made.")
+	t.bytes = gauge("reprise.background.bytes", "By", "Size of the answers that are still to be recorded.")
+	dropped, err := t.meter.Int64ObservableCounter("reprise.events.dropped", metric.WithUnit("{event}"),
+		metric.WithDescription("Events that an observer was too slow for."))
+	note(err)
+	t.dropped = dropped
+	if first != nil {
+		return nil, first
+	}
+	return t, nil
+}
+
+// setKey is what a measurement is about.
+type setKey struct {
+	label string
+	key   attribute.Key // of value; empty: only the label
+	value string
+}
+
+// about returns the attributes of a measurement, which are made once.
+func (t *Telemetry) about(label string, key attribute.Key, value string) metric.MeasurementOption {
+	k := setKey{label, key, value}
+	if made, ok := t.sets.Load(k); ok {
+		return made.(metric.MeasurementOption)
+	}
+	list := []attribute.KeyValue{keyLabel.String(label)}
+	if key != "" {
+		list = append(list, key.String(value))
+	}
+	made, _ := t.sets.LoadOrStore(k, metric.WithAttributeSet(attribute.NewSet(list...)))
+	return made.(metric.MeasurementOption)
+}
+
+// start counts nothing under everything that can be counted for a label. A counter that
+// first appears with the value 1 has not increased, to Prometheus, and an alert on its
+// increase would stay silent the first time.
+func (t *Telemetry) start(ctx context.Context, label string) {
+	if _, seen := t.labels.LoadOrStore(label, true); seen {
+		return
+	}
+	for _, outcome := range reprise.RequestOutcomes() {
+		t.requests.Add(ctx, 0, t.about(label, keyOutcome, outcome.String()))
+	}
+	for _, end := range reprise.AttemptEnds() {
+		t.attempts.Add(ctx, 0, t.about(label, keyEnd, end.String()))
+	}
+	for _, kind := range otherEvents {
+		t.events.Add(ctx, 0, t.about(label, keyEvent, kind.String()))
+	}
+}
+
+// otherEvents are the events that end neither a request nor an attempt.
+var otherEvents = []reprise.EventKind{
+	reprise.EventTakeover, reprise.EventRenewed, reprise.EventLeaseLost, reprise.EventRunTooLong, reprise.EventUnrecorded,
+	reprise.EventStoreError, reprise.EventPanic, reprise.EventResolved,
+}
+
+// Observe implements [reprise.Observer].
+func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
+	t.start(ctx, e.Label)
+	if e.Outcome != 0 {
+		about := t.about(e.Label, keyOutcome, e.Outcome.String())
+		t.requests.Add(ctx, 1, about)
+		if e.ClaimTime > 0 {
+			t.claim.Record(ctx, e.ClaimTime.Seconds(), about)
+		}
+		if e.WaitTime > 0 {
+			t.wait.Record(ctx, e.WaitTime.Seconds(), t.about(e.Label, "", ""))
+		}
+	}
+	if e.End != 0 {
+		about := t.about(e.Label, keyEnd, e.End.String())
+		t.attempts.Add(ctx, 1, about)
+		t.handler.Record(ctx, e.RunTime.Seconds(), t.about(e.Label, "", ""))
+		t.complete.Record(ctx, e.CompleteTime.Seconds(), about)
+	}
+	if (e.Outcome == 0 && e.End == 0) || e.Kind == reprise.EventTakeover {
+		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, e.Kind.String()))
+	}
+	if t.spanEvents {
+		annotateSpan(ctx, &e)
+	}
+}
+
+// Watch reports the gauges of an engine under a name, until stop is called. The error is
+// that of the meter.
+func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() error, err error) {
+	about := metric.WithAttributeSet(attribute.NewSet(keyEngine.String(name)))
+	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		stats := engine.Stats()
+		o.ObserveInt64(t.running, int64(stats.Running), about)
+		o.ObserveInt64(t.waiting, int64(stats.Waiting), about)
+		o.ObserveInt64(t.tasks, int64(stats.Background), about)
+		o.ObserveInt64(t.bytes, stats.BackgroundBytes, about)
+		o.ObserveInt64(t.dropped, int64(stats.EventsDropped), about) //nolint:gosec // no engine lives that long
+		return nil
+	}, t.running, t.waiting, t.tasks, t.bytes, t.dropped)
+	if err != nil {
+		return nil, fmt.Errorf("repriseotel: %w", err)
+	}
+	return registered.Unregister, nil
+}
+
+// Gauge reports a number of the program beside those of the engine, such as the free
+// connections of the store's pool, until stop is called. The error is that of the meter.
+//
+//	telemetry.Gauge("reprise.pool.idle", "{connection}", func() int64 { return int64(pool.Stat().IdleConns()) })
+func (t *Telemetry) Gauge(name, unit string, value func() int64) (stop func() error, err error) {
+	gauge, err := t.meter.Int64ObservableGauge(name, metric.WithUnit(unit))
+	if err != nil {
+		return nil, fmt.Errorf("repriseotel: %w", err)
+	}
+	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(gauge, value())
+		return nil
+	}, gauge)
+	if err != nil {
+		return nil, fmt.Errorf("repriseotel: %w", err)
+	}
+	return registered.Unregister, nil
+}

@@ -1,0 +1,93 @@
+package repriseotel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Store returns a decorator of store that measures each call. It has the abilities of
+// store.
+func (t *Telemetry) Store(store reprise.Store) reprise.Store {
+	return &measured{Store: store, telemetry: t}
+}
+
+type measured struct {
+	reprise.Store
+
+	telemetry *Telemetry
+}
+
+// Unwrap returns the store that is measured.
+func (m *measured) Unwrap() reprise.Store { return m.Store }
+
+func (m *measured) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	began := time.Now()
+	result, err := m.Store.Claim(ctx, r)
+	m.record(ctx, "claim", began, err)
+	return result, err
+}
+
+func (m *measured) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	began := time.Now()
+	statuses, err := m.Store.Renew(ctx, rs)
+	m.record(ctx, "renew", began, err)
+	return statuses, err
+}
+
+func (m *measured) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	began := time.Now()
+	err := m.Store.Complete(ctx, r)
+	m.record(ctx, "complete", began, err)
+	return err
+}
+
+func (m *measured) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	began := time.Now()
+	err := m.Store.Release(ctx, id, owner)
+	m.record(ctx, "release", began, err)
+	return err
+}
+
+func (m *measured) record(ctx context.Context, operation string, began time.Time, err error) {
+	attributes := append(make([]attribute.KeyValue, 0, 2), keyOperation.String(operation))
+	if class := errorType(err); class != "" {
+		attributes = append(attributes, keyError.String(class))
+	}
+	m.telemetry.store.Record(ctx, time.Since(began).Seconds(), metric.WithAttributeSet(attribute.NewSet(attributes...)))
+}
+
+// errorTypes are the sentinels of package reprise, and what error.type says of each.
+var errorTypes = []struct {
+	err  error
+	name string
+}{
+	{reprise.ErrUnknown, "unknown"},
+	{reprise.ErrUnavailable, "unavailable"},
+	{reprise.ErrNotReplicated, "not-replicated"},
+	{reprise.ErrFull, "full"},
+	{reprise.ErrCorrupt, "corrupt"},
+	{reprise.ErrMisconfigured, "misconfigured"},
+	{reprise.ErrLeaseLost, "lease-lost"},
+	{reprise.ErrNotApplied, "not-applied"},
+	{reprise.ErrInvalid, "invalid"},
+	{reprise.ErrClosed, "closed"},
+}
+
+// errorType returns the class of an error, one of few, and an empty text for none.
+func errorType(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, class := range errorTypes {
+		if errors.Is(err, class.err) {
+			return class.name
+		}
+	}
+	return "other"
+}

@@ -1,0 +1,37 @@
+package reprisepg
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// TestCompletingForgets: owners whose attempts have no end that the store hears of do not
+// stay for ever, and those whose records are valid do.
+func TestCompletingForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c completing
+		lasting := reprise.NewOwner()
+		if c.called(lasting) {
+			t.Error("an owner that never called is there")
+		}
+		c.add(lasting, 1000*time.Hour)
+		for range 10_000 {
+			c.add(reprise.NewOwner(), time.Minute)
+			time.Sleep(time.Second)
+		}
+		if n := len(c.owners); n > 4*120+sweepMin {
+			t.Errorf("%d owners are kept, of whom at most 121 are needed", n)
+		}
+		if !c.called(lasting) {
+			t.Error("an owner whose record is valid was forgotten")
+		}
+		c.forget(lasting)
+		if c.called(lasting) {
+			t.Error("an owner whose attempt ended is still there")
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package repriseredis
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// position is where a listing goes on.
+type position struct {
+	shape uint64 // of the cluster
+	node  int    // the place of the server among them
+	last  identity
+	stepper
+	over bool
+}
+
+// A cursor is this word and the fields of a position in base64.
+const (
+	cursorWord = "redis-"
+	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8 // and an ID, where a step is repeated
+)
+
+// cursor returns the text of a position.
+func (s *Store) cursor(at position) string {
+	b := make([]byte, 0, cursorSize+len(reprise.ID{}))
+	for _, n := range []uint64{s.listed(), at.shape} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(at.node)) //nolint:gosec // a cluster has at most 16,384
+	for _, n := range []uint64{at.last.process, at.last.data, at.scan, at.next} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
+}
+
+// parseCursor reads what cursor wrote. The error is [reprise.ErrInvalid].
+func (s *Store) parseCursor(text string) (at position, err error) {
+	if text == "" {
+		return at, nil
+	}
+	encoded, ok := strings.CutPrefix(text, cursorWord)
+	b, err := base64.RawURLEncoding.DecodeString(encoded)
+	if !ok || err != nil || base64.RawURLEncoding.EncodeToString(b) != encoded ||
+		len(b) != cursorSize && len(b) != cursorSize+len(reprise.ID{}) {
+		return at, errCursor("it is not one of a Redis store")
+	}
+	f := fields{rest: b}
+	if f.u64() != s.listed() {
+		return at, errCursor("it belongs to another prefix or database")
+	}
+	at.shape = f.u64()
+	at.node = int(binary.BigEndian.Uint16(f.take(2)))
+	at.last.process, at.last.data = f.u64(), f.u64()
+	at.scan, at.next = f.u64(), f.u64()
+	if len(f.rest) > 0 {
+		at.after = f.rest
+	}
+	return at, nil
+}
+
+func errCursor(why string) error {
+	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", reprise.ErrInvalid, why)
+}
+
+// listed is what all cursors of a store have in common.
+func (s *Store) listed() uint64 {
+	db := 0
+	if client, ok := s.client.(*redis.Client); ok {
+		db = client.Options().DB
+	}
+	return digest(s.prefix, strconv.Itoa(db))
+}
+
+// shapeOf returns a text that changes when a range of slots gets another primary.
+func shapeOf(slot redis.ClusterSlot) string {
+	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID, slot.Nodes[0].Addr)
+}
+
+// pattern returns the glob that the keys of records match.
+func (s *Store) pattern() string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s.prefix) + "*"
+}
+
+// digest returns a number for a list of texts, and 0 for a single empty one.
+func digest(parts ...string) uint64 {
+	if len(parts) == 1 && parts[0] == "" {
+		return 0
+	}
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}

@@ -1,0 +1,315 @@
+package repriseredis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+const (
+	// keysPerPage is about how many keys the server looks at for a page, also those of
+	// others.
+	keysPerPage = 10_000
+
+	// keysPerStep is how many it looks at for one SCAN, which blocks it for that long.
+	keysPerStep = 500
+)
+
+// List implements [reprise.Inspector] by scanning the primaries one after the other,
+// which looks at all keys of a server, also at those of others. Where a server was
+// replaced or restarted, or a cluster got another shape, a listing starts again with that
+// server or with the first one, and shows records again. A listing does not notice keys
+// that a cluster moves at that time, before the move of their slot is complete.
+//
+// [reprise.Page].Total is the number of keys of the servers, as long as they seem to be
+// the store's.
+func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+	if err := q.Validate(); err != nil {
+		return reprise.Page{}, err
+	}
+	at, err := s.parseCursor(q.After)
+	if err != nil {
+		return reprise.Page{}, err
+	}
+	nodes, err := s.listing(ctx)
+	if err != nil {
+		return reprise.Page{}, err
+	}
+	if q.After != "" {
+		if at, err = nodes.resume(ctx, at); err != nil {
+			return reprise.Page{}, err
+		}
+	}
+
+	l := lister{store: s, query: &q, shown: make(map[reprise.ID]bool)}
+	if at, err = l.scan(ctx, nodes, at); err != nil {
+		return reprise.Page{}, err
+	}
+
+	// What moved to a server that was scanned already would be missed.
+	changed, err := s.listing(ctx)
+	if err != nil {
+		return reprise.Page{}, err
+	}
+	if changed.shape != nodes.shape {
+		nodes, at = changed, position{}
+		if at.last, err = nodes.identity(ctx, 0); err != nil {
+			return reprise.Page{}, err
+		}
+	}
+	if !at.over {
+		at.shape = nodes.shape
+		l.page.Next = s.cursor(at)
+	}
+	l.page.Total = l.total(ctx, nodes, q.After == "" && at.over)
+	return l.page, nil
+}
+
+// scan makes the page, and returns where the listing goes on. A server that was replaced
+// while it was scanned is scanned again: the positions mean nothing to another process.
+func (l *lister) scan(ctx context.Context, nodes listing, at position) (position, error) {
+	for looked := 0; ; {
+		first, err := nodes.identity(ctx, at.node)
+		if err != nil {
+			return at, err
+		}
+		over := false
+		for !over && looked < keysPerPage && len(l.page.Records) < l.query.Limit {
+			if at.stepper, err = l.step(ctx, nodes.clients[at.node], at.stepper); err != nil {
+				return at, err
+			}
+			looked += keysPerStep
+			over = at.scan == 0 && at.after == nil
+		}
+		if at.last, err = nodes.identity(ctx, at.node); err != nil {
+			return at, err
+		}
+		switch {
+		case at.last.process != first.process:
+			at.stepper = stepper{}
+			return at, nil
+		case !over:
+			return at, nil
+		case at.node == len(nodes.clients)-1:
+			at.over = true
+			return at, nil
+		}
+		at.node++
+	}
+}
+
+// lister makes one page.
+type lister struct {
+	store *Store
+	query *reprise.Query
+	page  reprise.Page
+	shown map[reprise.ID]bool // in this page: a scan may show a key twice
+	steps int
+	keys  int // that the steps have found
+}
+
+// stepper is where the listing of one server goes on.
+type stepper struct {
+	scan uint64 // the cursor of SCAN
+
+	// Where a page had no room for all records of a step, the step is repeated: those that
+	// it showed already are those up to after, in the order of their IDs, if the step ends
+	// where it ended.
+	after []byte
+	next  uint64
+}
+
+// step scans the next keys of a server, and adds the records that the query selects.
+func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (stepper, error) {
+	keys, next, err := node.Scan(ctx, at.scan, l.store.pattern(), keysPerStep).Result()
+	if err != nil {
+		return at, fail(classify(err).class, err)
+	}
+	l.steps++
+	l.keys += len(keys)
+	var after []byte
+	if at.after != nil && next == at.next {
+		after = at.after
+	}
+	ids := l.ids(keys, after)
+	found, err := l.inspect(ctx, ids)
+	if err != nil {
+		return at, err
+	}
+	l.page.Scanned += len(ids)
+	room := l.query.Limit - len(l.page.Records)
+	if len(found) <= room {
+		l.page.Records = append(l.page.Records, found...)
+		return stepper{scan: next}, nil
+	}
+	slices.SortFunc(found, func(a, b reprise.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	l.page.Records = append(l.page.Records, found[:room]...)
+	return stepper{scan: at.scan, after: found[room-1].ID[:], next: next}, nil
+}
+
+// ids returns the IDs of those keys that are keys of records, that come after the given
+// one, and that are not in the page.
+func (l *lister) ids(keys []string, after []byte) []reprise.ID {
+	ids := make([]reprise.ID, 0, len(keys))
+	for _, key := range keys {
+		digest, ok := strings.CutPrefix(key, l.store.prefix)
+		if !ok || len(digest) != len(reprise.ID{}) || digest <= string(after) {
+			continue
+		}
+		if id := reprise.ID([]byte(digest)); !l.shown[id] {
+			l.shown[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// inspect looks at records in one pipeline, and returns those that the query selects,
+// without their payloads. It leaves out those that are gone.
+func (l *lister) inspect(ctx context.Context, ids []reprise.ID) ([]reprise.Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	commands := make([]command, len(ids))
+	open := make([]*command, len(ids))
+	for i, id := range ids {
+		c := &commands[i]
+		c.script = inspectScript
+		c.fixed = append(c.buf[:0], "record"...)
+		l.store.call(ctx, c, id, &c.fixed)
+		open[i] = c
+	}
+	l.store.run(ctx, open)
+
+	var selected []reprise.Record
+	for i := range commands {
+		answer, err := commands[i].reply(), commands[i].err
+		if err != nil {
+			return nil, err
+		}
+		if answer[0] == tagNone {
+			continue
+		}
+		r, at, ok := parseView(ids[i], answer)
+		if !ok {
+			return nil, fail(reprise.ErrUnknown, errUnexpected)
+		}
+		if l.query.Selects(&r, at) {
+			selected = append(selected, r)
+		}
+	}
+	return selected, nil
+}
+
+// total estimates how many records there are: all that were looked at, where that was all
+// of them, and otherwise the number of keys, unless many of them belong to others.
+func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
+	if all {
+		return int64(l.page.Scanned)
+	}
+	if l.keys < l.steps*keysPerStep*9/10 {
+		return 0
+	}
+	var sum int64
+	for _, node := range nodes.clients {
+		n, err := node.DBSize(ctx).Result()
+		if err != nil {
+			return 0 // it needs a permission
+		}
+		sum += n
+	}
+	return sum
+}
+
+// listing is what a listing goes through.
+type listing struct {
+	clients []*redis.Client // by their addresses
+	shape   uint64          // of a cluster; changes with each slot that moves
+}
+
+// identity is the process of a server and the data that it has. Zero is unknown.
+type identity struct {
+	process uint64 // the positions of a scan mean something to this process only
+	data    uint64 // a replica that was promoted has the data of its primary
+	before  uint64 // the data that it had as a replica, or before its restart
+}
+
+// listing returns the primaries and the shape of the cluster.
+func (s *Store) listing(ctx context.Context) (l listing, err error) {
+	if l.clients, err = s.primaries(ctx); err != nil {
+		return l, err
+	}
+	if len(l.clients) == 0 {
+		return l, fail(reprise.ErrUnavailable, errors.New("the cluster has no primary"))
+	}
+	slices.SortFunc(l.clients, func(a, b *redis.Client) int {
+		return strings.Compare(a.Options().Addr, b.Options().Addr)
+	})
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return l, nil
+	}
+	slots, err := cluster.ClusterSlots(ctx).Result()
+	if err != nil {
+		return l, fail(classify(err).class, err)
+	}
+	parts := make([]string, 0, len(slots))
+	for _, slot := range slots {
+		if len(slot.Nodes) > 0 {
+			parts = append(parts, shapeOf(slot))
+		}
+	}
+	slices.Sort(parts)
+	l.shape = digest(parts...)
+	return l, nil
+}
+
+// identity asks a server who it is. Without the permission for INFO nobody knows.
+func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
+	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
+	if err != nil {
+		if f := classify(err); !errors.Is(f.class, reprise.ErrMisconfigured) {
+			return id, fail(f.class, err)
+		}
+		return id, nil
+	}
+	info := make(serverInfo, 64)
+	info.parse(text)
+	return identity{digest(info["run_id"]), digest(info["master_replid"]), digest(info["master_replid2"])}, nil
+}
+
+// resume returns where a listing goes on that has come to a position. The error is
+// [reprise.ErrInvalid] when no server has the data of that listing.
+func (l listing) resume(ctx context.Context, at position) (position, error) {
+	if at.shape == l.shape && at.node < len(l.clients) {
+		id, err := l.identity(ctx, at.node)
+		switch {
+		case err != nil:
+			return at, err
+		case id.process == at.last.process:
+			return at, nil
+		case id.has(at.last.data):
+			return position{shape: l.shape, node: at.node}, nil
+		}
+	}
+	for node := range l.clients {
+		id, err := l.identity(ctx, node)
+		if err != nil {
+			return at, err
+		}
+		if id.has(at.last.data) {
+			return position{shape: l.shape}, nil
+		}
+	}
+	return at, errCursor("the server that it belongs to is gone or lost its data")
+}
+
+// has reports whether a server has these data, or may have.
+func (id identity) has(data uint64) bool {
+	return data == 0 || id.data == 0 || data == id.data || data == id.before
+}

@@ -1,0 +1,176 @@
+package repriseredis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// nativeOf returns the claim that claim makes, as it is before it is sent.
+func nativeOf(t *testing.T) *nativeClaim {
+	t.Helper()
+	n := &nativeClaim{request: reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n.script, n.key = claimScript, "key"
+	n.prepare(t.Context())
+	stamp([]*command{&n.command})
+	return n
+}
+
+// What a native claim wrote counts as claimed only if the expiry of the key is that of
+// this claim: nobody can have changed it before nine tenths of the lease are over.
+func TestWhenAGrantedNativeClaimCounts(t *testing.T) {
+	t.Parallel()
+	const span = 3_600_000 - 1
+	for _, c := range []struct {
+		name string
+		took time.Duration // of the lease of a second
+		tail int64
+		err  error
+		want decision
+	}{
+		{"at once", 0, span + 5, nil, decided},
+		{"in time", 850 * time.Millisecond, span + 5, nil, decided},
+		{"late", 901 * time.Millisecond, span + 5, nil, undecided},
+		{"after the lease", time.Hour, span + 5, nil, undecided},
+		{"the key is gone", 0, -2, nil, undecided},
+		{"the key does not expire", 0, -1, nil, undecided},
+		{"the key expires before it was set", 0, span, nil, undecided},
+		{"no answer", 0, 0, errors.New("cut"), undecided},
+	} {
+		n := nativeOf(t)
+		n.granted = true
+		n.sent = time.Now().Add(-c.took)
+		n.tail.SetVal(c.tail)
+		n.tail.SetErr(c.err)
+		if got := n.decide(); got != c.want {
+			t.Errorf("%s: decided %v, want %v", c.name, got, c.want)
+			continue
+		}
+		want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 5999, Remaining: 999 * time.Millisecond}
+		if c.want == decided && (n.err != nil || fmt.Sprint(n.result) != fmt.Sprint(want)) {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, n.result, n.err, want)
+		}
+		if c.want == undecided && !n.uncertain {
+			t.Errorf("%s: the claim is held, and a failure of the script would not say so", c.name)
+		}
+	}
+}
+
+// The monotonic clock stops while a machine sleeps, and the wall clock may be set back.
+func TestALateAnswerIsLateByEitherClock(t *testing.T) {
+	t.Parallel()
+	n := &nativeClaim{request: reprise.ClaimRequest{Lease: time.Second}, sent: time.Now()}
+	for name, c := range map[string]struct {
+		at   time.Time
+		want bool
+	}{
+		"in time":                  {n.sent.Add(800 * time.Millisecond), false},
+		"by both":                  {n.sent.Add(950 * time.Millisecond), true},
+		"by the wall clock only":   {n.sent.Round(0).Add(950 * time.Millisecond), true},
+		"the wall clock was reset": {n.sent.Round(0).Add(-time.Hour), false},
+	} {
+		if got := n.isLate(c.at); got != c.want {
+			t.Errorf("%s: late %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// What a native claim found decides what else is sent.
+func TestWhatANativeClaimFinds(t *testing.T) {
+	t.Parallel()
+	other := string(recordOfClaim(reprise.Fingerprint{31: 1}))
+	for _, c := range []struct {
+		name  string
+		found string
+		want  reprise.Outcome
+		err   error
+		sent  string
+	}{
+		{"nothing", claimed, reprise.Claimed, nil, "1 set"},
+		{"an answer", bulk(string(replayable("payload"))), reprise.Completed, nil, "1 set"},
+		{"another request in progress", bulk(other), reprise.Mismatch, nil, "1 set"},
+		{"another completed request", bulk(strings.Replace(string(replayable("x")), "\x00", "\x01", 20)), reprise.Mismatch, nil, "1 set"},
+		{"this request in progress", bulk(string(recordOfClaim(reprise.Fingerprint{}))), reprise.InProgress, nil, "1 set, 1 evalsha"},
+		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), reprise.InProgress, nil, "1 set, 1 evalsha"},
+		{"a cut record", bulk(other[:65]), 0, reprise.ErrCorrupt, "1 set"},
+		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
+		{"the disk fails", "-MISCONF Errors writing to the AOF file\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
+		{"replicas are missing", "-NOREPLICAS Not enough good replicas to write.\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
+		{"a list", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", 0, reprise.ErrCorrupt, "1 set"},
+	} {
+		f := newFake(t, func(_, _ int, command []string) string {
+			if command[0] == "set" {
+				return c.found
+			}
+			return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
+		})
+		got, err := claim(t, newStore(t, f, Config{}))
+		if got.Outcome != c.want || c.err == nil && err != nil || c.err != nil && !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, got.Outcome, err, c.want, c.err)
+		}
+		if f.seen() != c.sent {
+			t.Errorf("%s: sent %q, want %q", c.name, f.seen(), c.sent)
+		}
+	}
+}
+
+// A claim that may be held, and that no script then decided, is of unknown outcome: the
+// engine releases it.
+func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, command []string) string {
+		if command[0] == "set" {
+			return claimed
+		}
+		return "-NOPERM this user has no permissions to run the 'evalsha' command\r\n"
+	})
+	f.expiry = ":-2\r\n"
+	if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+		t.Errorf("claim: %v, want ErrUnknown", err)
+	}
+	if f.seen() != "1 set, 1 evalsha" {
+		t.Errorf("sent %q", f.seen())
+	}
+}
+
+// A caller that waits expects an attempt in progress, which only the script can mark.
+func TestAWaitingClaimIsOneScript(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40") })
+	got, err := newStore(t, f, Config{}).Claim(t.Context(), reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+	if err != nil || got.Outcome != reprise.InProgress || f.seen() != "1 evalsha" {
+		t.Errorf("%v, %v, sent %q", got.Outcome, err, f.seen())
+	}
+}
+
+// A server that refuses a connection answers no command of its pipeline.
+func TestARefusedConnectionIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
+		f := newFake(t, func(_, _ int, command []string) string {
+			if command[0] == "auth" {
+				return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+			}
+			return claimed
+		})
+		client := redis.NewClient(&redis.Options{
+			Addr: f.addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		s, err := New(client, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claim(t, s); !errors.Is(err, reprise.ErrMisconfigured) {
+			t.Errorf("claim: %v, want ErrMisconfigured", err)
+		}
+		if strings.Contains(f.seen(), "set") {
+			t.Errorf("sent %q", f.seen())
+		}
+	}
+}
