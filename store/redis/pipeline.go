@@ -330,14 +330,24 @@ func (v *pipelineCall) encode(c *command) (ok bool) {
 // receive gives c the replies of v, or the error of its queue. It reports whether v was
 // finished, and is not used by a sender any more.
 func (c *command) receive(v *pipelineCall, err error) (finished bool) {
-	var e *batching.Error
-	switch finished = !errors.As(err, &e); {
-	case err == nil:
+	finished = true
+	if err != nil {
+		finished = c.fail(err)
+	} else {
 		c.setReply(&v.replies[0])
 		if c.tail != nil {
 			c.setTail(&v.replies[1])
 		}
 		v.replies = [2]reply{}
+	}
+	c.viaClient = c.sendErr != nil && !errors.Is(c.sendErr, redis.Nil)
+	return finished
+}
+
+// fail gives c the error of its call, and reports whether the call was finished with it.
+func (c *command) fail(err error) (finished bool) {
+	var e *batching.Error
+	switch finished = !errors.As(err, &e); {
 	case finished:
 		c.SetErr(err)
 	case e.Sent:
@@ -345,7 +355,6 @@ func (c *command) receive(v *pipelineCall, err error) (finished bool) {
 	default:
 		c.SetErr(unsent{e.Err})
 	}
-	c.viaClient = c.sendErr != nil && !errors.Is(c.sendErr, redis.Nil)
 	return finished
 }
 

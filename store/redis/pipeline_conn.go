@@ -302,8 +302,11 @@ type tickingReader struct{ c *pipelineConn }
 func (r tickingReader) Read(p []byte) (int, error) {
 	for {
 		n, err := r.c.Conn.Read(p)
+		if err == nil || n > 0 { // errors.As allocates
+			return n, err
+		}
 		var timeout net.Error
-		if err == nil || n > 0 || !errors.As(err, &timeout) || !timeout.Timeout() {
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			return n, err
 		}
 		if err := r.c.tick(time.Now()); err != nil {
