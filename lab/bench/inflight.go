@@ -12,9 +12,10 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// The instants of a measurement between which every handler runs, and the lease, which is
-// renewed meanwhile, as shares of the time that a handler takes.
+// Shares of the time that a handler takes: within which all requests arrive, the instants
+// between which every handler runs, and the lease, which is renewed meanwhile.
 const (
+	arrive     = 0.2
 	allBegan   = 0.5
 	allRun     = 0.95
 	leaseShare = 0.45
@@ -25,7 +26,7 @@ func (o options) ofHold(share float64) time.Duration {
 	return time.Duration(share * float64(o.hold)).Round(time.Millisecond)
 }
 
-// inFlight holds many requests at once, without keys and with them: what the difference
+// inFlight holds many requests, without keys and with them: what the difference
 // is, in memory, in CPU time and in what the store gets to do, is that of attempts and
 // their renewals.
 func (b *bench) inFlight(h *host, suite *report.Suite) error {
@@ -67,11 +68,13 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	return nil
 }
 
-// keep sends all requests at once, and looks at what happens while their handlers run.
+// keep sends all requests, each on a connection of its own, and looks at what happens while their handlers run.
 func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) (report.Row, error) {
 	o := load.Order{
 		Addr: v.server.addr, Connections: p.inflight, Kind: kind, Count: p.inflight,
-		Program: fmt.Sprintf(`{"delay_ms":%d,"status":201,"body":"held"}`, p.hold.Milliseconds()),
+		CountWrong: true,
+		Rate:       float64(p.inflight) / p.ofHold(arrive).Seconds(),
+		Program:    fmt.Sprintf(`{"delay_ms":%d,"status":201,"body":"held"}`, p.hold.Milliseconds()),
 	}
 	row := report.Row{Variant: v.name, Kind: string(kind), Connections: p.inflight}
 	looked := make(chan error, 1)
@@ -81,8 +84,14 @@ func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) 
 	if err == nil {
 		err = <-looked
 	}
+	if err != nil {
+		return row, err
+	}
+	if r.Wrong > 0 {
+		row.Values["failed"] = float64(r.Wrong)
+	}
 	row.P50, row.P99 = micros(r.P50-p.hold), micros(r.P99-p.hold)
-	return row, err
+	return row, nil
 }
 
 // look fills in what happens while all handlers run.

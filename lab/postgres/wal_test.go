@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"crypto/rand"
 	"testing"
 
@@ -21,12 +20,11 @@ func TestPostgresLogOfANewKey(t *testing.T) {
 	insert := "INSERT INTO " + f.name("bare") + " VALUES ($1::bytea, $2::bytea, $3::bytea, '')"
 	update := "UPDATE " + f.name("bare") + " SET payload = $2::bytea WHERE id = $1::bytea"
 
-	ctx := context.WithoutCancel(t.Context())
 	run := func(store reprise.Store) func() {
 		return func() {
 			r := pgClaim()
 			pgMustClaim(t, store, r, reprise.Claimed)
-			pgWant(t, "complete", store.Complete(ctx, pgCompletion(r, pgBody)), nil)
+			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
 		}
 	}
 	leased := pgLogOf(t, f, run(f.Leased(t)))

@@ -103,7 +103,7 @@ func (c *conn) once(kind Kind, mark bool) error {
 		}
 		replayed := containsFold(head, marked)
 		if !bytes.HasPrefix(head, created) || c.body > 0 && size != c.body || mark && replayed != (kind == Replay) {
-			return fmt.Errorf("a request of kind %s was answered %q", kind, c.answer[:n])
+			return fmt.Errorf("%w: a request of kind %s was answered %q", ErrWrong, kind, c.answer[:n])
 		}
 		return nil
 	}

@@ -38,6 +38,7 @@ type Order struct {
 	Rate        float64       // requests a second of all connections; 0: as fast as answers come
 	Program     string        // what the test server's handler does; empty: a benchmark's answer
 	Marked      bool          // replays have to be marked as such, and nothing else may be
+	CountWrong  bool          // answers that are not right are counted, and end nothing
 }
 
 // Result is what a measurement found.
@@ -45,6 +46,7 @@ type Result struct {
 	Requests                 int64
 	Elapsed                  time.Duration
 	P50, P90, P99, P999, Max time.Duration
+	Wrong                    int64  // answers of an order that counts them
 	Failure                  string // the first answer that was wrong; empty: all were right
 }
 

@@ -113,6 +113,11 @@ func TestWrongAnswersEndALoad(t *testing.T) {
 	if err != nil || !strings.Contains(r.Failure, "201 Created") {
 		t.Errorf("replays without a mark: %+v, %v", r, err)
 	}
+	s = &server{bad: true}
+	r, err = Run(t.Context(), Order{Addr: serveTest(t, s), Connections: 2, Kind: Replay, Count: 10, Marked: true, CountWrong: true}, begin)
+	if err != nil || r.Failure != "" || r.Wrong != 10 || r.Requests != 0 {
+		t.Errorf("wrong answers that are counted: %+v, %v", r, err)
+	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
 	r, err = Run(t.Context(), Order{Addr: gone.Listener.Addr().String(), Connections: 2, Kind: New, Duration: time.Second}, begin)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,7 +97,7 @@ func (p *Process) Close() error {
 }
 
 // Measure carries out an order. It calls begin when all is warm, right before the
-// measurement. A wrong answer is an [ErrWrong].
+// measurement.
 func (p *Process) Measure(o Order, begin func()) (Result, error) {
 	if err := p.orders.Encode(o); err != nil {
 		return Result{}, err
@@ -115,7 +116,7 @@ func (p *Process) Measure(o Order, begin func()) (Result, error) {
 				return Result{}, err
 			}
 		case m.Result.Failure != "":
-			return m.Result, fmt.Errorf("%w: %s", ErrWrong, m.Result.Failure)
+			return m.Result, errors.New(m.Result.Failure)
 		default:
 			return m.Result, nil
 		}

@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Order, ready func() error) (Result, error) {
 	for _, h := range l.histograms {
 		all.Add(h)
 	}
-	r.Requests = all.total
+	r.Requests, r.Wrong = all.total, l.wrong.Load()
 	r.P50, r.P90, r.P99, r.P999, r.Max = all.Quantile(.5), all.Quantile(.9), all.Quantile(.99), all.Quantile(.999), all.Quantile(1)
 	return r, nil
 }
@@ -70,10 +70,11 @@ type running struct {
 	histograms []*Histogram // of each connection
 	begin      time.Time
 	sent       *atomic.Int64 // requests of an order with a count
+	wrong      *atomic.Int64 // answers of an order that counts them
 }
 
 func (l *running) connect(ctx context.Context) error {
-	l.sent = new(atomic.Int64)
+	l.sent, l.wrong = new(atomic.Int64), new(atomic.Int64)
 	for range l.Connections {
 		c, err := dial(ctx, l.Order)
 		if err != nil {
@@ -139,10 +140,14 @@ func (l *running) send(c *conn, h *Histogram, i int) error {
 		if l.Kind == New {
 			c.renew(serial.Add(1))
 		}
-		if err := c.once(l.Kind, l.Marked); err != nil {
+		switch err := c.once(l.Kind, l.Marked); {
+		case err == nil:
+			h.Record(time.Since(due))
+		case l.CountWrong && errors.Is(err, ErrWrong):
+			l.wrong.Add(1)
+		default:
 			return err
 		}
-		h.Record(time.Since(due))
 	}
 }
 
@@ -172,5 +177,5 @@ func (p pace) next(n int) time.Time {
 	return due
 }
 
-// ErrWrong says that a measurement got a wrong answer.
+// ErrWrong says that an answer was not the one of a benchmark server.
 var ErrWrong = errors.New("wrong answer")

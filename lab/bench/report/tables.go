@@ -160,7 +160,7 @@ func sustained(s Suite) string {
 
 // inFlight shows what it costs to hold requests.
 func inFlight(s Suite) string {
-	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s")
+	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s", "failed")
 	for _, r := range s.Rows {
 		v := r.Values
 		more := "–"
@@ -169,7 +169,7 @@ func inFlight(s Suite) string {
 		}
 		t.row(r.Variant+", "+kindNames[r.Kind], strconv.Itoa(r.Connections), fmt.Sprintf("%.0f", v["server_bytes"]/1e6), more,
 			fmt.Sprintf("%.1f %%, %.1f %%", v["server_cpu_percent"], v["store_cpu_percent"]),
-			fmt.Sprintf("%.0f", v["writes_per_second"]), fmt.Sprintf("%.0f", v["batches_per_second"]))
+			fmt.Sprintf("%.0f", v["writes_per_second"]), fmt.Sprintf("%.0f", v["batches_per_second"]), fmt.Sprintf("%.0f", v["failed"]))
 	}
 	return t.String()
 }
