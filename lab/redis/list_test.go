@@ -72,7 +72,9 @@ func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	store := labtest.RedisStore(t, client, repriseredis.Config{})
 	redisFillRaw(t, client, repriseredis.DefaultPrefix, completed)
 	lapsed := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
-	running := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, 0)
+	running := redisClaim()
+	running.Lease, running.Label = time.Hour, "pay"
+	redisMustClaim(t, store, running, reprise.Claimed)
 
 	scanned := 0
 	begun := time.Now()

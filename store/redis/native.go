@@ -105,11 +105,15 @@ func (c *command) decideClaimed() decision {
 	return undecided
 }
 
-// isLate reports whether too much of the lease was over at an instant, by the clock that
-// says more: the monotonic one stops while a machine sleeps.
+// isLate reports whether too much of the lease was over at an instant.
 func (n *nativeClaim) isLate(at time.Time) bool {
-	took := max(at.Sub(n.sent), at.Round(0).Sub(n.sent.Round(0)))
-	return took > n.request.Lease/10*9
+	return tooLong(n.request.Lease, at.Sub(n.sent), at.Round(0).Sub(n.sent.Round(0)))
+}
+
+// tooLong reports whether too much of a lease is over, by the clock that says more: the
+// monotonic one stops while a machine sleeps, and the wall clock may be set back.
+func tooLong(lease, monotonic, wall time.Duration) bool {
+	return max(monotonic, wall) > lease/10*9
 }
 
 // decideFound decides about a claim that found a record and wrote nothing.
