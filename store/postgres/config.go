@@ -39,6 +39,13 @@ type Config struct {
 	// statements of the handlers in them, follow the DefaultQueryExecMode of the pool.
 	ExecMode pgx.QueryExecMode
 
+	// NoCombining sends every claim and completion of the leased store by itself. By
+	// default those beyond the eighth that are on their way at once are sent together, in
+	// one transaction: with many callers that saves most of the work. What holds such a
+	// transaction up, such as a synchronous standby that is away, holds up all the calls
+	// in it.
+	NoCombining bool
+
 	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
 	// to 24 h; zero means a minute. At its end the store closes the connection, and the
 	// server ends the session of a process that is paused. Stricter timeouts of the

@@ -52,7 +52,7 @@ func TestMigrationsNeverChange(t *testing.T) {
 	golden := []string{
 		"752c5051563b99d9445dc76f6cbd07fc018a2cabacb2c514c8052378ecc88191",
 		"dcaa26ec00fcee4b4aeb2cb0aee916c9c1625372259834756bfc59bee44cfce8",
-		"c8ff9c578d6981e91e3c011618519b5e33df69e9f9cf47b7e9d67ac5c9362d93",
+		"c6cc6467358a16147bcd69ab643fbf81980c4cd2c3e3e79a56b5fe52083d9a06",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

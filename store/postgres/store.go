@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/batching"
 )
 
 // Store is the leased store: every claim is a statement that commits at once, and holds
@@ -20,7 +22,10 @@ import (
 // [InTx]), a [reprise.Inspector] and a [reprise.Purger].
 type Store struct {
 	records
-	recent recent // how many of the claims are replays
+	recent recent                      // how many of the claims are replays
+	queue  *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
+	active atomic.Int64                // claims and completions on their way
+	few    int64                       // how many of them are sent by themselves
 
 	completing completing
 }
@@ -62,7 +67,9 @@ func newStore(db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{records: r}, nil
+	s := &Store{records: r}
+	s.queue = newQueue(s)
+	return s, nil
 }
 
 // Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server
@@ -87,7 +94,10 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	if err := r.Validate(); err != nil {
 		return reprise.ClaimResult{}, err
 	}
-	return s.claimAlone(ctx, &r)
+	if s.queue == nil {
+		return s.claimAlone(ctx, &r)
+	}
+	return s.claimCombined(ctx, &r)
 }
 
 // Renew implements [reprise.Store] in one statement for the whole batch.
@@ -95,7 +105,7 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	return s.renew(ctx, rs)
 }
 
-// Complete implements [reprise.Store] in one statement.
+// Complete implements [reprise.Store] in one statement, with other calls as Claim is.
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -107,7 +117,11 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case elsewhere:
 		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
 	}
-	err = s.complete(ctx, &r)
+	if s.queue == nil {
+		err = s.complete(ctx, &r)
+	} else {
+		err = s.completeCombined(ctx, &r)
+	}
 	if err == nil || errors.Is(err, reprise.ErrLeaseLost) {
 		s.completing.forget(r.Owner)
 	}

@@ -40,6 +40,14 @@ func appendInt8(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // its bits
 }
 
+// binaryBool returns a boolean.
+func binaryBool(v bool) []byte {
+	if v {
+		return []byte{1}
+	}
+	return []byte{0}
+}
+
 // appendArray appends the head of an array of n elements, each of which follows by
 // appendElement.
 func appendArray(b []byte, element uint32, n int) []byte {

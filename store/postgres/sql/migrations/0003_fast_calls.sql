@@ -141,60 +141,61 @@ BEGIN
 END
 $function$;
 
--- The claims of several callers, as far as they need no row to be rewritten. Parameters, all of one length and in the order of the IDs,
--- which differ: $1 ids, $2 owners, $3 fingerprints, $4 labels, $5 the first eight bytes of the IDs as numbers, $6 leases, $7 retentions,
--- $8 how long the purge lets a new record be.
+-- The claims of several callers, as far as they need no row to be rewritten. Parameters, all but the last of one length and in the order of
+-- the IDs, which differ: $1 ids, $2 owners, $3 fingerprints, $4 labels, $5 the first eight bytes of the IDs as numbers, $6 leases, $7
+-- retentions, $8 how long the purge lets a new record be; $9 whether most of the IDs are expected to be there.
 --
 -- It answers the records that are there, for the caller to judge by the clock that comes with them, and those that it created, whose
--- version is NULL. An ID that is not answered lost a race and is claimed alone. A payload of more than 64 KiB stays where it is;
--- size says that there is one.
+-- version is NULL. One that it created may be answered a second time, as one that is there. An ID that is not answered lost a race and is
+-- claimed alone. A payload of more than 64 KiB stays where it is; size says that there is one.
 --
--- It waits for nobody who creates one of these records: the lock is that of claim_v2, tried and not waited for. Without these settings
--- the server plans anew for each number of IDs, or keeps a plan that reads the whole table because the table was small once.
-CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[])
+-- It waits for nobody who creates one of these records: the lock is that of claim_v2, tried and not waited for, and the clock is read while
+-- it is held. A row or an insert of somebody who takes no lock may still be in the way, and must not hold all the others up: hence
+-- lock_timeout. Without the other settings the server plans anew for each number of IDs, or keeps a plan that reads the whole table because
+-- the table was small once.
+CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean)
 RETURNS TABLE (id bytea, version smallint, state smallint, owner bytea, fingerprint bytea, attempt integer, fence bigint,
 	lease_until timestamptz, valid_until timestamptz, clock timestamptz, size integer, payload bytea)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
 AS $function$
 #variable_conflict use_column
 DECLARE
-	seen    bigint;
-	fresh   bigint[];
-	started timestamptz;
+	answered bigint := 0;
 BEGIN
 	IF pg_is_in_recovery() THEN
 		RAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';
 	END IF;
-	RETURN QUERY
-		SELECT r.id, r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, now(),
-			octet_length(r.payload), CASE WHEN octet_length(r.payload) <= 65536 THEN r.payload END
-		FROM unnest($1) AS a (id) CROSS JOIN LATERAL (SELECT * FROM {records} AS r WHERE r.id = a.id) AS r;
-	GET DIAGNOSTICS seen = ROW_COUNT;
-	IF seen = cardinality($1) THEN
-		RETURN;
-	END IF;
-
-	SELECT array_agg(a.n) INTO fresh
-	FROM (
-		SELECT a.n, a.lock FROM unnest($1, $5) WITH ORDINALITY AS a (id, lock, n)
-		WHERE NOT EXISTS (SELECT FROM {records} AS r WHERE r.id = a.id)
-		OFFSET 0
-	) AS a
-	WHERE pg_try_advisory_xact_lock(a.lock # {records_literal}::regclass::oid::bigint);
-
-	started := clock_timestamp();
-	RETURN QUERY
-		INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-			lease_until, valid_until, expires_at, created_at, label)
-		SELECT a.id, 1, 1, 1, (extract(epoch FROM started) * 1000000)::bigint, a.owner, a.fingerprint,
-			started + a.lease, started + a.retention, started + a.purge, started, a.label
-		FROM unnest($1, $2, $3, $4, $6, $7, $8) WITH ORDINALITY AS a (id, owner, fingerprint, label, lease, retention, purge, n)
-		WHERE a.n = ANY (fresh)
-		ORDER BY a.id
-		ON CONFLICT (id) DO NOTHING
-		RETURNING r.id, NULL::smallint, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until,
-			clock_timestamp(), NULL::integer, NULL::bytea;
+	FOR step IN 1..2 LOOP
+		IF $9 = (step = 1) THEN
+			RETURN QUERY
+				SELECT r.id, r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, now(),
+					octet_length(r.payload), CASE WHEN octet_length(r.payload) <= 65536 THEN r.payload END
+				FROM unnest($1) AS a (id) CROSS JOIN LATERAL (SELECT * FROM {records} AS r WHERE r.id = a.id) AS r;
+		ELSE
+			RETURN QUERY
+				INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
+					lease_until, valid_until, expires_at, created_at, label)
+				SELECT a.id, 1, 1, 1, (date_part('epoch', a.at) * 1000000)::bigint, a.owner, a.fingerprint,
+					a.at + a.lease, a.at + a.retention, a.at + a.purge, a.at, a.label
+				FROM (
+					SELECT *, clock_timestamp() AS at
+					FROM (
+						SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS a (id, owner, fingerprint, label, lock, lease, retention, purge)
+						WHERE pg_try_advisory_xact_lock(a.lock # {records_literal}::regclass::oid::bigint)
+						OFFSET 0
+					) AS a
+					OFFSET 0
+				) AS a
+				ON CONFLICT (id) DO NOTHING
+				RETURNING r.id, NULL::smallint, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until,
+					clock_timestamp(), NULL::integer, NULL::bytea;
+		END IF;
+		GET DIAGNOSTICS answered = ROW_COUNT;
+		IF answered = cardinality($1) THEN
+			RETURN;
+		END IF;
+	END LOOP;
 END
 $function$;
 
@@ -202,7 +203,7 @@ $function$;
 -- payloads, $4 retentions. It answers those that it completed; complete_v2 says what became of another.
 CREATE FUNCTION {completes}(bytea[], bytea[], bytea[], interval[]) RETURNS TABLE (id bytea, owner bytea)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
 AS $function$
 #variable_conflict use_column
 BEGIN

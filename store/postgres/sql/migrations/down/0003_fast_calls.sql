@@ -1,5 +1,5 @@
 -- Operators lose the labels. The checks come back for what is written from now on, and not for the rows that are there.
-DROP FUNCTION {claims}(bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[]);
+DROP FUNCTION {claims}(bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean);
 
 DROP FUNCTION {completes}(bytea[], bytea[], bytea[], interval[]);
 

@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// pgGrowth is what a number of requests at a fixed rate did to a table.
+type pgGrowth struct {
+	requests int64
+	late     time.Duration // of the last request, behind its time
+	hot      float64       // share of the updates that stayed out of the indexes
+	row      float64       // bytes a row, of the pages in use and the indexes
+	wal      float64       // bytes a request
+	dead     int64         // row versions that nobody cleaned away
+	vacuums  int64
+}
+
+func (g pgGrowth) String() string {
+	return fmt.Sprintf("%d requests, %.1f %% of the updates HOT, %.0f bytes a row, %.0f bytes of WAL a request, %d dead rows, %d vacuums, at the end %v late",
+		g.requests, 100*g.hot, g.row, g.wal, g.dead, g.vacuums, g.late.Round(time.Millisecond))
+}
+
+// pgSustain runs operation at a fixed rate and says what became of the table.
+func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.Duration, operation func(reprise.ClaimRequest)) pgGrowth {
+	t.Helper()
+	requests := int64(during.Seconds() * float64(rate))
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+	)
+	log := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+	start := time.Now()
+	for range 64 {
+		wg.Go(func() {
+			for n := next.Add(1); n <= requests; n = next.Add(1) {
+				pgPass(time.Until(start.Add(during * time.Duration(n) / time.Duration(requests))))
+				operation(pgClaim())
+			}
+		})
+	}
+	wg.Wait()
+	g := pgGrowth{requests: requests, late: time.Since(start) - during}
+	g.wal = pgValue[float64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::float8", log) / float64(requests)
+	var updates, hot int64
+	pgEventually(t, "the statistics arrive", func() bool {
+		err := f.Pool.QueryRow(t.Context(), `SELECT n_tup_upd, n_tup_hot_upd, n_dead_tup, vacuum_count + autovacuum_count
+			FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`, f.Config.Schema, table).Scan(&updates, &hot, &g.dead, &g.vacuums)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updates >= requests
+	})
+	g.hot = float64(hot) / float64(updates)
+	// Pages in use, not the size of the file: a busy server adds up to 512 empty pages at
+	// once.
+	g.row = pgValue[float64](t, f.Pool, `SELECT ((SELECT count(DISTINCT (ctid::text::point)[0]) FROM `+f.name(table)+`)::bigint * current_setting('block_size')::bigint
+		+ pg_indexes_size($1::regclass))::float8 / (SELECT count(*) FROM `+f.name(table)+`)`, f.name(table))
+	return g
+}
