@@ -24,6 +24,7 @@ const (
 	Purger      Need = "Purger"        // reprise.Purger
 	Checker     Need = "Checker"       // reprise.Checker
 	Binder      Need = "ContextBinder" // reprise.ContextBinder
+	Meter       Need = "Meter"         // reprise.Meter
 
 	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
 )

@@ -68,6 +68,20 @@ type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A Meter says how much a store uses of what it bounds, for [Stats] and for metrics. It
+// asks no server, and is quick.
+type Meter interface {
+	Usage() []Usage
+}
+
+// Usage is how much of one resource a store uses in this process.
+type Usage struct {
+	Name    string // stable, short and in lower case: "slots", "connections", "records", "bytes"
+	Used    int64
+	Limit   int64 // 0: none that the store knows
+	Waiting int64 // callers that wait for some of it
+}
+
 // Finding is one problem that a [Checker] found.
 type Finding struct {
 	Code     string   // stable and short, such as "eviction-policy"

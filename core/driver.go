@@ -12,6 +12,7 @@ type driver struct {
 	store  Store
 	binder ContextBinder // nil where the store has none
 	waiter Waiter        // likewise
+	meter  Meter         // likewise
 
 	ignoresValues bool
 }
@@ -22,6 +23,7 @@ func newDriver(s Store) driver {
 	d := driver{store: s}
 	d.binder, _ = As[ContextBinder](s)
 	d.waiter, _ = As[Waiter](s)
+	d.meter, _ = As[Meter](s)
 	d.ignoresValues = ignoresValues(s)
 	return d
 }
@@ -71,6 +73,15 @@ func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Co
 		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", ErrUnknown)
 	}
 	return bound, nil
+}
+
+// usage returns what the store uses of its resources, nil where it does not say.
+func (d *driver) usage() (list []Usage) {
+	if d.meter == nil {
+		return nil
+	}
+	defer func() { _ = recover() }() // then it does not say
+	return d.meter.Usage()
 }
 
 // watch returns the store's hint that id may have changed, and what ends it. Where there

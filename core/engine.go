@@ -147,6 +147,7 @@ func (e *Engine) Stats() Stats {
 		Waiting:           int(e.waiters.total.Load()),
 		SharedClaims:      e.sharedClaims.Load(),
 		BackgroundDropped: e.background.dropped.Load(),
+		Store:             e.store.usage(),
 	}
 	s.Totals, s.Labels = e.tallies.totals()
 	e.renewer.mu.Lock()
@@ -176,4 +177,6 @@ type Stats struct {
 	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
 	EventsDropped uint64 // those that there was no room for
 	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
+
+	Store []Usage // what the store uses of its slots, connections or memory; nil unless it is a [Meter]
 }

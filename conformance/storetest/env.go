@@ -97,6 +97,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 			_, has = reprise.As[reprise.Purger](e.one)
 		case conformance.Checker:
 			_, has = reprise.As[reprise.Checker](e.one)
+		case conformance.Meter:
+			_, has = reprise.As[reprise.Meter](e.one)
 		case conformance.Binder:
 			_, has = reprise.As[reprise.ContextBinder](e.one)
 		}

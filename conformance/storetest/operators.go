@@ -445,6 +445,32 @@ var operatorCases = []testCase{
 			}
 		},
 	},
+	{
+		conformance.Case{
+			ID:     "usage",
+			Rule:   "A store names each of its resources once, in lower case, with at most as much in use as it allows, while attempts come and go.",
+			Source: "Meter, Usage",
+			Needs:  []conformance.Need{conformance.Meter},
+		},
+		func(e *env) {
+			first := e.caller()
+			for _, step := range []func(){func() {}, func() { first.claimNew() }, func() { first.complete("answer") }} {
+				step()
+				names := map[string]bool{}
+				for _, u := range ability[reprise.Meter](e.one).Usage() {
+					if names[u.Name] || u.Name == "" || u.Name != strings.ToLower(u.Name) || len(u.Name) > 20 {
+						e.Errorf("the name of a resource is used twice or misspelt: %+v", u)
+					}
+					if names[u.Name] = true; u.Used < 0 || u.Waiting < 0 || u.Limit < 0 || u.Limit > 0 && u.Used > u.Limit {
+						e.Errorf("more in use than there is: %+v", u)
+					}
+				}
+				if len(names) == 0 {
+					e.Error("a store that is a Meter names no resource")
+				}
+			}
+		},
+	},
 	unreadableCase("unreadable-version", UnknownVersion),
 	unreadableCase("unreadable-state", UnknownState),
 	unreadableCase("unreadable-truncated", Truncated),

@@ -100,7 +100,7 @@ func TestWhatAStoreLacksIsSaid(t *testing.T) {
 	f := Fixture{Open: func(testing.TB) reprise.Store { return bare{memstore.New()} }}
 	for id, lacking := range map[string]string{
 		"watch-stop": "Waiter", "purge-keeps": "Purger", "list": "Inspector", "bind-context": "ContextBinder",
-		"check-findings": "Checker", "corrupt-state": "corrupt hook",
+		"check-findings": "Checker", "corrupt-state": "corrupt hook", "usage": "Meter",
 	} {
 		if got := tryCase(t, find(t, id), f); !got.Skipped() || got.Failed() || !strings.Contains(got.Text(), lacking) {
 			t.Errorf("%s: skipped %v, failed %v, with %q", id, got.Skipped(), got.Failed(), got.Text())

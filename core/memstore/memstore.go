@@ -59,7 +59,7 @@ type Bounds struct {
 const RecordOverhead = 320
 
 // Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter],
-// [reprise.Inspector] and [reprise.Purger]. It is safe for concurrent use. Make one with
+// [reprise.Inspector], [reprise.Purger] and [reprise.Meter]. It is safe for concurrent use. Make one with
 // [New] or [NewBounded].
 type Store struct {
 	epoch  time.Time // the zero of the store's clock
@@ -72,6 +72,7 @@ var (
 	_ reprise.Waiter    = (*Store)(nil)
 	_ reprise.Inspector = (*Store)(nil)
 	_ reprise.Purger    = (*Store)(nil)
+	_ reprise.Meter     = (*Store)(nil)
 
 	_ reprise.ValueIgnorer = (*Store)(nil)
 )

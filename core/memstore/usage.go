@@ -120,3 +120,11 @@ func (s *Store) Stats() Stats {
 	}
 	return stats
 }
+
+// Usage implements [reprise.Meter], with the records and the bytes of [Store.Stats].
+func (s *Store) Usage() []reprise.Usage {
+	return []reprise.Usage{
+		{Name: "records", Used: s.usage.records.Load(), Limit: int64(s.usage.bounds.Records)},
+		{Name: "bytes", Used: s.usage.bytes.Load(), Limit: s.usage.bounds.Bytes},
+	}
+}

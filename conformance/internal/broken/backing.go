@@ -105,6 +105,7 @@ var (
 	_ reprise.Purger        = (*Store)(nil)
 	_ reprise.Checker       = (*Store)(nil)
 	_ reprise.ContextBinder = (*Store)(nil)
+	_ reprise.Meter         = (*Store)(nil)
 )
 
 // has reports whether the flaw of the store is one of these.

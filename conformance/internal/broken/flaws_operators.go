@@ -22,6 +22,7 @@ const (
 	inspectUnreadableFails Flaw = "inspect-unreadable-fails"
 	fenceZeroForgetsAll    Flaw = "fence-zero-forgets-all"
 	unreadableStays        Flaw = "unreadable-stays"
+	usageNamedTwice        Flaw = "usage-named-twice"
 )
 
 var operatorFlaws = []Mutant{
@@ -46,4 +47,5 @@ var operatorFlaws = []Mutant{
 	{cursorOfAnyone, "takes any text for a cursor", "list-cursor"},
 	{fenceZeroForgetsAll, "forgets any record with fence 0", "resolve-unreadable"},
 	{unreadableStays, "does not forget what it cannot read", "resolve-unreadable"},
+	{usageNamedTwice, "names a resource twice", "usage"},
 }

@@ -148,6 +148,17 @@ func (s *Store) parseCursor(cursor string) ([]byte, error) {
 	return after, nil
 }
 
+// Usage implements [reprise.Meter].
+func (s *Store) Usage() []reprise.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []reprise.Usage{{Name: "records", Used: int64(len(s.records)), Limit: 1000}}
+	if s.has(usageNamedTwice) {
+		list = append(list, list[0])
+	}
+	return list
+}
+
 // Resolve implements [reprise.Inspector].
 func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
 	if err := r.Validate(); err != nil {

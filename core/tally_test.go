@@ -1,0 +1,109 @@
+package reprise_test
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func TestStatsCountByLabel(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		orders, refunds := order("k"), order("r")
+		orders.Label, refunds.Label = "orders", "refunds"
+		a := b.claim(t, orders)
+		b.want(t, orders, reprise.InProgress)
+		complete(t, a, "answer", reprise.Recorded)
+		b.want(t, orders, reprise.Completed)
+		running := b.claim(t, refunds)
+		b.Refuse(t.Context(), "refunds", reprise.RequestKeyMissing, nil)
+
+		s := b.Stats()
+		for label, want := range map[string]map[reprise.RequestOutcome]uint64{
+			"orders":  {reprise.RequestClaimed: 1, reprise.RequestInProgress: 1, reprise.RequestReplayed: 1},
+			"refunds": {reprise.RequestClaimed: 1, reprise.RequestKeyMissing: 1},
+		} {
+			got := s.Labels[label].Outcomes
+			if len(got) != len(reprise.RequestOutcomes()) {
+				t.Errorf("%s has %d outcomes, want every one", label, len(got))
+			}
+			for _, o := range reprise.RequestOutcomes() {
+				if got[o] != want[o] {
+					t.Errorf("%s: %v is counted %d times, want %d", label, o, got[o], want[o])
+				}
+			}
+		}
+		if s.Outcomes[reprise.RequestClaimed] != 2 || s.Ends[reprise.EndRecorded] != 1 || len(s.Ends) != len(reprise.AttemptEnds()) {
+			t.Errorf("in all %v, %v", s.Outcomes, s.Ends)
+		}
+		if s.Running != 1 || s.Leases != 1 || s.Labels["refunds"].Running != 1 || s.Labels["orders"].Running != 0 {
+			t.Errorf("%+v", s)
+		}
+		release(t, running)
+	})
+}
+
+// Labels that never end, such as one for each request, do not fill the memory.
+func TestLabelsAreBounded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var all sync.WaitGroup
+		for n := range 1500 {
+			all.Go(func() { b.Refuse(t.Context(), "label-"+strconv.Itoa(n), reprise.RequestKeyMissing, nil) })
+		}
+		all.Wait()
+		s := b.Stats()
+		if len(s.Labels) != 1001 || s.Labels["(others)"].Outcomes[reprise.RequestKeyMissing] != 500 || s.Outcomes[reprise.RequestKeyMissing] != 1500 {
+			t.Errorf("%d labels, of others %v", len(s.Labels), s.Labels["(others)"].Outcomes)
+		}
+	})
+}
+
+// meter is a store that says what it uses.
+type meter struct {
+	reprise.Store
+	usage func() []reprise.Usage
+}
+
+func (m meter) Usage() []reprise.Usage { return m.usage() }
+
+func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.Silent})
+		res, err := e.Begin(t.Context(), order("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := e.Stats().Store; len(u) != 2 || u[0].Name != "records" || u[0].Used != 1 || u[0].Limit != memstore.DefaultRecords {
+			t.Errorf("%+v", u)
+		}
+		release(t, res.Attempt)
+		bad := newEngine(t, meter{memstore.New(), func() []reprise.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Silent})
+		if u := bad.Stats().Store; u != nil {
+			t.Errorf("%+v", u)
+		}
+		if u := setup(t, reprise.Config{}).Stats().Store; u != nil {
+			t.Errorf("a store that says nothing uses %+v", u)
+		}
+	})
+}
+
+func TestOutcomesAndEndsHaveNames(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, o := range reprise.RequestOutcomes() {
+		names["outcome "+o.String()] = true
+	}
+	for _, e := range reprise.AttemptEnds() {
+		names["end "+e.String()] = true
+	}
+	if len(names) != 14+8 || names["outcome "] || names["end "] {
+		t.Errorf("%v", names)
+	}
+	if reprise.RequestOutcome(0).String() != "invalid(0)" || reprise.AttemptEnd(9).String() != "invalid(9)" {
+		t.Error("what is not in the table has a name")
+	}
+}
