@@ -10,17 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gin-gonic/gin"
-	"github.com/labstack/echo/v4"
-	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
-	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	noop "go.opentelemetry.io/otel/metric/noop"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	repriseecho "github.com/reprise-go/reprise/adapters/echo"
-	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -35,19 +29,6 @@ var frameworks = map[string]func(guard *protocol.Guard, tracer *sdktrace.TracerP
 			w.WriteHeader(http.StatusCreated)
 		}))
 		return otelhttp.NewHandler(order, "orders", otelhttp.WithTracerProvider(tracer))
-	},
-	"otelgin": func(guard *protocol.Guard, tracer *sdktrace.TracerProvider) http.Handler {
-		gin.SetMode(gin.ReleaseMode)
-		router := gin.New()
-		router.Use(otelgin.Middleware("orders", otelgin.WithTracerProvider(tracer)), reprisegin.Middleware(guard, reprisegin.Unscoped))
-		router.POST("/orders", func(c *gin.Context) { c.Status(http.StatusCreated) })
-		return router
-	},
-	"otelecho": func(guard *protocol.Guard, tracer *sdktrace.TracerProvider) http.Handler {
-		router := echo.New()
-		router.Use(otelecho.Middleware("orders", otelecho.WithTracerProvider(tracer)), repriseecho.Middleware(guard, repriseecho.Unscoped))
-		router.POST("/orders", func(c echo.Context) error { return c.NoContent(http.StatusCreated) })
-		return router
 	},
 }
 

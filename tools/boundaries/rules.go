@@ -103,6 +103,7 @@ var frameworkRooms = []string{
 	"examples/...",
 	"lab/frameworks/...",
 	"lab/matrix",
+	"lab/otel",
 	"lab/serve/serveecho",
 	"lab/serve/serveecho5",
 	"lab/serve/servefiber",

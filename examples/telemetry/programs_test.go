@@ -1,4 +1,4 @@
-package main
+package telemetry
 
 import (
 	"bufio"
@@ -17,14 +17,14 @@ import (
 // the span of the replay is linked to that of the first run.
 func TestTelemetryOnEachFramework(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "telemetry")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	for _, framework := range []string{"nethttp", "gin", "echo"} {
 		t.Run(framework, func(t *testing.T) {
 			t.Parallel()
-			process := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0", "-framework", framework)
+			program := filepath.Join(t.TempDir(), "telemetry")
+			if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+framework).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			process := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0")
 			var spans bytes.Buffer
 			process.Stdout = &spans
 			said, err := process.StderrPipe()
