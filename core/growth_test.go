@@ -42,7 +42,7 @@ func TestP12AttemptsInFlightAreSmall(t *testing.T) {
 		}
 		running[i] = res.Attempt
 	}
-	each := (int64(inUse()) - int64(before)) / attempts //nolint:gosec // memory fits
+	each := (int64(inUse()) - int64(before)) / attempts
 	t.Logf("%d bytes an attempt", each)
 	if each > most {
 		t.Errorf("an attempt takes %d bytes, want %d at most", each, most)

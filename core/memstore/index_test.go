@@ -30,7 +30,7 @@ func TestIndexFindsWhatAMapFinds(t *testing.T) {
 				ids := make([]reprise.ID, c.ids)
 				for i := range ids {
 					ids[i] = reprise.ID{16: byte(i), byte(i >> 8)}
-					copy(ids[i][8:16], numbered(i%int(c.hashes))) //nolint:gosec // small
+					copy(ids[i][8:16], numbered(i%int(c.hashes)))
 				}
 				for range 4 * c.ids {
 					id := ids[random.IntN(len(ids))]
