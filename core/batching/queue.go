@@ -39,6 +39,13 @@ func (q *Queue[T]) Call() *Call[T] {
 	return c
 }
 
+// Waiting returns the number of calls that wait for a lane.
+func (q *Queue[T]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
+}
+
 // Do sends c and returns when it is finished, with the error of [Sent.Finish], or when
 // ctx ends, with an [*Error]. A sender may still use c.Value then: the caller must not
 // touch it any more, and only release c.

@@ -43,8 +43,7 @@ type command struct {
 	viaClient   bool     // an attempt of a pipeline failed: leave the next ones to the client
 	err         error    // the failure, of a class of the package reprise
 
-	alone  [1]*command // the command itself, for a batch of one
-	queued             // the combiner's part
+	alone [1]*command // the command itself, for a batch of one
 }
 
 // call makes c a call of a script on the record of id. The arguments are of a size that

@@ -131,6 +131,14 @@ type options struct {
 	clusterClient bool
 }
 
+// longest is how long the answers to a batch may take.
+func (o options) longest() time.Duration {
+	if o.readTimeout > 0 {
+		return o.readTimeout
+	}
+	return answerWithin
+}
+
 // optionsOf returns the options of client, or an error for a client of a type that the
 // store does not support.
 func optionsOf(client redis.UniversalClient) (options, error) {

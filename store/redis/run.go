@@ -66,7 +66,7 @@ func (s *Store) send(ctx context.Context, open []*command) {
 	}
 	defer s.afterClient(n, open)
 	if len(open) == 1 && s.combiner.combines(open[0]) {
-		s.combiner.send(ctx, open)
+		s.combiner.send(ctx, open[0])
 		return
 	}
 	if confirm := s.transmit(ctx, open); confirm != nil {

@@ -18,7 +18,7 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner  // nil: every command is sent alone
+	combiner     *combiner  // nil: what replicas confirm is sent alone
 	pipelines    *pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
 
@@ -52,7 +52,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if !c.NoCombining {
 		s.pipelines = newPipelines(client, c.Hook)
 		if !o.clusterClient && c.Durability.level != async {
-			s.combiner = newCombiner(s.transmit)
+			s.combiner = newCombiner(s.transmit, o.longest()+c.AckTimeout)
 		}
 	}
 	return s, nil
