@@ -27,6 +27,11 @@ type Inspector interface {
 	// who found out what its last attempt did. It returns ErrRecordChanged, and changes
 	// nothing, when the record is live, completed, gone, or has another fence. With Fence
 	// 0 it forgets a record that is unreadable, and changes no other.
+	//
+	// A store keeps r.Payload as it is. Retries are answered from it, so it must be what
+	// their reader expects: for records of the package protocol, what its EncodeResponse
+	// returns. Its function Resolve encodes and resolves; any other payload makes every
+	// retry a 500 record-corrupt until the retention ends.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 }
 
@@ -115,7 +120,7 @@ type Page struct {
 type Resolution struct {
 	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
 	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its answer, in the form that the reader of replays expects; ignored with Forget
+	Payload   []byte        // or keep this as its answer: see protocol.EncodeResponse; ignored with Forget
 	Retention time.Duration // of the answer; ignored with Forget
 }
 

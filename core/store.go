@@ -22,10 +22,11 @@ import (
 //
 // A record has a state (in progress or completed), an owner, a fingerprint, a label, the
 // end of its lease, an instant until which it is valid, an attempt number, a fence, the
-// instant of its claim, and, once completed, the instant of its completion and a payload. A record is live while it is in progress and its lease runs. It
-// is seen while it is valid or live. A record that is neither is unseen to every
-// operation, whether or not it was purged: a claim finds nothing, and its former owner
-// can neither complete, renew nor release it.
+// instant of its claim, and, once completed, the instant of its completion and a payload.
+// A record is live while it is in progress and its lease runs. It is seen while it is
+// valid or live. A record that is neither is unseen to every operation, whether or not it
+// was purged: a claim finds nothing, and its former owner can neither complete, renew nor
+// release it.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
 // attempt stays visible.
