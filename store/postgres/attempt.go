@@ -27,6 +27,7 @@ type attempt struct {
 	replaces    bool  // whether the claim saw a row
 	replaced    int64 // fence of the lapsed record that it takes over, or 0
 	deadline    time.Time
+	limits      bool // its server can limit transactions
 	prepared    bool // its session has the prepared statements
 
 	session    *session
@@ -65,6 +66,7 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 		}
 	}()
 	err = session.do(func(conn *pgx.Conn) error {
+		a.limits = limitsTransactions(conn)
 		if a.prepared = s.sendingOn(conn) == sendPrepared; !a.prepared {
 			return nil
 		}

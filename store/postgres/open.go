@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -12,8 +15,8 @@ import (
 // runs a statement, so that the lock of a process that died is free soon.
 const clientCheck = "500ms"
 
-// addOpen adds the statement that locks and bounds the transaction of an attempt.
-// locked says whether the lock was free, process which session it is.
+// addOpen adds the statements that lock and bound the transaction of an attempt. locked
+// says whether the lock was free, process which session it is.
 func (s *TransactionalStore) addOpen(b *steps, a *attempt, locked *bool, process *uint32) {
 	check := clientCheck
 	if s.noClientCheck.Load() {
@@ -24,6 +27,18 @@ func (s *TransactionalStore) addOpen(b *steps, a *attempt, locked *bool, process
 		*locked = row.boolean()
 		*process = uint32(row.integer()) //nolint:gosec // its bits
 	}, appendInt8(nil, s.lockKey(a.id)), []byte(limit), []byte(check))
+	if a.limits {
+		b.add(s.sql.limit, nil, []byte(limit))
+	}
+}
+
+// limitsTransactions reports whether the server of conn has transaction_timeout. To ask
+// one that does not for it costs as much as to set it.
+func limitsTransactions(conn *pgx.Conn) bool {
+	version := conn.PgConn().ParameterStatus("server_version") // such as 17.2 (Debian …), or 18beta1
+	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
+	major, err := strconv.Atoi(version[:max(end, 0)])
+	return err == nil && major >= 17
 }
 
 // adapts reports, for the failure of a claim's statements, that the store does without

@@ -19,7 +19,7 @@ type statements struct {
 	claimNew, claimLook, completeOwn, claims, completes *statement
 
 	// Of an attempt of the transactional store.
-	begin, open, seen, keep, replace, same, locked, commit, rollback *statement
+	begin, open, limit, seen, keep, replace, same, locked, commit, rollback *statement
 
 	// Of the look for a lost COMMIT.
 	beginLook, waitForLock, takeLock, committed *statement
@@ -95,7 +95,7 @@ func newStatements(c Config) statements {
 	s.begin, s.beginLook = newStatement(beginSQL(c.Isolation)), newStatement(beginSQL(pgx.ReadCommitted))
 	s.commit, s.rollback = newStatement("COMMIT"), newStatement("ROLLBACK")
 	s.open, s.seen, s.keep, s.replace = prepared("open.sql"), prepared("seen.sql"), prepared("keep.sql"), prepared("replace.sql")
-	s.same, s.locked = prepared("same.sql"), prepared("locked.sql")
+	s.same, s.locked, s.limit = prepared("same.sql"), prepared("locked.sql"), prepared("limit.sql")
 	s.waitForLock, s.takeLock, s.committed = prepared("wait_for_lock.sql"), prepared("take_lock.sql"), prepared("committed.sql")
 	s.waiting, s.claimWaited = load("waiting.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
