@@ -55,15 +55,19 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 	lookup := "SELECT payload FROM " + f.name("bare") + " WHERE id = $1"
 	effect := "INSERT INTO " + f.name("effects") + " VALUES (1)"
 
-	floorNew := func(ctx context.Context) error {
-		var id reprise.ID
-		_, _ = rand.Read(id[:])
-		if _, err := f.Pool.Exec(ctx, insert, id[:]); err != nil {
+	small := pgOn(labtest.NewPool(b, f.Pool.Config().ConnString(), labtest.MaxConns(18)), f.Config)
+	floorNewOn := func(f *pgFixture) func(context.Context) error {
+		return func(ctx context.Context) error {
+			var id reprise.ID
+			_, _ = rand.Read(id[:])
+			if _, err := f.Pool.Exec(ctx, insert, id[:]); err != nil {
+				return err
+			}
+			_, err := f.Pool.Exec(ctx, update, id[:], []byte(pgBody))
 			return err
 		}
-		_, err := f.Pool.Exec(ctx, update, id[:], []byte(pgBody))
-		return err
 	}
+	floorNew := floorNewOn(f)
 	floorReplay := func(ctx context.Context) error {
 		var payload []byte
 		return f.Pool.QueryRow(ctx, lookup, done[mathrand.N(len(done))].ID[:]).Scan(&payload)
@@ -106,6 +110,7 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 		contenders []pgContender // the floor first
 	}{
 		{"new", []pgContender{{"floor", floorNew}, {"store", attempt(fresh, nil)}}},
+		{"new over 18 connections", []pgContender{{"floor", floorNewOn(small)}, {"store", attempt(small.Transactional(b), nil)}}},
 		{"replay", []pgContender{{"floor", floorReplay}, {"store", replay(common)}}},
 		{"one replay in four", []pgContender{{"floor", oneInFour(floorReplay, floorNew)}, {"store", oneInFour(replay(mixed), attempt(mixed, nil))}}},
 		{"effect", []pgContender{

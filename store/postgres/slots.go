@@ -23,45 +23,65 @@ type queued struct {
 	granted chan struct{} // closed when the slot is the claim's
 }
 
-// try takes a slot unless a claim would have to wait for one.
-func (s *slots) try() bool {
+// enqueue takes a slot, or a place in the queue for one. take or leave has to follow.
+func (s *slots) enqueue() *queued {
+	q := &queued{since: time.Now(), granted: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used >= s.limit {
-		return false
-	}
-	s.used++
-	return true
-}
-
-// wait takes a slot, or returns the error of ctx.
-func (s *slots) wait(ctx context.Context) error {
-	s.mu.Lock()
 	if s.used < s.limit {
 		s.used++
-		s.mu.Unlock()
-		return nil
+		close(q.granted)
+		return q
 	}
-	q := &queued{since: time.Now(), granted: make(chan struct{})}
 	s.queue = append(s.queue, q)
-	s.mu.Unlock()
+	return q
+}
 
+// within reports whether the slot is granted within d.
+func (q *queued) within(d time.Duration) bool {
+	select {
+	case <-q.granted:
+		return true
+	default:
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-q.granted:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// take waits for the slot, or leaves the queue and returns the error of ctx.
+func (s *slots) take(ctx context.Context, q *queued) error {
+	select {
+	case <-q.granted:
+		return nil
+	default:
+	}
 	select {
 	case <-q.granted:
 		return nil
 	case <-ctx.Done():
+		s.leave(q)
+		return ctx.Err()
 	}
+}
+
+// leave gives the place in the queue up, or the slot.
+func (s *slots) leave(q *queued) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.queue {
 		if s.queue[i] == q {
 			s.queue = append(s.queue[:i], s.queue[i+1:]...)
 			s.noteWait(q)
-			return ctx.Err()
+			return
 		}
 	}
-	s.pass() // granted in the same moment, and of no use any more
-	return ctx.Err()
+	s.pass() // granted in the meantime
 }
 
 // release gives a slot back, to the claim that has waited longest.

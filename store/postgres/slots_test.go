@@ -16,8 +16,12 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slots{limit: 2}
 		for n := range 3 {
-			if got := s.try(); got != (n < 2) {
-				t.Fatalf("slot %d of 2: %t", n+1, got)
+			place, start := s.enqueue(), time.Now()
+			if got := place.within(time.Millisecond); got != (n < 2) || !got && time.Since(start) != time.Millisecond {
+				t.Fatalf("slot %d of 2: %t after %v", n+1, got, time.Since(start))
+			}
+			if n == 2 {
+				s.leave(place)
 			}
 		}
 		var (
@@ -31,7 +35,7 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 				}
 				defer cancel()
-				err := s.wait(ctx)
+				err := s.take(ctx, s.enqueue())
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -74,7 +78,12 @@ func TestSlotsUnderCancellation(t *testing.T) {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Millisecond)
 				defer cancel()
-				if s.try() || s.wait(ctx) == nil {
+				place := s.enqueue()
+				if i%3 == 0 && !place.within(time.Duration(i%4)*time.Millisecond) {
+					s.leave(place)
+					return
+				}
+				if s.take(ctx, place) == nil {
 					time.Sleep(time.Duration(i%5) * time.Millisecond) //nolint:forbidigo // in a bubble
 					s.release()
 				}

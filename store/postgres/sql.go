@@ -19,14 +19,13 @@ type statements struct {
 	claimNew, claimLook, completeOwn, claims, completes *statement
 
 	// Of an attempt of the transactional store.
-	begin, open, limit, seen, keep, replace, same, locked, commit, rollback *statement
+	begin, open, limit, seen, keep, replace, same, locked, commit, rollback, waiting *statement
 
 	// Of the look for a lost COMMIT.
 	beginLook, waitForLock, takeLock, committed *statement
 
 	claim, renew, complete, release string
 	claimWaited                     string
-	waiting                         string
 	purge, inspect, list            string
 	resolve, forget, discard        string
 	purgeable                       string
@@ -97,7 +96,7 @@ func newStatements(c Config) statements {
 	s.open, s.seen, s.keep, s.replace = prepared("open.sql"), prepared("seen.sql"), prepared("keep.sql"), prepared("replace.sql")
 	s.same, s.locked, s.limit = prepared("same.sql"), prepared("locked.sql"), prepared("limit.sql")
 	s.waitForLock, s.takeLock, s.committed = prepared("wait_for_lock.sql"), prepared("take_lock.sql"), prepared("committed.sql")
-	s.waiting, s.claimWaited = load("waiting.sql"), load("claim_waited.sql")
+	s.waiting, s.claimWaited = prepared("waiting.sql"), load("claim_waited.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget, s.discard = load("resolve.sql"), load("forget.sql"), load("discard.sql")
 	s.purgeable = load("purgeable.sql")

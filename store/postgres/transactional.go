@@ -151,14 +151,9 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 
 // claim is Claim for the one claim of its ID on its way.
 func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	if !s.slots.try() {
-		result, done, err := s.claimWithoutSlot(ctx, r)
-		if done || err != nil {
-			return result, err
-		}
-		if err := s.waitForSlot(ctx); err != nil {
-			return reprise.ClaimResult{}, err
-		}
+	result, done, err := s.waitForSlot(ctx, r)
+	if done || err != nil {
+		return result, err
 	}
 	granted := false
 	defer func() { // also when a tracer of the application panics
@@ -166,7 +161,8 @@ func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) 
 			s.slots.release()
 		}
 	}()
-	a, result, err := s.begin(ctx, r)
+	var a *attempt
+	a, result, err = s.begin(ctx, r)
 	for range 2 { // things that it learns to do without
 		if errors.Is(err, errAdapted) {
 			a, result, err = s.begin(ctx, r)
@@ -291,11 +287,20 @@ func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.Cla
 		held  bool
 		key   = uint64(s.lockKey(r.ID)) //nolint:gosec // its bits
 	)
-	err = s.run(ctx, "claim", s.sql.waiting, func(rows pgx.Rows) error {
-		found = seen{}
-		rows.Next()
-		return found.scan(rows, &held)
-	}, r.ID[:], int64(key>>32), int64(key&0xffffffff))
+	err = s.on(ctx, "claim", func(conn *pgx.Conn) error {
+		held = false
+		look := call{s.sql.waiting, [][]byte{r.ID[:], appendInt8(nil, int64(key>>32)), appendInt8(nil, int64(key&0xffffffff))}, func(row *row) {
+			found.readAttempt(row)
+			held = row.boolean()
+		}}
+		prepared := s.sendingOn(conn) == sendPrepared
+		err := s.records.send(ctx, conn, prepared, look)
+		if prepared && notPrepared(err) {
+			s.giveUpPreparing(ctx, err)
+			err = s.records.send(ctx, conn, false, look)
+		}
+		return err
+	})
 	if err != nil {
 		return reprise.ClaimResult{}, false, err
 	}
@@ -312,25 +317,43 @@ func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.Cla
 }
 
 // A claim waits in line within the deadline of its caller, and this long where there is
-// none. A tenth of that, and at least claimReserve, is kept for the claim itself.
+// none. A tenth of that, and at least claimReserve, is kept for the claim itself. After
+// lookAfter it looks whether it needs a transaction at all: most waits are shorter, and
+// the look costs as much as a claim.
 const (
 	claimWait    = 2 * time.Second
 	claimReserve = 50 * time.Millisecond
+	lookAfter    = 10 * time.Millisecond
 )
 
-// waitForSlot waits in line for a transaction.
-func (s *TransactionalStore) waitForSlot(ctx context.Context) error {
+// waitForSlot waits in line for a transaction, or answers a claim that needs none.
+func (s *TransactionalStore) waitForSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
 	start, budget := time.Now(), claimWait
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = time.Until(deadline)
 	}
-	wait, cancel := context.WithTimeout(ctx, budget-max(claimReserve, budget/10))
+	place := s.slots.enqueue()
+	if place.within(min(lookAfter, budget/10)) {
+		return reprise.ClaimResult{}, false, nil
+	}
+	kept := false
+	defer func() { // also when a tracer of the application panics
+		if !kept {
+			s.slots.leave(place)
+		}
+	}()
+	result, done, err = s.claimWithoutSlot(ctx, r)
+	if done || err != nil {
+		return result, done, err
+	}
+	wait, cancel := context.WithDeadline(ctx, start.Add(budget-max(claimReserve, budget/10)))
 	defer cancel()
-	if err := s.slots.wait(wait); err != nil {
-		return fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
+	kept = true
+	if s.slots.take(wait, place) != nil {
+		return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
 			reprise.ErrUnavailable, time.Since(start).Round(time.Millisecond), s.slots.limit)
 	}
-	return nil
+	return reprise.ClaimResult{}, false, nil
 }
 
 // Renew implements [reprise.Store]. An attempt of this store needs no renewal and is
