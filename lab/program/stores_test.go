@@ -62,7 +62,10 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 	prefix := labtest.RedisPrefix()
 	return &fixture{
 		store: labtest.RedisStore(tb, client, repriseredis.Config{Prefix: prefix}),
-		env:   []string{"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix},
+		env: []string{
+			"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix,
+			"DOCTOR=1", "STORE=Redis ", "FINDING=every operation works",
+		},
 		ruin: func(tb testing.TB, id reprise.ID) {
 			tb.Helper()
 			if err := client.Set(context.WithoutCancel(tb.Context()), prefix+string(id[:]), "\x1b[2J", 0).Err(); err != nil {
@@ -76,7 +79,10 @@ func postgresFixture(tb testing.TB, f *labtest.Postgres, url string) *fixture {
 	tb.Helper()
 	return &fixture{
 		store: f.Leased(tb),
-		env:   []string{"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema},
+		env: []string{
+			"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema,
+			"DOCTOR=3", "STORE=PostgreSQL ", "FINDING=✗ fsync: ",
+		},
 		ruin: func(tb testing.TB, id reprise.ID) {
 			tb.Helper()
 			tag, err := f.Pool.Exec(context.WithoutCancel(tb.Context()), "UPDATE "+f.Config.Schema+".reprise_records SET version = 99 WHERE id = $1", id[:])
