@@ -144,10 +144,10 @@ func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 // found so far.
 func TestInterruptedListing(t *testing.T) {
 	t.Parallel()
-	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {
 		t.Helper()
-		f.fill(t, 6000)
-		p.Delay(40*time.Millisecond, 40*time.Millisecond)
+		f.fill(t, 12_000)
+		p.Delay(20*time.Millisecond, 20*time.Millisecond)
 		s := f.start(t, "list", "--limit", "0")
 		s.await("looked at,", "found")
 		s.typeIn(keyCtrlC)
@@ -160,11 +160,11 @@ func TestInterruptedListing(t *testing.T) {
 // exit code 3.
 func TestServerGoesAwayInTheMiddleOfAListing(t *testing.T) {
 	t.Parallel()
-	overProxy(t, []string{"postgres"}, func(t *testing.T, f *fixture, p proxy) {
+	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {
 		t.Helper()
-		f.fill(t, 6000)
-		p.Delay(40*time.Millisecond, 40*time.Millisecond)
-		s := f.start(t, "list", "--limit", "0", "--timeout", "1s")
+		f.fill(t, 12_000)
+		p.Delay(20*time.Millisecond, 20*time.Millisecond)
+		s := f.start(t, "list", "--limit", "0", "--timeout", "3s")
 		s.await("looked at,")
 		p.refuse(t)
 		s.exits(3)

@@ -156,6 +156,9 @@ func (c *session) failed(ctx context.Context, l *listing) error {
 	if l.err == nil {
 		return nil
 	}
+	if errors.Is(l.err, reprise.ErrInvalid) && l.scanned == 0 {
+		return usage("--after has no cursor of this store: start the listing again without it (%w)", l.err)
+	}
 	after := ui.Noun(l.scanned, "record", "records")
 	if l.total > l.scanned {
 		after += " of about " + ui.Count(l.total)
