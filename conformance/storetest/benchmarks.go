@@ -82,8 +82,11 @@ func (b *bench) hold(r reprise.ClaimRequest) reprise.ClaimResult {
 	return b.claim(r, reprise.Claimed)
 }
 
-func (b *bench) complete(id reprise.ID, owner reprise.Owner) {
-	r := reprise.CompleteRequest{ID: id, Owner: owner, Payload: payload, Retention: long}
+// complete completes what was granted, as the engine does.
+func (b *bench) complete(id reprise.ID, owner reprise.Owner, granted reprise.ClaimResult) {
+	r := reprise.CompleteRequest{
+		ID: id, Owner: owner, Payload: payload, Retention: long, Attempt: granted.Attempt, Fence: granted.Fence,
+	}
 	if err := b.store.Complete(context.Background(), r); err != nil {
 		b.Errorf("complete: %v", err)
 	}
@@ -92,15 +95,13 @@ func (b *bench) complete(id reprise.ID, owner reprise.Owner) {
 func newKey(b *bench) operation {
 	return func() {
 		id, owner := suite.NewID(), reprise.NewOwner()
-		b.claim(request(id, owner), reprise.Claimed)
-		b.complete(id, owner)
+		b.complete(id, owner, b.claim(request(id, owner), reprise.Claimed))
 	}
 }
 
 func replay(b *bench) operation {
 	id, owner := suite.NewID(), reprise.NewOwner()
-	b.claim(request(id, owner), reprise.Claimed)
-	b.complete(id, owner)
+	b.complete(id, owner, b.claim(request(id, owner), reprise.Claimed))
 	return func() { b.claim(request(id, owner), reprise.Completed) }
 }
 
