@@ -5,8 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"maps"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -249,6 +252,128 @@ func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	if len(seen) != len(want) {
 		t.Errorf("after the failover %d records are listed, want all %d", len(seen), len(want))
 	}
+}
+
+// A record that moves to a node that was listed already is not missed: when the shape of
+// the cluster has changed, the listing starts again.
+func TestRedisAListingFollowsAMovedSlot(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	for name, limit := range map[string]int{"between pages": 100, "within a page": 10_000} {
+		t.Run(name, func(t *testing.T) { redisMoveWhileListing(t, cluster, limit) }) // one after the other
+	}
+}
+
+// redisMoveWhileListing moves a record from the last node of a listing to the first one
+// when the first one has been scanned.
+func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit int) {
+	t.Helper()
+	prefix := labtest.RedisPrefix()
+	scans := &redisScans{}
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true,
+		NewClient: func(o *redis.Options) *redis.Client {
+			node := redis.NewClient(o)
+			node.AddHook(redisScansOf{scans, o.Addr})
+			return node
+		},
+	})
+	t.Cleanup(func() {
+		redisAwaitReloads()
+		_ = client.Close()
+	})
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	want := redisFillRaw(t, client, prefix, 3000)
+
+	at := func(id reprise.ID) *servers.RedisServer { return cluster.Primary(t, redisKey(prefix, id)) }
+	primaries := make(map[string]*servers.RedisServer)
+	for _, id := range want[:100] {
+		node := at(id)
+		primaries[node.Addr()] = node
+	}
+	order := slices.Sorted(maps.Keys(primaries))
+	if len(order) != 3 {
+		t.Fatalf("100 keys are at %v, want three nodes", order)
+	}
+	first, last := primaries[order[0]], primaries[order[2]]
+	moving := want[slices.IndexFunc(want, func(id reprise.ID) bool { return at(id) == last })]
+	slot := redisSlot(redisKey(prefix, moving))
+	scans.on(order[1], func() {
+		redisDo(t, first, "CLUSTER", "SETSLOT", slot, "IMPORTING", redisNodeID(t, last))
+		redisDo(t, last, "CLUSTER", "SETSLOT", slot, "MIGRATING", redisNodeID(t, first))
+		host, port, err := net.SplitHostPort(first.Addr())
+		redisWant(t, "address", err, nil)
+		keys, _ := redisDo(t, last, "CLUSTER", "GETKEYSINSLOT", slot, "1000").([]any)
+		for _, key := range keys {
+			redisDo(t, last, "MIGRATE", host, port, key.(string), "0", "5000")
+		}
+		for _, node := range []*servers.RedisServer{first, last, primaries[order[1]]} {
+			redisDo(t, node, "CLUSTER", "SETSLOT", slot, "NODE", redisNodeID(t, first))
+		}
+	})
+
+	shown := make(map[reprise.ID]bool)
+	records, _ := redisPages(t, store, reprise.Query{Limit: limit})
+	for _, r := range records {
+		shown[r.ID] = true
+	}
+	if !scans.done() {
+		t.Error("no slot was moved")
+	}
+	if !shown[moving] || len(shown) != len(want) {
+		t.Errorf("%d records are listed, want %d; the one that moved: %v", len(shown), len(want), shown[moving])
+	}
+}
+
+// redisScans calls a function before the first SCAN of a node.
+type redisScans struct {
+	mu   sync.Mutex
+	addr string
+	f    func()
+}
+
+func (s *redisScans) on(addr string, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addr, s.f = addr, f
+}
+
+func (s *redisScans) done() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.f == nil
+}
+
+// redisScansOf is the hook of the client of one node.
+type redisScansOf struct {
+	*redisScans
+	addr string
+}
+
+func (h redisScansOf) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h redisScansOf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if c.Name() == "scan" {
+			h.mu.Lock()
+			f := h.f
+			if h.addr != h.redisScans.addr {
+				f = nil
+			}
+			if f != nil {
+				h.f = nil
+			}
+			h.mu.Unlock()
+			if f != nil {
+				f()
+			}
+		}
+		return next(ctx, c)
+	}
+}
+
+func (h redisScansOf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // A listing whose server goes away says so, and can go on when it is back.

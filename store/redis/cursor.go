@@ -78,9 +78,10 @@ func (s *Store) listed() uint64 {
 	return digest(s.prefix, strconv.Itoa(db))
 }
 
-// shapeOf returns a text that changes when a range of slots gets another primary.
+// shapeOf returns a text that changes when a range of slots gets another primary. Nodes
+// may know each other by different addresses, and have one name.
 func shapeOf(slot redis.ClusterSlot) string {
-	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID, slot.Nodes[0].Addr)
+	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID)
 }
 
 // pattern returns the glob that the keys of records match.
