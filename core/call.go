@@ -83,8 +83,8 @@ func (c *call) observe(e Event) {
 	}
 }
 
-// answer counts the outcome of a call, and notifies the observer with event, which has what
-// only Begin knows. It is the last thing that Begin does.
+// answer counts the outcome of a call, and notifies the observer with event, which has
+// what only Begin knows. It is the last thing that Begin does.
 func (c *call) answer(outcome RequestOutcome, a *Attempt, event Event) {
 	c.tally.outcome(outcome)
 	event.Kind, event.Outcome = requestEvents[outcome], outcome

@@ -54,8 +54,8 @@ func atomicStatus(err error) CompleteStatus {
 // result says which response may. It is bounded by Config.CompleteTimeout. A completion
 // that the store could not take by then is repeated in the background, while the lease is
 // kept, until the store has a definite answer, or refuses it and the lease has passed, or
-// Config.Background.Age has passed, or the engine closes. The error is [ErrInvalid], for an attempt
-// that was ended before.
+// Config.Background.Age has passed, or the engine closes. The error is [ErrInvalid], for
+// an attempt that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err

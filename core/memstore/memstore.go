@@ -59,8 +59,8 @@ type Bounds struct {
 const RecordOverhead = 320
 
 // Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter],
-// [reprise.Inspector], [reprise.Purger] and [reprise.Meter]. It is safe for concurrent use. Make one with
-// [New] or [NewBounded].
+// [reprise.Inspector], [reprise.Purger] and [reprise.Meter]. It is safe for concurrent
+// use. Make one with [New] or [NewBounded].
 type Store struct {
 	epoch  time.Time // the zero of the store's clock
 	usage  usage

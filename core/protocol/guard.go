@@ -187,8 +187,8 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 	return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
 }
 
-// check checks a request with one key line, and fills in what to begin. The scratch, which
-// then has the body, is nil if there is an answer instead.
+// check checks a request with one key line, and fills in what to begin. The scratch,
+// which then has the body, is nil if there is an answer instead.
 func (g *Guard) check(
 	ctx context.Context, req *Request, scope func() (string, error), line string, op *reprise.Operation,
 ) (*scratch, []byte, Admission) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Server is a server of a framework, as that framework is served on a listener.
@@ -25,10 +26,13 @@ type Server interface {
 // testGrace is how long a server waits for its requests when its test has ended.
 const testGrace = 2 * time.Second
 
-// InTest returns a function that serves what build returns until its test ends.
+// InTest returns a function that serves what build returns until its test ends. Then every
+// attempt must have one counted end, unless a handler is left behind.
 func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr string) {
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()
+		seen := newCounted()
+		o.Engine.Observer = reprise.Observers(o.Engine.Observer, seen)
 		a, err := New(o, slog.New(slog.DiscardHandler))
 		if err != nil {
 			tb.Fatalf("serve: %v", err)
@@ -43,7 +47,9 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 		tb.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), testGrace)
 			defer cancel()
-			_ = a.Drain(ctx, server) // a case may leave handlers behind; it says so where that is a mistake
+			if a.Drain(ctx, server) == nil { // a case may leave handlers behind; it says so where that is a mistake
+				seen.check(tb, a.engine.Stats())
+			}
 			if err := <-ended; err != nil {
 				tb.Errorf("serve: %v", err)
 			}
