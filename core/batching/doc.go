@@ -23,10 +23,10 @@
 //
 //   - Every call ends exactly once: by [Sent.Finish], by the end of its own context, or
 //     by an [Error] that says what went wrong in the sender.
-//   - A context ends its own call and no other. A call that was not sent yet is withdrawn:
-//     its error has Sent false, and the sender never sees it. For a call that was sent,
-//     Sent is true: nobody knows whether it is executed. The sender goes on for the others
-//     of the batch, in a goroutine that belongs to none of them.
+//   - A context ends its own call and no other. A call that was not sent yet is
+//     withdrawn: its error has Sent false, and the sender never sees it. For a call that
+//     was sent, Sent is true: nobody knows whether it is executed. The sender goes on for
+//     the others of the batch, in a goroutine that belongs to none of them.
 //   - A sender that panics, ends its goroutine, or forgets a call ends the calls of that
 //     batch with an [Error] and leaves its lane free.
 //   - Calls are sent in the order in which they arrived, except for those that are large

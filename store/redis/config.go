@@ -37,15 +37,14 @@ type Config struct {
 	// ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone. By default, while 16 pipelines are on their
-	// way to a server, further commands queue and are then sent together as one pipeline,
-	// which saves a busy service a third to a half of its CPU time. A client of a cluster
-	// never combines. A trace shows a pipeline where calls were combined, in the context
-	// of one of them.
+	// NoCombining sends every command alone, through the client. By default the commands
+	// of concurrent calls travel together on a connection that the store has to each
+	// server, which hooks of the client do not see: see Hook. Where Durability asks for
+	// confirmations, writes stay on connections of the client.
 	NoCombining bool
 
 	// Hook is called after each call that the store sent on a connection of its own, in
-	// the goroutine and with the context of the call.
+	// the goroutine and with the context of the call. A panic of it is the caller's.
 	Hook func(ctx context.Context, p Pipelined)
 }
 

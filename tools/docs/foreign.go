@@ -41,7 +41,8 @@ var foreignNames = map[string]bool{
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 
 	// The options of go-redis.
-	"ContextTimeoutEnabled": true, "MaxRetries": true, "ReadOnly": true, "ReadTimeout": true, "RouteByLatency": true,
+	"ContextTimeoutEnabled": true, "MaxRetries": true, "Dialer": true, "OnConnect": true, "ConnMaxIdleTime": true,
+	"Limiter": true, "StreamingCredentialsProvider": true, "ReadOnly": true, "ReadTimeout": true, "RouteByLatency": true,
 	"RouteRandomly": true,
 }
 
