@@ -43,6 +43,40 @@ func TestListPagesThroughEveryRecordOnce(t *testing.T) {
 	})
 }
 
+// One lapsed record among many is found, and no step looks at more than a part of them.
+func TestListGoesInBoundedSteps(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		const count = 60_000
+		op.id = reprise.DeriveID("scope", "", "stuck")
+		stuck := op.id
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(lease)
+		for n := range count {
+			op.id = reprise.DeriveID("scope", "", time.Duration(n).String())
+			mustClaim(t, s, op.claim(), reprise.Claimed)
+			mustComplete(t, s, op.complete("answer"))
+		}
+		q := reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}
+		var found []reprise.ID
+		for steps := 1; ; steps++ {
+			page, err := s.List(t.Context(), q)
+			if err != nil || page.Scanned > 12_000 || page.Total != count+1 || steps > 20 {
+				t.Fatalf("step %d looked at %d records of %d, %v", steps, page.Scanned, page.Total, err)
+			}
+			for _, r := range page.Records {
+				found = append(found, r.ID)
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+		if len(found) != 1 || found[0] != stuck {
+			t.Errorf("found %v", found)
+		}
+	})
+}
+
 func TestListSelects(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()

@@ -205,6 +205,31 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	}
 }
 
+func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.New(engine, protocol.Config{Name: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t, guard}
+	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
+	page, err := store.List(t.Context(), reprise.Query{Label: "orders", Limit: 10})
+	if err != nil || len(page.Records) != 1 || page.Records[0].Label != "orders" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if s := engine.Stats(); s.Labels["orders"].Ends[reprise.EndRecorded] != 1 || len(s.Labels) != 1 {
+		t.Errorf("%+v", s.Labels)
+	}
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
