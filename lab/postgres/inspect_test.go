@@ -57,9 +57,9 @@ func pgPages(t *testing.T, store reprise.Inspector, q reprise.Query) (found []re
 	}
 }
 
-// TestPostgresListFindsTheLapsedOne: among 300,000 completed records an operator finds the
-// one that lapsed, in some thirty calls of which the first takes well under a second; each
-// reads along the primary key.
+// TestPostgresListFindsTheLapsedOne: among 300,000 completed records an operator finds
+// the one that lapsed, in some thirty calls of which the first takes well under a second;
+// each reads along the primary key.
 func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	t.Parallel()
 	const records = 300_000

@@ -78,7 +78,7 @@ func (r *seen) readAttempt(row *row) {
 // instant scans a timestamptz into microseconds since 1970; NULL is 0.
 type instant int64
 
-// ScanTimestamptz implements [pgtype.TimestamptzScanner].
+// ScanTimestamptz implements the TimestamptzScanner of pgtype.
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	switch {
 	case !v.Valid:

@@ -33,7 +33,7 @@ const spareConns = 2
 // It is safe for concurrent use and starts no goroutine. Each attempt holds one
 // connection of the pool until it is completed or released, at most MaxConns − 2 attempts
 // at once. Claims beyond that wait, first come, first served, until shortly before their
-// context ends, and then fail with ErrUnavailable; a replay or a duplicate does not wait.
+// context ends, and then fail with ErrUnavailable; a replay or a duplicate waits 10 ms.
 // See [TransactionalStore.Stats].
 //
 // Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder], a
