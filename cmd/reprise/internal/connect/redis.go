@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"strings"
 
@@ -80,6 +81,19 @@ func parseRedisURL(text string) (redisURL, error) {
 	return u, nil
 }
 
+// withPort returns a host with its port: that of servers, or of sentinels, unless it has
+// one.
+func (u *redisURL) withPort(host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	port := "6379"
+	if u.sentinel {
+		port = "26379"
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+}
+
 // secrets returns what of the URL may not be printed.
 func (u *redisURL) secrets() []string {
 	var list []string
@@ -95,14 +109,14 @@ func (u *redisURL) secrets() []string {
 // plain returns the URL in the form that the client's parsers read: the first host in it,
 // the others as parameters.
 func (u *redisURL) plain() string {
-	plain := url.URL{Scheme: "redis", User: u.user, Host: u.hosts[0], Path: u.path}
+	plain := url.URL{Scheme: "redis", User: u.user, Host: u.withPort(u.hosts[0]), Path: u.path}
 	if u.secure {
 		plain.Scheme = "rediss"
 	}
 	params := url.Values{}
 	maps.Copy(params, u.params)
 	for _, host := range u.hosts[1:] {
-		params.Add("addr", host)
+		params.Add("addr", u.withPort(host))
 	}
 	plain.RawQuery = params.Encode()
 	return plain.String()

@@ -97,10 +97,10 @@ func New(ctx context.Context, o Options) *Model {
 	return &Model{ctx: ctx, o: o, now: time.Now}
 }
 
-// Init implements [tea.Model].
+// Init implements tea.Model.
 func (m *Model) Init() tea.Cmd { return m.begin() }
 
-// Update implements [tea.Model].
+// Update implements tea.Model.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	next := m.update(msg)
 	return m, next

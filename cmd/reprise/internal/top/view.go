@@ -23,7 +23,7 @@ const (
 // room returns how many rows fit onto the screen.
 func (m *Model) room() int { return max(m.height-otherLines, 1) }
 
-// View implements [tea.Model].
+// View implements tea.Model.
 func (m *Model) View() string {
 	switch {
 	case m.width == 0:

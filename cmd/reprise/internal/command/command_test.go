@@ -1,0 +1,102 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+)
+
+func TestKeysAreDecodedAsTheMiddlewareDoes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"8e03978e":     "8e03978e",
+		" 8e03 ":       "8e03",
+		`"quoted"`:     "quoted",
+		`"a\"b\\c"`:    `a"b\c`,
+		`"with space"`: "with space",
+	} {
+		if got, ok := decodeKey(text); !ok || got != want {
+			t.Errorf("decodeKey(%q) is %q, %v; want %q", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", " ", `""`, `"open`, `"a"b`, `"a\x"`, "a\x00b", "schlüssel"} {
+		if got, ok := decodeKey(text); ok {
+			t.Errorf("decodeKey(%q) is %q, want it refused", text, got)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		err  error
+		code int
+	}{
+		"fine":        {nil, ExitFine},
+		"cobra":       {errors.New("unknown flag"), ExitUsage},
+		"usage":       {usage("x"), ExitUsage},
+		"findings":    {findings("x"), ExitFindings},
+		"unreachable": {storeFailed(t.Context(), "x", reprise.ErrUnavailable), ExitUnsafe},
+		"permission":  {storeFailed(t.Context(), "x", reprise.ErrMisconfigured), ExitUnsafe},
+		"changed":     {storeFailed(t.Context(), "x", reprise.ErrRecordChanged), ExitFindings},
+		"argument":    {storeFailed(t.Context(), "x", reprise.ErrInvalid), ExitUsage},
+		"interrupt":   {storeFailed(cancelled, "x", reprise.ErrUnknown), ExitInterrupted},
+	} {
+		if got := codeOf(c.err); got != c.code {
+			t.Errorf("%s: exit code %d, want %d", name, got, c.code)
+		}
+	}
+}
+
+// The sums are those that ariga.io/atlas computes for these files.
+func TestAtlasSum(t *testing.T) {
+	t.Parallel()
+	got := string(atlasSum([]file{{name: "0001_a.sql", content: []byte("CREATE TABLE a ();\n")}, {name: "0002_b.sql", content: []byte("CREATE TABLE b ();\n")}}))
+	want := `h1:btgpjQ2AkBjFNyxAiaOegV99gmXzOUWeZ6fA5+p4Wso=
+0001_a.sql h1:fA3+8CDCanhRXxEo3WsUvkYzABBDMfl1ERdGnXn6YiQ=
+0002_b.sql h1:R6G+BYOcR05YqbvCAOspR7u9sghqOpjQbx3Teoh5CYI=
+`
+	if got != want {
+		t.Errorf("atlas.sum:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestEveryFindingOfPostgresThatALineMendsHasOne(t *testing.T) {
+	t.Parallel()
+	store := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
+	for code, want := range map[string]string{
+		"synchronous-commit": `ALTER ROLE "odd ""role" SET synchronous_commit = on;`,
+		"read-only":          `ALTER ROLE "odd ""role" SET default_transaction_read_only = off;`,
+		"isolation":          `ALTER ROLE "odd ""role" SET default_transaction_isolation = 'read committed';`,
+		"fsync":              `ALTER SYSTEM SET fsync = on;`,
+		"full-page-writes":   `ALTER SYSTEM SET full_page_writes = on;`,
+		"in-recovery":        `target_session_attrs=read-write in the URL`,
+		"statement-cache":    `default_query_exec_mode=exec in the URL`,
+		"pool-size":          `pool_max_conns=16 in the URL`,
+		"unlogged":           `ALTER TABLE "billing"."reprise_records" SET LOGGED;`,
+		"schema-version":     `reprise migrate apply --schema billing`,
+		"privileges":         `GRANT USAGE ON SCHEMA "billing" TO "odd ""role";`,
+	} {
+		if got := remedy(store, &reprise.Finding{Code: code}); len(got) == 0 || got[0] != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestRunWithoutAStore(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	code := Run(t.Context(), []string{"stuck"}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(string) string { return "" }})
+	if code != ExitUsage || out.Len() > 0 || !strings.HasPrefix(errs.String(), "reprise: no store: ") {
+		t.Errorf("exit code %d, output %q, errors %q", code, &out, &errs)
+	}
+}

@@ -1,0 +1,150 @@
+package connect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/pflag"
+)
+
+func TestRedisURLs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		url    string
+		hosts  string
+		wrong  string // what the error says
+		kind   string
+		secret string
+	}{
+		{url: "redis://localhost", hosts: "localhost", kind: "single"},
+		{url: "rediss://user:p%40ss@localhost:6380/3", hosts: "localhost:6380", kind: "single", secret: "p@ss"},
+		{url: "redis+sentinel://:hidden-word@a:1,b:2,c/1?master=main", hosts: "a:1,b:2,c", kind: "sentinel", secret: "hidden-word"},
+		{url: "redis+cluster://a:1,b:2", hosts: "a:1,b:2", kind: "cluster"},
+		{url: "redis://[::1]:6379/0", hosts: "[::1]:6379", kind: "single"},
+		{url: "http://localhost", wrong: "is not redis"},
+		{url: "redis+tls://localhost", wrong: "is not redis"},
+		{url: "localhost:6379", wrong: "is not redis"},
+		{url: "redis://", wrong: "no host"},
+		{url: "redis://a,,b", wrong: "no host"},
+		{url: "redis://user:hidden%zzword@a", wrong: "percent-encoded"},
+		{url: "redis://a/0?x=%zz", wrong: "is not redis"},
+	} {
+		u, err := parseRedisURL(c.url)
+		switch {
+		case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong) || strings.Contains(err.Error(), "hidden")):
+			t.Errorf("%s: error %v, want one with %q and without the password", c.url, err, c.wrong)
+			continue
+		case c.wrong != "":
+			continue
+		case err != nil:
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		kind := map[bool]string{true: "sentinel"}[u.sentinel] + map[bool]string{true: "cluster"}[u.cluster]
+		if kind == "" {
+			kind = "single"
+		}
+		if got := strings.Join(u.hosts, ","); got != c.hosts || kind != c.kind {
+			t.Errorf("%s: hosts %s, kind %s; want %s, %s", c.url, got, kind, c.hosts, c.kind)
+		}
+		if c.secret != "" && !strings.Contains(strings.Join(u.secrets(), " "), c.secret) {
+			t.Errorf("%s: the secrets %q lack %q", c.url, u.secrets(), c.secret)
+		}
+	}
+}
+
+func FuzzRedisURL(f *testing.F) {
+	f.Add("redis+sentinel://u:p@a,b:1/0?master=m")
+	f.Add("rediss+cluster://[::1]:1,b?%00")
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := parseRedisURL(text)
+		if err == nil && len(u.hosts) == 0 {
+			t.Errorf("%q has no host and no error", text)
+		}
+	})
+}
+
+func TestHostsGetTheirPort(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://a":                   "a:6379",
+		"redis://[::1]":               "[::1]:6379",
+		"redis+cluster://a:1":         "a:1",
+		"redis+sentinel://a?master=m": "a:26379",
+	} {
+		u, err := parseRedisURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.withPort(u.hosts[0]); got != want {
+			t.Errorf("%s is at %s, want %s", url, got, want)
+		}
+	}
+}
+
+// In a URL of sentinels, the user is that of the servers, as in every other URL.
+func TestUsersOfSentinelsAndServers(t *testing.T) {
+	t.Parallel()
+	u, err := parseRedisURL("redis+sentinel://op:pw@s1:26379,s2/2?master=main&sentinel_username=watch&sentinel_password=swp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := sentinelClient(&u, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	o := client.(*redis.Client).Options()
+	if o.Username != "op" || o.Password != "pw" || o.DB != 2 || !o.ContextTimeoutEnabled {
+		t.Errorf("user %q, password %q, database %d", o.Username, o.Password, o.DB)
+	}
+}
+
+func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"REPRISE_REDIS_URL": "redis://env", "REPRISE_POSTGRES_URL": "postgres://env", "REPRISE_PREFIX": "env:", "REPRISE_TIMEOUT": "3s",
+	}
+	complete := func(args ...string) (Settings, error) {
+		var s Settings
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		s.Register(fs)
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Complete(fs, func(name string) string { return env[name] })
+		return s, err
+	}
+	s, err := complete("--redis-url", "redis://flag")
+	if err != nil || s.RedisURL != "redis://flag" || s.PostgresURL != "" || s.Prefix != "env:" || s.Timeout.String() != "3s" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err = complete(); err != nil || s.RedisURL != "redis://env" || s.PostgresURL != "postgres://env" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	env["REPRISE_TIMEOUT"] = "a secret by mistake"
+	if _, err := complete(); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v, want one that does not quote the variable", err)
+	}
+}
+
+func TestPasswordsAreRedacted(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Settings{
+		{RedisURL: "redis://op:open-sesame@127.0.0.1:1"},
+		{PostgresURL: "postgres://op:open-sesame@127.0.0.1:1/db"},
+	} {
+		store, err := Open(t.Context(), &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		if strings.Contains(store.Name+store.Endpoint, "sesame") {
+			t.Errorf("the name %q has the password", store.Name)
+		}
+		if got := store.Redact("dial " + s.RedisURL + s.PostgresURL + ": open-sesame is wrong"); strings.Contains(got, "sesame") {
+			t.Errorf("redacted: %q", got)
+		}
+	}
+}
