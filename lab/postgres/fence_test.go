@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,4 +107,88 @@ func TestPostgresFencesOverCrash(t *testing.T) {
 		}
 		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
 	}
+}
+
+// TestPostgresFenceOfACreation: whoever creates a record waits for another creation of
+// the same ID and reads the clock after it, so that its fence is not below one that was
+// granted and released meanwhile. Others in the same batch do not wait.
+func TestPostgresFenceOfACreation(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	store := f.Leased(t)
+	for _, callers := range []int{1, manyCallers} {
+		r := pgClaim()
+		rival, err := f.Pool.Begin(t.Context())
+		pgWant(t, "begin", err, nil)
+		defer func() { _ = rival.Rollback(context.WithoutCancel(t.Context())) }()
+		if _, err := rival.Exec(t.Context(), `SELECT pg_advisory_xact_lock(('x' || encode(substr($1::bytea, 1, 8), 'hex'))::bit(64)::bigint # $2::regclass::oid::bigint)`,
+			r.ID[:], f.records()); err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan reprise.ClaimResult, 1)
+		var others sync.WaitGroup
+		others.Add(callers - 1)
+		go pgTogether(callers, func(i int) {
+			if i == callers-1 {
+				answered <- pgMustNotFail(t, store, r)
+				return
+			}
+			defer others.Done()
+			pgMustNotFail(t, store, pgClaim())
+		})
+		others.Wait()
+		pgEventually(t, "the claim waits", func() bool {
+			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+		})
+		var fence int64
+		if err := rival.QueryRow(t.Context(), "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&fence); err != nil {
+			t.Fatal(err)
+		}
+		pgWant(t, "commit", rival.Commit(t.Context()), nil)
+		if got := <-answered; got.Outcome != reprise.Claimed || got.Fence < uint64(fence) { //nolint:gosec // fences are positive
+			t.Errorf("%d callers: %v with fence %d, after one of %d", callers, got.Outcome, got.Fence, fence)
+		}
+	}
+}
+
+// TestPostgresLookOfAStandby: where replays are common a claim begins with a SELECT,
+// which a standby would answer from what may be old. It finds nothing there, and the
+// claim is refused as every claim is.
+func TestPostgresLookOfAStandby(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	statements := &pgStatements{}
+	f := pgSetup(t, server, statements.option)
+	store := f.Leased(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+	for range 100 {
+		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	}
+	look := statements.last(t)
+	if strings.Contains(look, "INSERT") {
+		t.Fatalf("after a hundred replays a claim begins with %s", look)
+	}
+	before := statements.count()
+	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	if got := statements.count() - before; got != 1 {
+		t.Errorf("a replay takes %d statements", got)
+	}
+	count := "SELECT count(*) FROM (" + look + ") AS l"
+	if n := pgValue[int](t, f.Pool, count, r.ID[:]); n != 1 {
+		t.Errorf("the look finds %d records", n)
+	}
+	standby := server.StartStandby(t)
+	reader := labtest.NewPool(t, standby.URL())
+	pgEventually(t, "the standby has the record", func() bool {
+		var n int
+		err := reader.QueryRow(t.Context(), "SELECT count(*) FROM "+f.records()+" WHERE state = 2").Scan(&n)
+		return err == nil && n == 1
+	})
+	if n := pgValue[int](t, reader, count, r.ID[:]); n != 0 {
+		t.Errorf("the look finds %d records on a standby", n)
+	}
+	_, err := pgOn(reader, f.Config).Leased(t).Claim(t.Context(), pgRival(r))
+	pgWant(t, "replay on a standby", err, reprise.ErrUnavailable)
 }

@@ -1,0 +1,273 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// manyCallers are enough for batches.
+const manyCallers = 64
+
+// pgTogether calls f from many goroutines at once.
+func pgTogether(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() { <-start; f(i) })
+	}
+	close(start)
+	wg.Wait()
+}
+
+// TestPostgresCombines: the claims and completions of many callers take far fewer round
+// trips than calls, and none of them when combining is off.
+func TestPostgresCombines(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, off := range []bool{false, true} {
+		statements := &pgStatements{}
+		f := pgSetup(t, server, labtest.MaxConns(8), statements.option)
+		f.Config.NoCombining = off
+		store := f.Leased(t)
+		const rounds = 5
+		before := statements.count()
+		for range rounds {
+			pgTogether(manyCallers, func(int) {
+				r := pgClaim()
+				if got := pgMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
+					t.Errorf("claim answered %+v", got)
+				}
+				pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+				if got := pgMustClaim(t, store, pgRival(r), reprise.Completed); string(got.Payload) != pgBody {
+					t.Errorf("replayed %q", got.Payload)
+				}
+			})
+		}
+		const calls = 3 * rounds * manyCallers // a look before a claim that then creates is one more
+		sent := statements.count() - before
+		t.Logf("combining off %t: %d calls, %d statements", off, calls, sent)
+		if off && sent < calls || !off && sent > calls*3/4 {
+			t.Errorf("combining off %t: %d calls took %d statements", off, calls, sent)
+		}
+	}
+}
+
+// TestPostgresCombinedOutcomes: in a batch every outcome is what it is alone, for each
+// call by itself: new, in progress, completed, of another request, lapsed, taken over,
+// repeated by its owner, with a payload too large for a batch, and damaged.
+func TestPostgresCombinedOutcomes(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	store := f.Leased(t)
+	large := strings.Repeat("x", 70_000)
+	running, done, big, empty, lapsed, damaged := pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim()
+	lapsed.Lease = time.Millisecond
+	for _, r := range []reprise.ClaimRequest{running, done, big, empty, lapsed, damaged} {
+		pgMustClaim(t, store, r, reprise.Claimed)
+	}
+	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+	pgWant(t, "complete", pgComplete(t, store, big, large), nil)
+	pgWant(t, "complete", pgComplete(t, store, empty, ""), nil)
+	f.corrupt(t, damaged.ID, storetest.UnknownVersion)
+	pgPass(5 * time.Millisecond)
+	claim := func(r reprise.ClaimRequest, change func(*reprise.ClaimRequest)) func() string {
+		return func() string {
+			if change != nil {
+				change(&r)
+			}
+			ctx, cancel := pgCall(t)
+			defer cancel()
+			got, err := store.Claim(ctx, r)
+			if err != nil {
+				return fmt.Sprint(strings.Contains(err.Error(), reprise.ErrCorrupt.Error()), " corrupt")
+			}
+			return fmt.Sprint(got.Outcome, len(got.Payload), got.Payload == nil)
+		}
+	}
+	other := func(r *reprise.ClaimRequest) { r.Fingerprint[0]++ }
+	kinds := []struct {
+		want string
+		call func() string
+	}{
+		{"in-progress 0 true", claim(pgRival(running), nil)},
+		{"mismatch 0 true", claim(pgRival(running), other)},
+		{"claimed 0 true", claim(running, nil)},
+		{"completed 6 false", claim(pgRival(done), nil)},
+		{"mismatch 0 true", claim(pgRival(done), other)},
+		{"completed 70000 false", claim(pgRival(big), nil)},
+		{"completed 0 false", claim(pgRival(empty), nil)},
+		{"lapsed 0 true", claim(pgRival(lapsed), func(r *reprise.ClaimRequest) { r.Takeover = false })},
+		{"claimed 0 true", claim(lapsed, nil)},
+		{"true corrupt", claim(pgRival(damaged), nil)},
+	}
+	for range 5 {
+		pgTogether(manyCallers, func(i int) {
+			if i >= len(kinds) {
+				pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+				return
+			}
+			if got := strings.Replace(kinds[i].call(), "mismatch0", "mismatch 0", 1); normal(got) != normal(kinds[i].want) {
+				t.Errorf("%d: %q, want %q", i, got, kinds[i].want)
+			}
+		})
+	}
+}
+
+// normal leaves the blanks out, which fmt puts where it likes.
+func normal(s string) string { return strings.ReplaceAll(s, " ", "") }
+
+// TestPostgresCombinedRace: of the claims of one ID in batches of two processes one is
+// granted, and completions of a batch are as strict as alone: not by another owner, not
+// twice with another payload, not after the retention.
+func TestPostgresCombinedRace(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(16))
+	stores := []reprise.Store{f.Leased(t), f.Leased(t)}
+	for range 20 {
+		var keys [16]reprise.ClaimRequest
+		var granted [16]atomic.Int64
+		for i := range keys {
+			keys[i] = pgClaim()
+		}
+		pgTogether(2*manyCallers, func(i int) {
+			r := pgRival(keys[i%len(keys)])
+			switch got := pgMustNotFail(t, stores[i/manyCallers], r); got.Outcome {
+			case reprise.Claimed:
+				granted[i%len(keys)].Add(1)
+				if err := pgComplete(t, stores[i/manyCallers], r, string(r.Owner[:])); err != nil {
+					t.Errorf("complete: %v", err)
+				}
+			case reprise.InProgress, reprise.Completed:
+				if err := pgComplete(t, stores[i/manyCallers], r, "another"); err == nil {
+					t.Error("completed by another owner")
+				}
+			default:
+				t.Errorf("claim answered %v", got.Outcome)
+			}
+		})
+		for i := range keys {
+			if n := granted[i].Load(); n != 1 {
+				t.Fatalf("%d claims of one key were granted", n)
+			}
+		}
+	}
+
+	expired := make([]reprise.ClaimRequest, manyCallers)
+	for i := range expired {
+		expired[i] = pgClaim()
+		expired[i].Lease, expired[i].Retention = time.Millisecond, time.Millisecond
+		pgMustClaim(t, stores[0], expired[i], reprise.Claimed)
+	}
+	pgPass(10 * time.Millisecond)
+	pgTogether(manyCallers, func(i int) {
+		if err := pgComplete(t, stores[0], expired[i], "late"); err == nil {
+			t.Error("completed after the retention")
+		}
+	})
+}
+
+// TestPostgresCombinedIsHeldUpByNobody: a row that somebody holds delays its own
+// completion and not those that are sent with it.
+func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	store := f.Leased(t)
+	claims := make([]reprise.ClaimRequest, manyCallers)
+	for i := range claims {
+		claims[i] = pgClaim()
+		pgMustClaim(t, store, claims[i], reprise.Claimed)
+	}
+	const held = 40 // not among the first few, which are sent by themselves
+	holder := f.pgHold(t, claims[held].ID, "fence = fence")
+	release := make(chan struct{})
+	var others sync.WaitGroup
+	others.Add(manyCallers - 1)
+	go func() {
+		others.Wait()
+		close(release)
+	}()
+	pgTogether(manyCallers, func(i int) {
+		start := time.Now()
+		if i == held {
+			ctx, cancel := pgCall(t)
+			defer cancel()
+			done := make(chan error, 1)
+			go func() { done <- store.Complete(ctx, pgCompletion(claims[i], "answer")) }()
+			select {
+			case <-release:
+			case <-time.After(5 * time.Second):
+				t.Error("the others are held up")
+			}
+			if err := holder.Rollback(context.WithoutCancel(t.Context())); err != nil {
+				t.Errorf("rollback: %v", err)
+			}
+			if err := <-done; err != nil {
+				t.Errorf("complete of the row that was held: %v", err)
+			}
+			return
+		}
+		defer others.Done()
+		if err := pgComplete(t, store, claims[i], "answer"); err != nil {
+			t.Errorf("complete after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// TestPostgresCombinedSmallPool: many callers of a pool of one to four connections all
+// get their answers, also while the application uses the pool.
+func TestPostgresCombinedSmallPool(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for conns := int32(1); conns <= 4; conns++ {
+		f := pgSetup(t, server, labtest.MaxConns(conns))
+		store := f.Leased(t)
+		pgTogether(manyCallers, func(int) {
+			r := pgClaim()
+			pgMustClaim(t, store, r, reprise.Claimed)
+			pgValue[int](t, f.Pool, "SELECT 1")
+			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+		})
+	}
+}
+
+// TestPostgresPreparedGivesUp: behind a pooler that lends sessions out without keeping
+// prepared statements, every claim and completion still succeeds, alone and in batches;
+// the store says so once, and does not try again.
+func TestPostgresPreparedGivesUp(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=4")
+	f := pgSetup(t, server)
+	for _, off := range []bool{false, true} {
+		var log pgLog
+		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement), labtest.MaxConns(16)), f.Config)
+		pooled.Config.NoCombining = off
+		pooled.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		store := pooled.Leased(t)
+		for range 5 {
+			pgTogether(manyCallers, func(int) {
+				r := pgClaim()
+				pgMustClaim(t, store, r, reprise.Claimed)
+				pgMustClaim(t, store, pgRival(r), reprise.InProgress)
+				pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+				pgMustClaim(t, store, pgRival(r), reprise.Completed)
+			})
+		}
+		if !log.contains("without keeping prepared statements") {
+			t.Error("nothing in the log says that statements are not prepared")
+		}
+	}
+}
