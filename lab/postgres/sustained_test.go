@@ -1,13 +1,18 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // pgGrowth is what a number of requests at a fixed rate did to a table.
@@ -60,6 +65,50 @@ func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.D
 	// Pages in use, not the size of the file: a busy server adds up to 512 empty pages at
 	// once.
 	g.row = pgValue[float64](t, f.Pool, `SELECT ((SELECT count(DISTINCT (ctid::text::point)[0]) FROM `+f.name(table)+`)::bigint * current_setting('block_size')::bigint
-		+ pg_indexes_size($1::regclass))::float8 / (SELECT count(*) FROM `+f.name(table)+`)`, f.name(table))
+		+ pg_indexes_size($1::regclass))::float8 / greatest(1, (SELECT count(*) FROM `+f.name(table)+`))`, f.name(table))
 	return g
+}
+
+// TestPostgresSustained runs requests at a fixed rate with a purger beside them, and logs
+// what became of the table: with REPRISE_SOAK for as long as it says, otherwise for
+// seconds. The table stops growing once records are purged as fast as they come, and rows
+// that are dead are cleaned away. REPRISE_FILLFACTOR compares another fill factor.
+func TestPostgresSustained(t *testing.T) {
+	t.Parallel()
+	during, retention := 8*time.Second, 2*time.Second
+	if soak := labtest.Soak(t); soak > 0 {
+		during, retention = soak, soak/5
+	}
+	server := servers.StartPostgres(t, "max_wal_size=2GB", "autovacuum_naptime=5s")
+	f := pgSetup(t, server, labtest.MaxConns(16))
+	if factor := os.Getenv("REPRISE_FILLFACTOR"); factor != "" {
+		f.exec(t, "ALTER TABLE "+f.records()+" SET (fillfactor = "+factor+")")
+	}
+	store := f.Leased(t)
+	purging, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		if err := store.RunPurger(purging, reprisepg.PurgerConfig{Every: time.Second}); err != nil {
+			t.Errorf("purger: %v", err)
+		}
+	}()
+	var half int64
+	for part := 1; part <= 4; part++ {
+		g := pgSustain(t, f, reprisepg.DefaultTable, 400, during/4, func(r reprise.ClaimRequest) {
+			r.Retention = retention
+			pgMustClaim(t, store, r, reprise.Claimed)
+			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+		})
+		size := pgValue[int64](t, f.Pool, "SELECT pg_total_relation_size($1::regclass)", f.records())
+		rows := pgValue[int64](t, f.Pool, "SELECT count(*) FROM "+f.records())
+		t.Logf("part %d: %v; %d records in %d KiB", part, g, rows, size>>10)
+		switch part {
+		case 2:
+			half = size
+		case 4:
+			if size > 2*half+1<<20 {
+				t.Errorf("the table grew from %d to %d bytes while as many records were purged as came", half, size)
+			}
+		}
+	}
 }
