@@ -124,6 +124,10 @@ func (v AttemptView) Number() int { return v.a.number }
 // Fence returns a number that grows with every attempt on the operation while the store
 // keeps its record. A resource that remembers the highest it saw can refuse a stale
 // attempt. It is 0 for an unprotected attempt.
+//
+// On Redis and PostgreSQL it comes from the clock of the server. Where that is set back
+// after the record was released or purged, the next fence of the key can be lower, and
+// such a resource refuses the attempt until the clock has caught up.
 func (v AttemptView) Fence() uint64 { return v.a.fence }
 
 // ID returns the operation's ID, for logs.

@@ -162,6 +162,9 @@ func TestPostgresCombinedRace(t *testing.T) {
 			if n := granted[i].Load(); n != 1 {
 				t.Fatalf("%d claims of one key were granted", n)
 			}
+			if got := pgMustClaim(t, stores[0], pgRival(keys[i]), reprise.Completed); string(got.Payload) == "another" {
+				t.Fatal("another owner's response is in the record")
+			}
 		}
 	}
 
@@ -179,51 +182,57 @@ func TestPostgresCombinedRace(t *testing.T) {
 	})
 }
 
-// TestPostgresCombinedIsHeldUpByNobody: a row that somebody holds delays its own
-// completion and not those that are sent with it.
+// TestPostgresCombinedIsHeldUpByNobody: rows that somebody holds delay their own
+// completions and not those that are sent with them.
 func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
 	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
 	store := f.Leased(t)
 	claims := make([]reprise.ClaimRequest, manyCallers)
 	for i := range claims {
 		claims[i] = pgClaim()
 		pgMustClaim(t, store, claims[i], reprise.Claimed)
 	}
-	const held = 40 // not among the first few, which are sent by themselves
-	holder := f.pgHold(t, claims[held].ID, "fence = fence")
-	release := make(chan struct{})
-	var others sync.WaitGroup
-	others.Add(manyCallers - 1)
-	go func() {
-		others.Wait()
-		close(release)
-	}()
-	pgTogether(manyCallers, func(i int) {
-		start := time.Now()
-		if i == held {
-			ctx, cancel := pgCall(t)
-			defer cancel()
-			done := make(chan error, 1)
-			go func() { done <- store.Complete(ctx, pgCompletion(claims[i], "answer")) }()
-			select {
-			case <-release:
-			case <-time.After(5 * time.Second):
-				t.Error("the others are held up")
-			}
-			if err := holder.Rollback(context.WithoutCancel(t.Context())); err != nil {
-				t.Errorf("rollback: %v", err)
-			}
-			if err := <-done; err != nil {
-				t.Errorf("complete of the row that was held: %v", err)
-			}
-			return
+	held := func(i int) bool { return i%4 == 0 }
+	holder, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
+	var waiting, others sync.WaitGroup
+	for i := range claims {
+		if !held(i) {
+			others.Add(1)
+			continue
 		}
-		defer others.Done()
-		if err := pgComplete(t, store, claims[i], "answer"); err != nil {
-			t.Errorf("complete after %v: %v", time.Since(start), err)
+		if _, err := holder.Exec(t.Context(), f.pgDamage("fence = fence"), claims[i].ID[:]); err != nil {
+			t.Fatal(err)
 		}
-	})
+	}
+	start := make(chan struct{})
+	for i := range claims {
+		done := &waiting
+		if !held(i) {
+			done = &others
+		} else {
+			waiting.Add(1)
+		}
+		go func() {
+			defer done.Done()
+			<-start
+			if err := pgComplete(t, store, claims[i], "answer"); err != nil {
+				t.Errorf("complete of a row that is held (%t): %v", held(i), err)
+			}
+		}()
+	}
+	close(start)
+	free := make(chan struct{})
+	go func() { others.Wait(); close(free) }()
+	select {
+	case <-free:
+	case <-time.After(5 * time.Second):
+		t.Error("the others are held up")
+	}
+	pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
+	waiting.Wait()
 }
 
 // TestPostgresCombinedSmallPool: many callers of a pool of one to four connections all

@@ -25,9 +25,9 @@ import (
 
 // The rounds of a comparison with its floor.
 const (
-	floorRounds  = 8
+	floorRounds  = 12
 	floorWarmUp  = 100 * time.Millisecond
-	floorMeasure = 200 * time.Millisecond
+	floorMeasure = 300 * time.Millisecond
 )
 
 // pgContestant is one side of a comparison: an operation that callers repeat.

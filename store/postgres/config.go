@@ -31,12 +31,12 @@ type Config struct {
 	// are named after it. Two tables are two separate stores.
 	Table string
 
-	// ExecMode is how pgx sends the statements of the leased store, and the single
-	// statements of the transactional one. Zero means [pgx.QueryExecModeExec]: one
-	// round trip, nothing kept in the session, so that it works behind every pooler.
-	// [pgx.QueryExecModeCacheStatement] saves the server the parsing, on connections
-	// that no pooler shares. The transactions of the transactional store, like the
-	// statements of the handlers in them, follow the DefaultQueryExecMode of the pool.
+	// ExecMode is how single statements are sent. Zero prepares those of every request in
+	// each session where the pool's mode is [pgx.QueryExecModeCacheStatement], pgx's
+	// default, until a pooler turns out to lend sessions out without them; it sends
+	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves nothing in
+	// the session. QueryExecModeExec never prepares a statement. The statements of the
+	// handlers of the transactional store follow the mode of the pool.
 	ExecMode pgx.QueryExecMode
 
 	// NoCombining sends every claim and completion of the leased store by itself. By
