@@ -34,7 +34,7 @@ func New[T any](c Config[T]) *Queue[T] {
 
 // Call returns a call for [Queue.Do]. The caller releases it when it has read the answer.
 func (q *Queue[T]) Call() *Call[T] {
-	c := q.calls.Get().(*Call[T]) //nolint:errcheck,forcetypeassert // the pool has nothing else
+	c := q.calls.Get().(*Call[T]) //nolint:forcetypeassert // the pool has nothing else
 	c.refs.Store(1)
 	return c
 }
@@ -97,7 +97,7 @@ func (q *Queue[T]) enqueue(ctx context.Context, c *Call[T]) {
 	}
 	q.mu.Unlock()
 	if open {
-		go q.lane(nil) //nolint:contextcheck // a batch ends with the last of its callers
+		go q.lane(nil)
 	}
 }
 
@@ -109,7 +109,7 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 	batch := q.take()
 	q.mu.Unlock()
 	if len(batch) != 1 || batch[0].call != c || q.config.Inline != nil && !q.config.Inline(&c.Value) {
-		go q.lane(batch) //nolint:contextcheck // a batch ends with the last of its callers
+		go q.lane(batch)
 		return
 	}
 	c.alone[0] = batch[0]

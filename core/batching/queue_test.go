@@ -80,18 +80,18 @@ func TestALateCallFailsAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRoad(Config[string]{})
 			r.drive(t.Context(), "a")
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
 			var calls []*drive
 			for i := range 3 {
 				ctx := t.Context()
 				if i == late {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, time.Second)
-					defer cancel()
+					ctx = soon
 				}
 				calls = append(calls, r.drive(ctx, "b"))
 			}
 			r.pass(1)
-			time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
+			time.Sleep(2 * time.Second)
 			calls[late].want(t, unanswered(context.DeadlineExceeded))
 			if r.ctxs[1].Err() != nil {
 				t.Error("the context of the batch ended with that of one call")
@@ -165,7 +165,7 @@ func TestTheOldestDoesNotSendForTheOthers(t *testing.T) {
 		first, second := r.drive(ctx, "a"), r.drive(t.Context(), "b")
 		go r.lead(ctx, r.first)
 		r.want(t, "a+b")
-		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(2 * time.Second)
 		first.want(t, unanswered(context.DeadlineExceeded))
 		r.pass(1)
 		second.want(t, isNil)
@@ -216,8 +216,8 @@ func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 		r.drive(t.Context(), "b")
 		quick := r.drive(ctx, "c")
 		r.want(t, "a", "c")
-		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
-		quick.want(t, isNil)    // its context was that of the sender
+		time.Sleep(time.Second)
+		quick.want(t, isNil) // its context was that of the sender
 		r.pass(2)
 		r.want(t, "a", "c", "b")
 		r.idle(t)

@@ -55,6 +55,7 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 	defer cancel()
 	late, cancel := context.WithTimeout(patient, 200*time.Millisecond)
 	defer cancel()
+	left := make(chan struct{})
 	var claiming sync.WaitGroup
 	var failed atomic.Int64
 	for i := range 100 {
@@ -65,7 +66,7 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 				if took := time.Since(start); !errors.Is(err, reprise.ErrUnknown) || took > time.Second {
 					t.Errorf("the late one: %v after %v", err, took)
 				}
-				proxy.Set(t, servers.Forward)
+				close(left)
 				return
 			}
 			if _, err := store.Claim(patient, redisClaim()); err != nil {
@@ -73,6 +74,8 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 			}
 		})
 	}
+	<-left
+	proxy.Set(t, servers.Forward)
 	claiming.Wait()
 	if n := failed.Load(); n > 0 {
 		t.Errorf("%d of 99 claims failed with the one that had no time left", n)

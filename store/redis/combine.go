@@ -44,7 +44,7 @@ func (b *combiner) combines(c *command) bool {
 func (b *combiner) send(ctx context.Context, c *command) {
 	call := b.queue.Call()
 	defer call.Release()
-	own := c.clone()
+	own := c.clone() //nolint:contextcheck // its caller may leave
 	call.Value.c, call.Size = own, len(own.payload)
 	err := b.queue.Do(ctx, call)
 	if err == nil {

@@ -131,7 +131,7 @@ func (d *pipelineDial) run(_ context.Context, network, addr string) (net.Conn, e
 	if d.over {
 		return nil, errRetired
 	}
-	conn, err := d.dial(d.ctx, network, addr)
+	conn, err := d.dial(d.ctx, network, addr) //nolint:contextcheck // see above
 	d.conn = conn
 	return conn, err
 }
@@ -322,7 +322,7 @@ func (c *pipelineConn) tick(now time.Time) error {
 	defer c.mu.Unlock()
 	progress := c.progress
 	c.progress = false
-	oldest := c.lastWrite
+	var oldest time.Time
 	switch {
 	case c.answered < len(c.reading):
 		oldest = c.reading[c.answered].at
