@@ -36,7 +36,7 @@ func pgSchema2Result(word string, attempt int, fence, left int64, payload []byte
 	remaining := time.Duration(left) * time.Microsecond
 	switch word {
 	case "claimed", "own lapsed":
-		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: attempt, Fence: uint64(fence), Remaining: remaining}, nil //nolint:gosec // fences are positive
+		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: attempt, Fence: uint64(fence), Remaining: remaining}, nil
 	case "in progress":
 		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: remaining}, nil
 	case "completed":
@@ -169,7 +169,7 @@ func (s *pgSchema2Tx) Claim(ctx context.Context, r reprise.ClaimRequest) (repris
 		payload     []byte
 		batch       pgx.Batch
 		sum         = sha256.Sum256(append([]byte(s.config.Schema+"."+reprisepg.DefaultTable+"\x00"), r.ID[:]...))
-		lock        = int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits do
+		lock        = int64(binary.BigEndian.Uint64(sum[:8]))
 		granted     = false
 		longest     = time.Minute
 		notRolledUp = func() {
@@ -201,7 +201,7 @@ FROM {attempt}($1::bytea, $2::bytea, $3::bytea, $4::boolean, $5::integer)`), r.I
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts[r.Owner] = a
-	return reprise.ClaimResult{Outcome: reprise.Claimed, Atomic: true, Attempt: a.number, Fence: uint64(a.fence), Remaining: longest}, nil //nolint:gosec // fences are positive
+	return reprise.ClaimResult{Outcome: reprise.Claimed, Atomic: true, Attempt: a.number, Fence: uint64(a.fence), Remaining: longest}, nil
 }
 
 func (s *pgSchema2Tx) take(owner reprise.Owner) *pgSchema2Attempt {

@@ -121,7 +121,7 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 				})
 			}},
 			{"store", attempt(effects, func(ctx context.Context, r reprise.ClaimRequest) error {
-				_, err := pgTx(b, effects, r).Exec(ctx, effect)
+				_, err := pgTx(b, effects, r).Exec(ctx, effect) //nolint:contextcheck // pgTx binds the attempt and not a call
 				return err
 			})},
 		}},

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,16 +57,18 @@ func newPgDeploy(t *testing.T, transactional bool) (d *pgDeploy, former, next pg
 	}
 	old := &pgSchema2Tx{pool: labtest.NewPool(t, f.Pool.Config().ConnString(), labtest.MaxConns(12)), config: f.Config, attempts: map[reprise.Owner]*pgSchema2Attempt{}}
 	now := f.Transactional(t)
-	return d, pgRelease{"former", old, func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
+	before := func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
 		old.mu.Lock()
 		a := old.attempts[r.Owner]
 		old.mu.Unlock()
 		_, err := a.conn.Exec(ctx, sql, args...)
 		return err
-	}}, pgRelease{"next", now, func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
-		_, err := pgTx(t, now, r).Exec(ctx, sql, args...)
+	}
+	after := func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
+		_, err := pgTx(t, now, r).Exec(ctx, sql, args...) //nolint:contextcheck // pgTx binds the attempt and not a call
 		return err
-	}}
+	}
+	return d, pgRelease{"former", old, before}, pgRelease{"next", now, after}
 }
 
 // serve lets four workers of each release take keys together, until so many keys are
@@ -133,7 +135,7 @@ func (d *pgDeploy) run(t *testing.T, ctx context.Context, release pgRelease, r r
 			return false, err
 		}
 	}
-	answer := release.name + " " + fmt.Sprint(got.Fence)
+	answer := release.name + " " + strconv.FormatUint(got.Fence, 10)
 	d.mu.Lock()
 	d.running[r.ID] = ""
 	if !give {

@@ -21,7 +21,7 @@ func TestCompletingForgets(t *testing.T) {
 		c.add(lasting, 1000*time.Hour)
 		for range 10_000 {
 			c.add(reprise.NewOwner(), time.Minute)
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
 		}
 		if n := len(c.owners); n > 4*120+sweepMin {
 			t.Errorf("%d owners are kept, of whom at most 121 are needed", n)

@@ -107,7 +107,7 @@ func (r *row) sized(n int) []byte {
 // boolean reads a boolean, and false for NULL.
 func (r *row) boolean() bool {
 	column := r.sized(1)
-	return column != nil && column[0] != 0
+	return len(column) == 1 && column[0] != 0
 }
 
 // smallint reads a smallint, and zero for NULL.
