@@ -231,12 +231,12 @@ func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	}
 	for o, n := range stats.Outcomes {
 		if n != 0 {
-			t.Errorf("%v is counted %d times more than events carry it", o, int64(n)) //nolint:gosec // small, either way
+			t.Errorf("%v is counted %d times more than events carry it", o, int64(n))
 		}
 	}
 	for e, n := range stats.Ends {
 		if n != 0 {
-			t.Errorf("%v is counted %d times more than events carry it", e, int64(n)) //nolint:gosec // small, either way
+			t.Errorf("%v is counted %d times more than events carry it", e, int64(n))
 		}
 	}
 }

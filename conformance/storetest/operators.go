@@ -281,8 +281,13 @@ var operatorCases = []testCase{
 				reprise.StateLapsed: lapsed.id, reprise.StateRunning: running.id, reprise.StateCompleted: done.id,
 			}
 			for _, set := range [][]reprise.RecordState{
-				{}, {reprise.StateLapsed}, {reprise.StateRunning}, {reprise.StateCompleted}, {reprise.StateUnreadable},
-				{reprise.StateLapsed, reprise.StateRunning}, {reprise.StateCompleted, reprise.StateLapsed},
+				{},
+				{reprise.StateLapsed},
+				{reprise.StateRunning},
+				{reprise.StateCompleted},
+				{reprise.StateUnreadable},
+				{reprise.StateLapsed, reprise.StateRunning},
+				{reprise.StateCompleted, reprise.StateLapsed},
 			} {
 				var want []reprise.ID
 				for state, id := range states {

@@ -173,7 +173,7 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		run := func(ctx context.Context) protocol.Admission {
 			a := guard.Admit(ctx, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 			if a.Exchange != nil {
-				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")})
+				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")}) //nolint:contextcheck // the attempt has its own
 				a.Exchange.Close()
 			}
 			return a

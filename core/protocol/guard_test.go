@@ -21,9 +21,9 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, cfg := range map[string]protocol.Config{
-		"Name: \"33":                  {Name: "33" + strings.Repeat("x", 31)},
-		"Name: \"caf":                 {Name: "caf\u00e9"},
-		"Name: \"a\\n":                {Name: "a\nb"},
+		"Name: \"33":                 {Name: "33" + strings.Repeat("x", 31)},
+		"Name: \"caf":                {Name: "caf\u00e9"},
+		"Name: \"a\\n":               {Name: "a\nb"},
 		"Header":                     {Header: "not a name"},
 		"Aliases":                    {Aliases: []string{"idempotency-key"}},
 		"KeyMode":                    {KeyMode: 9},

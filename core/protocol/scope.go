@@ -12,9 +12,9 @@ import (
 // its response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
-// SharedScope is the scope of the key space that all clients share, for what derives an ID
-// ([reprise.DeriveID]). No principal has this name, because a name with a control byte is
-// refused (R43).
+// SharedScope is the scope of the key space that all clients share, for what derives an
+// ID ([reprise.DeriveID]). No principal has this name, because a name with a control byte
+// is refused (R43).
 const SharedScope = "\x00unscoped"
 
 // Why a scope is refused.

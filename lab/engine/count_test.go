@@ -34,7 +34,7 @@ func TestEveryRequestAndEveryAttemptIsCountedOnce(t *testing.T) {
 	t.Run("rounds", func(t *testing.T) {
 		for seed := range rounds {
 			inBubble(t, fmt.Sprint("seed=", seed), func(t *testing.T) {
-				c := newCounting(t, uint64(seed)) //nolint:gosec // small
+				c := newCounting(t, uint64(seed))
 				c.run()
 				mu.Lock()
 				defer mu.Unlock()
@@ -118,7 +118,7 @@ func (c *counted) add(other *counted) {
 }
 
 func newCounting(t *testing.T, seed uint64) *counting {
-	c := &counting{t: t, random: rand.New(rand.NewPCG(seed, 13))} //nolint:gosec // a simulation
+	c := &counting{t: t, random: rand.New(rand.NewPCG(seed, 13))}
 	leased, atomics := memstore.New(), atomicStore{memstore.New()}
 	for _, inner := range []reprise.Store{leased, leased, atomics} {
 		c.processes = append(c.processes, c.newProcess(inner))
@@ -267,7 +267,7 @@ func (p *countedProcess) check(t *testing.T) {
 			t.Errorf("label %q: %d counted, %d observed", label, own, p.seen.labels[label])
 		}
 	}
-	requests, attempts := uint64(p.requests.Load()), uint64(p.attempts.Load()) //nolint:gosec // counts
+	requests, attempts := uint64(p.requests.Load()), uint64(p.attempts.Load())
 	if outcomes != requests || byLabel != requests {
 		t.Errorf("%d requests, %d outcomes, %d by label: %v", requests, outcomes, byLabel, s.Outcomes)
 	}
@@ -397,7 +397,7 @@ func (c *countedClient) handle(x *protocol.Exchange) {
 	case 6:
 		w.Hijack()
 	case 7:
-		_, _ = io.WriteString(w, strings.Repeat("x", 65))
+		_, _ = w.WriteString(strings.Repeat("x", 65))
 	}
 	w.WriteHeader(c.status)
 	_, _ = w.WriteString("answer")

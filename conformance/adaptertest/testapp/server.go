@@ -26,8 +26,8 @@ type Server interface {
 // testGrace is how long a server waits for its requests when its test has ended.
 const testGrace = 2 * time.Second
 
-// InTest returns a function that serves what build returns until its test ends. Then every
-// attempt must have one counted end, unless a handler is left behind.
+// InTest returns a function that serves what build returns until its test ends. Then
+// every attempt must have one counted end, unless a handler is left behind.
 func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr string) {
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()
