@@ -386,3 +386,38 @@ func redisHex(tb testing.TB, digits string) []byte {
 	redisWant(tb, "hexadecimal", err, nil)
 	return b
 }
+
+// A new lease counts from the renewal or from the repeated claim, however old the attempt
+// is, and the instant of its claim stays.
+func TestRedisANewLeaseCountsFromNow(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	for name, c := range map[string]struct {
+		age   time.Duration
+		again func(r reprise.ClaimRequest)
+	}{
+		"renewed": {10 * time.Minute, func(r reprise.ClaimRequest) {
+			statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+			if err != nil || statuses[0] != reprise.Renewed {
+				t.Errorf("renew: %v, %v", statuses, err)
+			}
+		}},
+		"claimed again": {15 * time.Second, func(r reprise.ClaimRequest) { redisMustClaim(t, store, r, reprise.Claimed) }},
+	} {
+		r := redisGolden(t, client, prefix, redisGoldenClaimed, c.age)
+		r.Lease = 30 * time.Second
+		before, err := store.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		c.again(r)
+		after, err := store.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		if after.Lease > r.Lease || after.Lease < r.Lease-5*time.Second {
+			t.Errorf("%s: %v of the lease are left, want %v", name, after.Lease, r.Lease)
+		}
+		if after.Fence != before.Fence || !after.ClaimedAt.Equal(before.ClaimedAt) {
+			t.Errorf("%s: %+v, want the claim of %+v", name, after, before)
+		}
+	}
+}
