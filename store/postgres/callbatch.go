@@ -27,7 +27,7 @@ var callBatches = sync.Pool{New: func() any { return new(callBatch) }}
 
 // newCallBatch returns the batch of calls. Those that do not fit into it are finished.
 func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
-	b := callBatches.Get().(*callBatch) //nolint:errcheck,forcetypeassert // the pool has nothing else
+	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool has nothing else
 	for _, c := range calls {
 		m := &b.claims
 		if c.Value().completes {

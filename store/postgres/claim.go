@@ -3,7 +3,6 @@ package reprisepg
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -143,9 +142,6 @@ func claimValues(r *reprise.ClaimRequest) [][]byte {
 	interval := func(n int) []byte { return fixed[8+n*intervalSize : 8+(n+1)*intervalSize] }
 	return [][]byte{r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:8], interval(0), interval(1), interval(2), []byte(r.Label)}
 }
-
-// lockNumber is what the lock on the creation of a record is derived from.
-func lockNumber(id *reprise.ID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) } //nolint:gosec // its bits
 
 // read reads a row of claim_look.sql, or of claim_new.sql where it saw a record.
 func (r *seen) read(row *row) {

@@ -122,10 +122,7 @@ func (t *records) send(ctx context.Context, conn *pgx.Conn, prepared bool, calls
 // sendAll is send, and calls ended after each call that succeeded.
 func (t *records) sendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []call, ended func(pgconn.CommandTag)) (err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
-		for _, c := range calls {
-			traced := tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.statement.sql})
-			defer func() { tracer.TraceQueryEnd(traced, conn, pgx.TraceQueryEndData{Err: err}) }()
-		}
+		defer trace(ctx, conn, tracer, calls, &err)()
 	}
 	if len(calls) == 1 {
 		return sendOne(ctx, conn, prepared, &calls[0], ended)
@@ -154,6 +151,20 @@ func (t *records) sendAll(ctx context.Context, conn *pgx.Conn, prepared bool, ca
 		return closeErr
 	}
 	return err
+}
+
+// trace tells a tracer of the application of the calls, and returns what tells it of
+// their end.
+func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []call, err *error) func() {
+	traced := make([]context.Context, len(calls))
+	for i, c := range calls {
+		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.statement.sql}) //nolint:fatcontext // one of each call, not one in another
+	}
+	return func() { //nolint:contextcheck // in the contexts that the tracer returned
+		for _, ctx := range traced {
+			tracer.TraceQueryEnd(ctx, conn, pgx.TraceQueryEndData{Err: *err})
+		}
+	}
 }
 
 // sendOne sends one call.
