@@ -157,11 +157,6 @@ var mutants = []mutant{
 		"if n.sentinel {", "if n.sentinel && now.IsZero() {",
 		redisLab, "TestRedisAPipelineFollowsTheSentinels",
 	},
-	{
-		"what failed in a pipeline stays there", pipelineFile,
-		"c.viaClient = c.sendErr != nil", "c.viaClient = false && c.sendErr != nil",
-		redisRoom, "TestARepetitionGoesThroughTheClient",
-	},
 
 	{
 		"a batch sends the memory of callers that left", combineFile,
