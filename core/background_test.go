@@ -362,9 +362,9 @@ func (b *bench) wantGivenUp(t *testing.T, n int, err error) {
 	}
 }
 
-// A claim of an operation that runs at most once blocks its key for the whole retention if
-// it was written and is not released. So its release takes the place of one that matters
-// less, and is repeated although its lease is over.
+// A claim of an operation that runs at most once blocks its key for the whole retention
+// if it was written and is not released. So its release takes the place of one that
+// matters less, and is repeated although its lease is over.
 func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 12}})

@@ -120,8 +120,8 @@ func (a *asked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 
 func (a *asked) Unwrap() reprise.Store { return a.Store }
 
-// A store signals the end of an attempt where somebody waits, so the claims of waiters say
-// what they are, and others do not.
+// A store signals the end of an attempt where somebody waits, so the claims of waiters
+// say what they are, and others do not.
 func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		store := memstore.New()

@@ -19,9 +19,9 @@ import (
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-// TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: what the middleware allocates
-// besides net/http and a handler that does nothing but answer. It is not parallel,
-// because it counts the allocations of the process.
+// TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: what
+// the middleware allocates besides net/http and a handler that does nothing but answer.
+// It is not parallel, because it counts the allocations of the process.
 func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")

@@ -16,10 +16,10 @@ import (
 
 	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/examples/telemetry/internal/orders"
+	"github.com/reprise-go/reprise/examples/telemetry/internal/shop"
 )
 
-func main() { orders.Main(handler) }
+func main() { shop.Main(handler) }
 
 func handler(guard *protocol.Guard) http.Handler {
 	gin.SetMode(gin.ReleaseMode)

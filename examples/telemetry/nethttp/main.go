@@ -15,10 +15,10 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/examples/telemetry/internal/orders"
+	"github.com/reprise-go/reprise/examples/telemetry/internal/shop"
 )
 
-func main() { orders.Main(handler) }
+func main() { shop.Main(handler) }
 
 func handler(guard *protocol.Guard) http.Handler {
 	order := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })

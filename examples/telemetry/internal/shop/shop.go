@@ -1,6 +1,6 @@
-// Package orders is what the programs of this example share: an orders API with metrics
+// Package shop is what the programs of this example share: an orders API with metrics
 // at /metrics and spans on standard output.
-package orders
+package shop
 
 import (
 	"context"
