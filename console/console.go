@@ -47,7 +47,8 @@ type Config struct {
 	// ability [reprise.Inspector].
 	Stores []Store
 
-	// Engines are those of this process, for the numbers of the home page.
+	// Engines are those of this process, for the numbers of the home page. The one that
+	// has the name of a store reports what is resolved in it ([reprise.EventResolved]).
 	Engines []Engine
 
 	// Guards are the policies of this process. The label of a record is the name of its

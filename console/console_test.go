@@ -173,7 +173,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 			b.Fatalf("resolve: %d to %q: %s", got.status, got.header.Get("Location"), got.text)
 		}
 		b.want("resolved", b.get(recordPage(id)+"?done=answered"), 200,
-			"The answer was recorded", "resolved by an operator", "Status <strong>201</strong>", "/orders/17", "Idempotent-Replayed")
+			"The answer was recorded", "resolved by an operator", "UTC resolved", "Status <strong>201</strong>", "/orders/17", "Idempotent-Replayed")
 		for _, text := range []string{"operator=ada", "id=" + id.String(), `reason="ledger entry 17"`, "action=answer"} {
 			if !strings.Contains(b.log.String(), text) {
 				b.Errorf("the log does not have %q: %s", text, b.log.String())

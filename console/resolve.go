@@ -63,6 +63,7 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := inspector.Resolve(ctx, id, resolution)
 	s.audit(r, store, id, &form, err)
+	s.report(r.Context(), store, id, &form, err)
 	if err != nil {
 		status, message := storeFailure(err)
 		s.showRecord(w, r, status, store, inspector, id, page{Notice: message, Failed: true}, form)
@@ -131,6 +132,18 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 		fields = append(fields, protocol.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value), Add: named(fields, name)})
 	}
 	return protocol.Response{Status: status, Header: protocol.NewHeader(fields...), Body: []byte(f.Body)}, ""
+}
+
+// report notifies the observer of the store's engine of a resolution.
+func (s *site) report(ctx context.Context, store string, id reprise.ID, form *resolveForm, err error) {
+	if err != nil {
+		return
+	}
+	for _, engine := range s.config.Engines {
+		if engine.Name == store {
+			engine.Engine.Report(ctx, reprise.Event{Kind: reprise.EventResolved, ID: id, Reason: form.Reason})
+		}
+	}
 }
 
 // named reports whether one of fields is called name, in any case.
