@@ -58,7 +58,7 @@ func (b *combiner) send(ctx context.Context, c *command) {
 // which lasts as long as that.
 func (b *combiner) sendBatch(ctx context.Context, batch []batching.Sent[combined]) {
 	cancel := context.CancelFunc(func() {})
-	if len(batch) > 1 { // and so ctx is that of none of them
+	if _, bounded := ctx.Deadline(); !bounded { // it is that of none of them, or has no end
 		ctx, cancel = context.WithTimeout(ctx, b.longest)
 	}
 	commands := make([]*command, len(batch))

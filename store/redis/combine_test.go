@@ -119,6 +119,35 @@ func TestACommandThatIsLeftIsTheSenders(t *testing.T) {
 	})
 }
 
+// A server that hangs holds the lane of a batch no longer than a batch may take, also
+// where nothing but the context of a caller bounds a call, and the batch is one call.
+func TestNoBatchHoldsItsLaneForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sending atomic.Int64
+		b := newCombiner(func(ctx context.Context, _ []*command) (confirm func()) {
+			sending.Add(1)
+			<-ctx.Done()
+			sending.Add(-1)
+			return nil
+		}, time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 3 {
+			go b.send(ctx, &command{StringCmd: redis.NewStringCmd(ctx)})
+			synctest.Wait()
+		}
+		if n := sending.Load(); n != 3 {
+			t.Errorf("%d batches are on their way, want 3", n)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := sending.Load(); n > 0 {
+			t.Fatalf("%d lanes are still busy", n)
+		}
+	})
+}
+
 func TestWhatIsNotCombined(t *testing.T) {
 	t.Parallel()
 	b := newCombiner(nil, 0)
