@@ -83,19 +83,24 @@ type Pipelined struct {
 	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer
 }
 
-// newPipelines returns the pipelines for client, or nil where its options rule them out:
-// a Limiter has to see every command, and streamed credentials change on connections that
-// are in use.
+// newPipelines returns the pipelines for client, or nil where its options rule them out.
 func newPipelines(client redis.UniversalClient, hook func(context.Context, Pipelined)) *pipelines {
 	p := &pipelines{hook: hook}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if client, ok := client.(*redis.Client); ok {
-		if o := client.Options(); o.Limiter != nil || o.StreamingCredentialsProvider != nil {
+		if !allowsPipelines(client.Options()) {
 			return nil
 		}
 		p.single = p.newPipeline(client)
 	}
 	return p
+}
+
+// allowsPipelines reports whether the options of a client leave room for connections that
+// it does not see: a Limiter has to see every command, and streamed credentials change on
+// connections that are in use.
+func allowsPipelines(o *redis.Options) bool {
+	return o.Limiter == nil && o.StreamingCredentialsProvider == nil
 }
 
 func (p *pipelines) newPipeline(node *redis.Client) *nodePipeline {
@@ -118,7 +123,8 @@ func (p *pipelines) newPipeline(node *redis.Client) *nodePipeline {
 	return n
 }
 
-// of returns the pipeline for a server, and nil after close.
+// of returns the pipeline for a server, and nil after close or where the options of its
+// client rule one out.
 func (p *pipelines) of(node *redis.Client) *nodePipeline {
 	if p.single != nil {
 		return p.single
@@ -126,7 +132,7 @@ func (p *pipelines) of(node *redis.Client) *nodePipeline {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.nodes[node]
-	if n == nil && !p.closed {
+	if n == nil && !p.closed && allowsPipelines(node.Options()) {
 		if p.nodes == nil {
 			p.nodes = make(map[*redis.Client]*nodePipeline, 1)
 		}
@@ -154,18 +160,8 @@ func (p *pipelines) close() {
 	p.cancel()
 	p.mu.Lock()
 	p.closed = true
-	all := make([]*nodePipeline, 0, 1+len(p.nodes))
-	if p.single != nil {
-		all = append(all, p.single)
-	}
-	for _, n := range p.nodes {
-		all = append(all, n)
-	}
 	p.nodes = nil
 	p.mu.Unlock()
-	for _, n := range all {
-		n.retire(n.conn.Load())
-	}
 }
 
 // run starts a goroutine, unless the pipelines are closed.
@@ -268,9 +264,8 @@ func (n *nodePipeline) connect() {
 		if err != nil {
 			return
 		}
-		if ctx.Err() != nil { // closed meanwhile
-			n.retire(conn)
-		}
+		closing := context.AfterFunc(ctx, func() { n.retire(conn) })
+		defer closing()
 		err = conn.read()
 		n.conn.CompareAndSwap(conn, nil)
 		if errors.Is(err, errIdle) {
