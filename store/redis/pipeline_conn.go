@@ -237,12 +237,17 @@ func (c *pipelineConn) read() (err error) {
 		}
 		v := call.Value()
 		for i := range v.want {
-			if v.replies[i], err = readReply(c.in); err != nil {
+			r, err := readReply(c.in)
+			if err != nil {
 				return err
 			}
-			if r := &v.replies[i]; r.kind == replyError && strings.HasPrefix(r.text, "READONLY ") {
-				c.retire() // it was demoted; a new connection finds its successor
+			if !r.answers(i) { // it is one too many, and what follows is that of another call
+				return errProtocol
 			}
+			if r.kind == replyError && outlived(r.text) {
+				c.retire()
+			}
+			v.replies[i] = r
 		}
 		c.progress = true
 		c.answered++
@@ -251,6 +256,27 @@ func (c *pipelineConn) read() (err error) {
 			return errRetired
 		}
 	}
+}
+
+// answers reports whether r can be the reply to the first or second command of a call.
+func (r reply) answers(command int) bool {
+	switch r.kind {
+	case replyError:
+		return true
+	case replyNumber:
+		return command == 1
+	case replyText, replyNil:
+		return command == 0
+	default:
+		return false
+	}
+}
+
+// outlived reports whether an error says that another connection would do better: the
+// server was demoted, and a new connection finds its successor, or it wants to know again
+// who is there.
+func outlived(text string) bool {
+	return strings.HasPrefix(text, "READONLY ") || strings.HasPrefix(text, "NOAUTH ")
 }
 
 // next returns the oldest call without an answer, when something arrives for it.

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -65,6 +68,151 @@ func TestARepetitionGoesThroughTheClient(t *testing.T) {
 	}
 }
 
+// A connection on which one reply too many arrives gives calls the answers of others:
+// one that lost its lease would be told that its answer is kept. So a reply that is none
+// to its command ends the connection.
+func TestACallNeverGetsTheAnswerOfAnother(t *testing.T) {
+	t.Parallel()
+	const calls = 8
+	for name, extra := range map[string]string{
+		"a status":  "+OK\r\n",
+		"a number":  ":1\r\n",
+		"an array":  "*1\r\n:1\r\n",
+		"a boolean": "#t\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := map[string]string{"kept": bulk("D"), "lost": bulk("X")}
+			var conn *pipelineConn
+			var armed atomic.Int64 // its number
+			f := newFake(t, func(number, _ int, command []string) string {
+				answer, completes := answers[command[len(command)-1]]
+				switch {
+				case !completes:
+					return bulk("W")
+				case armed.CompareAndSwap(int64(number), 0):
+					for conn.inFlight.Load() < calls-1 { // one a second goes through the client
+						time.Sleep(time.Millisecond) //nolint:forbidigo // polls
+					}
+					return extra + answer
+				default:
+					return answer
+				}
+			})
+			s, _ := newPipelined(t, f, Config{})
+			conn = s.pipelines.single.conn.Load()
+			armed.Store(lastConnection(f))
+			var completing sync.WaitGroup
+			for i := range calls {
+				completing.Go(func() {
+					payload, want := "kept", error(nil)
+					if i%2 == 1 {
+						payload, want = "lost", reprise.ErrLeaseLost
+					}
+					r := reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour, Payload: []byte(payload)}
+					if err := s.Complete(t.Context(), r); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", payload, err, want)
+					}
+				})
+			}
+			completing.Wait()
+		})
+	}
+}
+
+// A server may end what authenticates a connection before it ends the connection. Only
+// the calls that are on their way fail.
+func TestAConnectionWithoutAuthenticationIsReplaced(t *testing.T) {
+	t.Parallel()
+	var expired atomic.Int64
+	f := newFake(t, func(conn, _ int, _ []string) string {
+		if int64(conn) == expired.Load() {
+			return "-NOAUTH Authentication required.\r\n"
+		}
+		return bulk("W")
+	})
+	s, pipelined := newPipelined(t, f, Config{})
+	expired.Store(lastConnection(f))
+	failed := 0
+	for before := pipelined.Load(); pipelined.Load() < before+10; {
+		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+			failed++
+		}
+	}
+	if failed > 1 {
+		t.Errorf("%d calls failed, want the first", failed)
+	}
+}
+
+// lastConnection returns the connection on which f got its last command.
+func lastConnection(f *fake) int64 {
+	log := strings.Split(f.seen(), ", ")
+	conn, _, _ := strings.Cut(log[len(log)-1], " ")
+	n, _ := strconv.ParseInt(conn, 10, 64)
+	return n
+}
+
+// What rules out a pipeline to a single server rules it out to a node of a cluster.
+func TestWhichNodesOfAClusterHavePipelines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*redis.Options)
+		want   bool
+	}{
+		{"nothing special", func(*redis.Options) {}, true},
+		{"a limiter has to see every command", func(o *redis.Options) { o.Limiter = limiter{} }, false},
+		{"credentials change on connections that are in use", func(o *redis.Options) { o.StreamingCredentialsProvider = streamed{} }, false},
+	} {
+		s := newClusterStore(t, "127.0.0.1:1", c.change)
+		command := &command{script: releaseScript}
+		s.call(t.Context(), command, reprise.ID{})
+		if got := s.pipelineFor(t.Context(), command); (got != nil) != c.want {
+			t.Errorf("%s: a pipeline %v, want %v", c.name, got != nil, c.want)
+		}
+	}
+}
+
+// newClusterStore returns a store over a cluster of one node.
+func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *Store {
+	t.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{addr}, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		},
+		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// A pipeline that was not used is forgotten, and a call that came at that moment makes it
+// connect again. Close does not wait until it is idle once more.
+func TestCloseEndsAPipelineThatWasForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
+	s := newClusterStore(t, f.addr, func(*redis.Options) {})
+	command := &command{script: releaseScript}
+	s.call(t.Context(), command, reprise.ID{})
+	n := s.pipelineFor(t.Context(), command)
+	s.pipelines.forget(n)
+	n.connect()
+	for n.conn.Load() == nil {
+		time.Sleep(time.Millisecond) //nolint:forbidigo // polls
+	}
+	start := time.Now()
+	_ = s.Close()
+	if took := time.Since(start); took > pipelineIdle/2 {
+		t.Errorf("Close took %v", took)
+	}
+}
+
 // Replies come in pieces, in both versions of the protocol, and with things between them
 // that nobody asked for.
 func TestRepliesAreRead(t *testing.T) {
@@ -76,7 +224,7 @@ func TestRepliesAreRead(t *testing.T) {
 		"*-1\r\n":                             {kind: replyNil},
 		"_\r\n":                               {kind: replyNil},
 		":-12\r\n":                            {kind: replyNumber, number: -12},
-		"+OK\r\n":                             {kind: replyText, text: "OK"},
+		"+OK\r\n":                             {kind: replyOther},
 		"-ERR no\r\n":                         {kind: replyError, text: "ERR no"},
 		"!6\r\nERR no\r\n":                    {kind: replyError, text: "ERR no"},
 		"*2\r\n:1\r\n$1\r\na\r\n":             {kind: replyOther},

@@ -73,7 +73,7 @@ type reply struct {
 type replyKind uint8
 
 const (
-	replyOther replyKind = iota // an array, for example
+	replyOther replyKind = iota // an array or a status, for example
 	replyText
 	replyNumber
 	replyNil
@@ -107,8 +107,6 @@ func readReply(in *bufio.Reader) (reply, error) {
 			return reply{kind: replyNumber, number: n}, nil
 		case '-':
 			return reply{kind: replyError, text: string(line)}, nil
-		case '+':
-			return reply{kind: replyText, text: string(line)}, nil
 		case '_':
 			return reply{kind: replyNil}, nil
 		case '>', '|': // not the reply, which follows
