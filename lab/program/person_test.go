@@ -41,7 +41,8 @@ func overProxy(t *testing.T, kinds []string, f func(t *testing.T, fixture *fixtu
 }
 
 // TestRecordChangesWhileAPersonReads: the record that was shown is claimed again before
-// the decision is confirmed, which then changes nothing.
+// the decision is confirmed, which then changes nothing: neither a record that runs nor
+// one whose new attempt lapsed as well.
 func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
@@ -51,24 +52,30 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			f := kind.setup(t)
-			id := reprise.DeriveID("tests", t.Name(), "changes")
-			f.lapse(t, id, "refunds")
-			s := f.start(t, "resolve", id.Short(), "--forget")
-			question := "Type " + id.String()[:8] + " to forget the record:"
-			s.await("Before", "After", "no record: the next request with the key runs the operation", question)
-			takeover, err := f.store.Claim(t.Context(), reprise.ClaimRequest{
-				ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour, Takeover: true,
-			})
-			if err != nil || takeover.Outcome != reprise.Claimed || takeover.Attempt != 2 {
-				t.Fatalf("%+v, %v", takeover, err)
-			}
-			s.typeIn(id.String()[:8] + keyEnter)
-			s.exits(1)
-			s.wrote("changed since it was shown, so nothing was written: it is running now, attempt 2")
-			if got := f.inspect(t, id); got.State != reprise.StateRunning || got.Fence != takeover.Fence {
-				t.Errorf("the record is %+v", got)
-			}
+			f.changesWhileRead(t, reprise.StateRunning, time.Hour)
+			f.changesWhileRead(t, reprise.StateLapsed, time.Millisecond)
 		})
+	}
+}
+
+func (f *fixture) changesWhileRead(t *testing.T, state reprise.RecordState, lease time.Duration) {
+	t.Helper()
+	id := reprise.DeriveID("tests", t.Name(), state.String())
+	f.lapse(t, id, "refunds")
+	s := f.start(t, "resolve", id.Short(), "--forget")
+	s.await("Before", "After", "no record: the next request with the key runs the operation", "Type "+id.String()[:8]+" to forget the record:")
+	takeover, err := f.store.Claim(t.Context(), reprise.ClaimRequest{
+		ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Retention: time.Hour, Takeover: true,
+	})
+	if err != nil || takeover.Outcome != reprise.Claimed || takeover.Attempt != 2 {
+		t.Fatalf("%+v, %v", takeover, err)
+	}
+	f.awaitState(t, id, state)
+	s.typeIn(id.String()[:8] + keyEnter)
+	s.exits(1)
+	s.wrote("changed since it was shown, so nothing was written: it is " + state.String() + " now, attempt 2")
+	if got := f.inspect(t, id); got.State != state || got.Fence != takeover.Fence {
+		t.Errorf("the record is %+v", got)
 	}
 }
 

@@ -77,9 +77,15 @@ func (f *fixture) claim(tb testing.TB, id reprise.ID, label string, lease time.D
 func (f *fixture) lapse(tb testing.TB, id reprise.ID, label string) {
 	tb.Helper()
 	f.claim(tb, id, label, time.Millisecond)
-	for deadline := time.Now().Add(10 * time.Second); f.inspect(tb, id).State != reprise.StateLapsed; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a server
+	f.awaitState(tb, id, reprise.StateLapsed)
+}
+
+// awaitState waits until a record is in a state.
+func (f *fixture) awaitState(tb testing.TB, id reprise.ID, want reprise.RecordState) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); f.inspect(tb, id).State != want; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a server
 		if time.Now().After(deadline) {
-			tb.Fatalf("%s does not lapse", id.Short())
+			tb.Fatalf("%s is not %v", id.Short(), want)
 		}
 	}
 }
