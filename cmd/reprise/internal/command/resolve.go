@@ -168,10 +168,21 @@ func (c *session) decide(ctx context.Context, store *connect.Store, text string,
 	case errors.Is(err, reprise.ErrRecordChanged):
 		return c.changed(ctx, store, &before)
 	case err != nil:
-		c.err.Line(ui.Paint(ui.Warn, "whether it was written is not certain; run: reprise show %s", before.ID.Short()))
+		c.err.Line(ui.Piece{Style: ui.Warn, Text: leftBehind(&before, err)})
 		return storeFailed(ctx, "resolving the record "+before.ID.Short(), err)
 	}
 	return c.readBack(ctx, store, &before, d)
+}
+
+// leftBehind says what a failed write may have left in the store.
+func leftBehind(r *reprise.Record, err error) string {
+	switch {
+	case errors.Is(err, reprise.ErrNotReplicated):
+		return "it was written, and too few replicas confirmed it: a failover may undo it"
+	case errors.Is(err, reprise.ErrUnknown):
+		return "whether it was written is not certain; run: reprise show " + r.ID.String()
+	}
+	return "nothing was changed"
 }
 
 // carryOut writes a decision, with a line in the audit log before and after.
