@@ -68,6 +68,12 @@ func (m *members) sort() {
 	}
 	clear(m.calls[len(kept):])
 	m.calls = kept
+	m.forget()
+}
+
+// forget leaves no call with an answer.
+func (m *members) forget() {
+	m.ends = m.ends[:0]
 	for range m.calls {
 		m.ends = append(m.ends, errAlone)
 	}
@@ -101,7 +107,12 @@ func (b *callBatch) finish(err error) {
 //
 // Replays says that replays are common, so that the function claims looks before it
 // creates.
+//
+// What calls were answered before is forgotten: a batch that is sent again was undone, and
+// what it created may be another owner's by now.
 func (b *callBatch) statements(sql *statements, replays bool) []call {
+	b.claims.forget()
+	b.completes.forget()
 	b.memory = b.memory[:0]
 	list := make([]call, 0, 2)
 	if len(b.claims.calls) > 0 {
