@@ -143,6 +143,16 @@ var mutants = []mutant{
 		redisLab, "TestRedisAnErrorConcernsItsCommandOnly",
 	},
 	{
+		"a reply that is none to its command is believed", connFile,
+		"if !r.answers(i) {", "if i < 0 && !r.answers(i) {",
+		redisRoom, "TestACallNeverGetsTheAnswerOfAnother",
+	},
+	{
+		"a connection without authentication is kept", connFile,
+		"strings.HasPrefix(text, \"NOAUTH \")", "text == \"\"",
+		redisRoom, "TestAConnectionWithoutAuthenticationIsReplaced",
+	},
+	{
 		"an idle connection stays open", connFile,
 		"case now.Sub(c.lastWrite) >= c.limits.idle:", "case now.IsZero():",
 		redisLab, "TestRedisAnIdlePipelineIsClosed",
@@ -162,6 +172,11 @@ var mutants = []mutant{
 		"a batch sends the memory of callers that left", combineFile,
 		"d.payload = append(blob(nil), c.payload...)", "d.payload = c.payload",
 		redisRoom, "TestACommandThatIsLeftIsTheSenders",
+	},
+	{
+		"a batch of one call has no end", combineFile,
+		"if _, bounded := ctx.Deadline(); !bounded {", "if len(batch) > 1 {",
+		redisRoom, "TestNoBatchHoldsItsLaneForEver",
 	},
 	{
 		"replays wait for the confirmation of writes", combineFile,
