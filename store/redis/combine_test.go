@@ -140,7 +140,7 @@ func TestNoBatchHoldsItsLaneForEver(t *testing.T) {
 		if n := sending.Load(); n != 3 {
 			t.Errorf("%d batches are on their way, want 3", n)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // by the clock of the bubble
 		synctest.Wait()
 		if n := sending.Load(); n > 0 {
 			t.Fatalf("%d lanes are still busy", n)

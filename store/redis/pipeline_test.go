@@ -203,7 +203,10 @@ func TestCloseEndsAPipelineThatWasForgotten(t *testing.T) {
 	n := s.pipelineFor(t.Context(), command)
 	s.pipelines.forget(n)
 	n.connect()
-	for n.conn.Load() == nil {
+	for deadline := time.Now().Add(10 * time.Second); n.conn.Load() == nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("no connection")
+		}
 		time.Sleep(time.Millisecond) //nolint:forbidigo // polls
 	}
 	start := time.Now()
