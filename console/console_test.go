@@ -81,7 +81,7 @@ func (b *bench) lapsed(key string) (id reprise.ID, fence uint64) {
 	if err != nil || granted.Outcome != reprise.Claimed {
 		b.Fatalf("claim: %+v, %v", granted, err)
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
 	return id, granted.Fence
 }
 
@@ -118,7 +118,7 @@ func (b *bench) send(r *http.Request) page {
 	b.Helper()
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
-	body, _ := io.ReadAll(w.Result().Body) //nolint:bodyclose // of a recorder
+	body, _ := io.ReadAll(w.Result().Body)
 	return page{w.Code, w.Header(), html.UnescapeString(string(body)), string(body)}
 }
 
@@ -385,7 +385,7 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 		}
 		b.want("home", b.get("/"), 200, "75 %", "3 of 4 answers", "1 ran, 3 were replayed")
 		b.want("record", b.get(recordPage(id)), 200, "claimed, attempt 1", "replayed")
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) //nolint:forbidigo // the clock of the bubble
 		b.want("a day later", b.get("/"), 200, "0 ran, 0 were replayed")
 	})
 }

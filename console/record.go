@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -95,8 +96,8 @@ func (s *site) showRecord(
 	if record.State == reprise.StateCompleted {
 		view.Answer = showAnswer(record.Payload)
 		if view.Reveal {
-			s.config.Log.InfoContext(r.Context(), "console: an answer was revealed",
-				"operator", s.config.Operator(r), "store", store, "id", id.String())
+			s.config.Log.LogAttrs(r.Context(), slog.LevelInfo, "console: an answer was revealed",
+				slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()))
 		}
 	}
 	p.Heading, p.View = "Record "+id.Short(), view

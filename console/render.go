@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -69,7 +70,8 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	}
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
-		s.config.Log.ErrorContext(r.Context(), "console: a page could not be made", "page", name, "error", err.Error())
+		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "console: a page could not be made",
+			slog.String("page", name), slog.String("error", err.Error()))
 		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
 		return
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -153,11 +154,12 @@ func named(fields []protocol.Field, name string) bool {
 
 // audit logs who resolved what, and why. It logs no part of the answer.
 func (s *site) audit(r *http.Request, store string, id reprise.ID, form *resolveForm, err error) {
-	log := s.config.Log.With("operator", s.config.Operator(r), "store", store, "id", id.String(),
-		"fence", form.Fence, "action", form.Action, "reason", form.Reason)
-	if err != nil {
-		log.WarnContext(r.Context(), "console: a record was not resolved", "error", err.Error())
-		return
+	message, attributes := "console: a record was resolved", []slog.Attr{
+		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),
+		slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),
 	}
-	log.WarnContext(r.Context(), "console: a record was resolved")
+	if err != nil {
+		message, attributes = "console: a record was not resolved", append(attributes, slog.String("error", err.Error()))
+	}
+	s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, message, attributes...)
 }

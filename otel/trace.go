@@ -56,7 +56,7 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 		attributes = append(attributes, attribute.String("exception.message", e.Err.Error()))
 	}
 	span.AddEvent("reprise."+e.Kind.String(), trace.WithAttributes(attributes...))
-	if first := spanOf(e.Annotation); first.IsValid() {
+	if first := spanOf(e.Annotation); first.IsValid() { //nolint:contextcheck // the span that is read has nothing of this request
 		span.AddLink(trace.Link{SpanContext: first, Attributes: []attribute.KeyValue{attribute.String("reprise.link", "first-run")}})
 	}
 }

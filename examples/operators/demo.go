@@ -23,7 +23,7 @@ func (s *shop) demo(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.steps(ctx, out, a), a.close())
+	return errors.Join(s.steps(ctx, out, a), a.close(ctx))
 }
 
 func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
@@ -71,7 +71,7 @@ func visit(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func resolve(ctx context.Context, base string, id reprise.ID, fence uint64) erro
 		return err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		return err
 	}

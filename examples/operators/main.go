@@ -83,7 +83,7 @@ func (s *shop) serve(ctx context.Context, out io.Writer, addr string, browse boo
 	}
 	left, err := s.seed(ctx, api)
 	if err != nil {
-		return errors.Join(err, api.close())
+		return errors.Join(err, api.close(ctx))
 	}
 	address := api.url + "/idempotency/"
 	fmt.Fprintf(out, `The console: %s
@@ -99,7 +99,7 @@ Ctrl-C ends everything.
 		open(ctx, address)
 	}
 	<-ctx.Done()
-	return api.close()
+	return api.close(ctx)
 }
 
 // open shows an address in the browser, if this machine can.

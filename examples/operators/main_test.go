@@ -30,7 +30,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), program, "-redis-url", "redis://127.0.0.1:1").CombinedOutput()
-	if err == nil || !strings.HasPrefix(string(out), "operators: ") {
+	if err == nil || !strings.Contains(string(out), "operators: reprise: store unreachable") {
 		t.Errorf("without a server: %v: %s", err, out)
 	}
 }

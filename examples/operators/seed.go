@@ -24,6 +24,9 @@ const (
 	stuckKey = "order-stuck"
 )
 
+// client is the clients of the shop, and the operator's browser.
+var client = &http.Client{Timeout: time.Hour}
+
 // answer is what a client got.
 type answer struct {
 	status   int
@@ -42,7 +45,7 @@ func send(ctx context.Context, url, key string, slow bool) (answer, error) {
 	if slow {
 		r.Header.Set("X-Slow", "yes")
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		return answer{}, err
 	}

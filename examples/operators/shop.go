@@ -84,9 +84,9 @@ func (a *api) order(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"order":1}`)
 }
 
-func (a *api) close() error {
+func (a *api) close(ctx context.Context) error {
 	close(a.slow)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	err := errors.Join(a.server.Shutdown(ctx), a.engine.Close(ctx))
 	if served := <-a.served; !errors.Is(served, http.ErrServerClosed) {
@@ -104,5 +104,5 @@ func (s *shop) serveUntilKilled(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintln(out, a.url)
 	<-ctx.Done()
-	return a.close()
+	return a.close(ctx)
 }

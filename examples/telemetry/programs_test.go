@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The program runs on each framework: Prometheus can scrape one claim and one replay, and
@@ -74,6 +75,8 @@ func TestTelemetryOnEachFramework(t *testing.T) {
 	}
 }
 
+var client = &http.Client{Timeout: time.Minute}
+
 func send(t *testing.T, method, address string, status int) (body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, http.NoBody)
@@ -81,7 +84,7 @@ func send(t *testing.T, method, address string, status int) (body string) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Idempotency-Key", `"7c1f"`)
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

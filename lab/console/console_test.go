@@ -164,7 +164,7 @@ func TestAReadOnlyConsoleIsReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 				if wide {
 					t.Errorf("%s scrolls sideways at %d", name, width)
 				}
-				b.shot(name + "-" + scheme + "-" + uintText(uint64(width))) //nolint:gosec // of the list above
+				b.shot(name + "-" + scheme + "-" + uintText(uint64(width)))
 			}
 		}
 	}
@@ -275,7 +275,7 @@ func fill(t *testing.T, store reprise.Store, count int) {
 	for range 64 {
 		workers.Go(func() {
 			for n := range numbers {
-				if err := complete(t.Context(), store, reprise.DeriveID("others", "", uintText(uint64(n))), payload); err != nil { //nolint:gosec // not negative
+				if err := complete(t.Context(), store, reprise.DeriveID("others", "", uintText(uint64(n))), payload); err != nil {
 					t.Error(err)
 				}
 			}
@@ -305,7 +305,7 @@ func get(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,9 @@ type service struct {
 	log     *logged
 }
 
+// client is the service's clients.
+var client = &http.Client{Timeout: time.Minute}
+
 // logged is a log that many goroutines write.
 type logged struct {
 	mu   sync.Mutex
@@ -128,7 +131,7 @@ func (s *service) order(ctx context.Context, key string) (status int, header htt
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", `"`+key+`"`)
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		return 0, nil, "", err
 	}
@@ -162,11 +165,12 @@ func await(t *testing.T, what string, holds func() (string, bool)) {
 	t.Helper()
 	last := ""
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		ok := false
-		if last, ok = holds(); ok {
+		said, ok := holds()
+		if ok {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		last = said
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks
 	}
 	t.Fatalf("waited for %s: %s", what, last)
 }

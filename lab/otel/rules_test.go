@@ -100,7 +100,7 @@ func store(t *testing.T, storage *teststorage.TestStorage, families map[string]*
 	t.Helper()
 	appender := storage.Appender(t.Context())
 	add := func(name string, m *dto.Metric, value float64, more ...string) {
-		list := []string{labels.MetricName, name}
+		list := []string{model.MetricNameLabel, name}
 		for _, l := range m.GetLabel() {
 			list = append(list, l.GetName(), l.GetValue())
 		}
@@ -206,7 +206,7 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 			ok := true
 			for _, matcher := range selector {
 				value := ""
-				if matcher.Name == labels.MetricName {
+				if matcher.Name == model.MetricNameLabel {
 					value = name
 					if suffix.MatchString(matcher.Value) && suffix.ReplaceAllString(matcher.Value, "") == name {
 						continue

@@ -25,6 +25,9 @@ import (
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
+// client is the service's clients.
+var client = &http.Client{Timeout: time.Minute}
+
 // service is a process with a store that fails on command, and a page for Prometheus.
 type service struct {
 	*testing.T
@@ -82,7 +85,7 @@ func serve(t *testing.T) *service {
 		close(s.hold)
 		faults.Close()
 		server.Close()
-		http.DefaultClient.CloseIdleConnections()
+		client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
 		if err := s.engine.Close(ctx); err != nil {
@@ -126,7 +129,7 @@ func (s *service) sendTo(path, key, body, test string) int {
 		r.Header.Set("Idempotency-Key", `"`+key+`"`)
 	}
 	r.Header.Set("X-Test", test)
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		s.Error(err)
 		return 0
@@ -173,7 +176,7 @@ func (s *service) scrape() map[string]*dto.MetricFamily {
 	if err != nil {
 		s.Fatal(err)
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
-	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho" //nolint:staticcheck // deprecated, and what Echo's users have
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
