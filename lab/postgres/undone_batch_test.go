@@ -107,3 +107,65 @@ func TestPostgresUndoneBatch(t *testing.T) {
 	}
 	t.Error("no batch of claims and completions was sent twice")
 }
+
+// TestPostgresBatchCreatesWhatItSaw: a batch sees a record and creates it, because its
+// owner released it in between. The call whose record it is then has claimed it: told
+// that another owner runs, it would leave a record that nobody runs.
+func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server, labtest.MaxConns(40))
+	store := f.Leased(t)
+	other := pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t)
+	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
+	replayed := pgClaim()
+	pgMustClaim(t, store, replayed, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, store, replayed, pgBody), nil)
+	for range 150 {
+		pgMustClaim(t, store, pgRival(replayed), reprise.Completed)
+	}
+
+	// Creations of the even ones wait for somebody; the odd ones are in progress.
+	blocker, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
+	owners, claims := make([]reprise.ClaimRequest, manyCallers), make([]reprise.ClaimRequest, manyCallers)
+	for i := range claims {
+		owners[i] = pgClaim()
+		owners[i].ID[0] = byte(i%2) * 0xff
+		claims[i] = pgRival(owners[i])
+		if i%2 == 1 {
+			pgMustClaim(t, other, owners[i], reprise.Claimed)
+			continue
+		}
+		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+			VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, claims[i].ID[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcomes := make([]reprise.Outcome, manyCallers)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		pgTogether(manyCallers, func(i int) { outcomes[i] = pgMustNotFail(t, store, claims[i]).Outcome })
+	}()
+	pgEventually(t, "a batch waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'", f.Config.Schema) > 0
+	})
+	for i := 1; i < manyCallers; i += 2 {
+		pgWant(t, "release", other.Release(t.Context(), owners[i].ID, owners[i].Owner), nil)
+	}
+	pgWant(t, "rollback", blocker.Rollback(t.Context()), nil)
+	<-ended
+	created := 0
+	for i := 1; i < manyCallers; i += 2 {
+		owned := pgValue[bool](t, f.Pool, "SELECT EXISTS (SELECT FROM "+f.records()+" WHERE id = $1 AND owner = $2)", claims[i].ID[:], claims[i].Owner[:])
+		if owned != (outcomes[i] == reprise.Claimed) {
+			t.Errorf("the claim was answered %v, and the record is its own: %t", outcomes[i], owned)
+		}
+		if owned {
+			created++
+		}
+	}
+	t.Logf("%d records were created by claims that found another owner or none", created)
+}

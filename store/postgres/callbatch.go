@@ -174,17 +174,18 @@ func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *qu
 
 // readClaim reads a row of claims.sql: a record that was there, or one that the batch
 // created. Another process may create a record of the same ID, so only that with the
-// owner of the call is the call's.
+// owner of the call is the call's. A record that was there and then created was released
+// or purged in between: the creation is what counts.
 func (b *callBatch) readClaim(row *row) {
 	v, at, ok := b.claims.find(row.bytes())
 	if !ok || len(row.columns) != 11 {
 		row.err = errRow
 		return
 	}
-	if b.claims.ends[at] == nil {
+	there := row.columns[0] != nil
+	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}
-	there := row.columns[0] != nil
 	var found seen
 	found.version, found.state = row.smallint(), row.smallint()
 	found.owner, found.fingerprint = row.bytes(), row.bytes()
@@ -196,8 +197,9 @@ func (b *callBatch) readClaim(row *row) {
 	found.payload = row.bytes()
 	if !there {
 		created := createdRecord{clock: found.clock, fence: found.fence, leaseUntil: found.leaseUntil}
-		if bytes.Equal(found.owner, v.claim.Owner[:]) && !created.waited(v.claim.Lease) {
-			v.result, b.claims.ends[at] = created.result(), nil
+		v.result, b.claims.ends[at] = created.result(), nil
+		if !bytes.Equal(found.owner, v.claim.Owner[:]) || created.waited(v.claim.Lease) {
+			b.claims.ends[at] = errAlone
 		}
 		return
 	}
