@@ -106,6 +106,9 @@ func TestPagesFollowFromTheResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(files) < 5 {
+		t.Errorf("only %d files follow from the results", len(files))
+	}
 	for name, want := range files {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {

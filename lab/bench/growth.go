@@ -15,7 +15,7 @@ import (
 func (b *bench) growth(h *host, suite *report.Suite) error {
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 	redis := servers.Redis.Start(h)
-	p.words["redis"] = redis.Addr()
+	p.words["redis"], suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
 	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
 	b.startPostgres(p, false)
 	postgres := p.postgres

@@ -33,7 +33,7 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	suite.Rounds, suite.Seconds = 0, b.hold.Seconds()
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 	redis := servers.Redis.Start(h)
-	p.words["redis"] = redis.Addr()
+	p.words["redis"], suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
 	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
 	b.startPostgres(p, false)
 	work := map[string]func() (storeWork, error){
@@ -68,7 +68,8 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	return nil
 }
 
-// keep sends all requests, each on a connection of its own, and looks at what happens while their handlers run.
+// keep sends all requests, each on a connection of its own, and looks at what happens
+// while their handlers run.
 func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) (report.Row, error) {
 	o := load.Order{
 		Addr: v.server.addr, Connections: p.inflight, Kind: kind, Count: p.inflight,
