@@ -7,6 +7,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -85,4 +86,34 @@ func TestPostgresMigrationGivesUp(t *testing.T) {
 	if own := pgValue[string](t, f.Pool, "SHOW lock_timeout"); own != "0" {
 		t.Errorf("lock_timeout is %s afterwards", own)
 	}
+}
+
+// TestPostgresSessionsOutliveMigrations: statements that sessions prepared go on after the
+// schema went back and came up again, alone, in batches and in transactions; on the
+// former schema every claim is refused.
+func TestPostgresSessionsOutliveMigrations(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	live := func() {
+		pgTogether(manyCallers, func(int) {
+			r := pgClaim()
+			pgMustClaim(t, leased, r, reprise.Claimed)
+			pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+			pgMustClaim(t, leased, pgRival(r), reprise.Completed)
+		})
+		f.exec(t, "TRUNCATE "+f.name("effects"))
+		pgTransactionalLife(t, f, transactional)
+		f.exec(t, "DELETE FROM "+f.records())
+		pgLeasedLife(t, leased)
+	}
+	live()
+	pgFormer(t, f)
+	pgTogether(manyCallers, func(int) {
+		_, err := leased.Claim(t.Context(), pgClaim())
+		pgWant(t, "claim on the former schema", err, reprise.ErrMisconfigured)
+	})
+	pgWant(t, "Migrate", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
+	live()
 }

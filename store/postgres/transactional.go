@@ -373,7 +373,8 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewReques
 // lock on another connection, so that nothing can be committing any more, and looks.
 // ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
 // before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
-// because nobody can tell what it committed.
+// because nobody can tell what it committed. One that began another transaction itself,
+// in which a statement then failed, is not found out: the answer is about that one.
 func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
