@@ -120,7 +120,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 		r := pgClaim()
 		rival, err := f.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)
-		defer func() { _ = rival.Rollback(context.WithoutCancel(t.Context())) }()
+		t.Cleanup(func() { _ = rival.Rollback(context.WithoutCancel(t.Context())) })
 		if _, err := rival.Exec(t.Context(), `SELECT pg_advisory_xact_lock(('x' || encode(substr($1::bytea, 1, 8), 'hex'))::bit(64)::bigint # $2::regclass::oid::bigint)`,
 			r.ID[:], f.records()); err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 			t.Fatal(err)
 		}
 		pgWant(t, "commit", rival.Commit(t.Context()), nil)
-		if got := <-answered; got.Outcome != reprise.Claimed || got.Fence < uint64(fence) { //nolint:gosec // fences are positive
+		if got := <-answered; got.Outcome != reprise.Claimed || got.Fence < uint64(fence) {
 			t.Errorf("%d callers: %v with fence %d, after one of %d", callers, got.Outcome, got.Fence, fence)
 		}
 	}

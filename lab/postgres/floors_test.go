@@ -52,7 +52,7 @@ func BenchmarkPostgresFloors(b *testing.B) {
 }
 
 func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way string) {
-	conns := int32(min(callers, 16)) //nolint:gosec // at most 16
+	conns := int32(min(callers, 16))
 	f := pgSetup(b, server, labtest.MaxConns(conns))
 	f.Config.NoCombining = way == "alone"
 	if way == "unprepared" {
@@ -183,7 +183,7 @@ func pgProcessorTime(pids []int) time.Duration {
 	for _, pid := range pids {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		for _, task := range tasks {
-			text, _ := os.ReadFile(task) //nolint:gosec // of the system
+			text, _ := os.ReadFile(task)
 			if fields := strings.Fields(string(text)); len(fields) > 0 {
 				ns, _ := strconv.ParseInt(fields[0], 10, 64)
 				sum += time.Duration(ns)
