@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint race soak test tidy
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint mutants race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -123,10 +123,10 @@ alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own pa
 	@$(call each,$(filter-out $(NOT_ALONE),lab/otel),GOWORK=off go test ./...)
 
 .PHONY: figures
-figures: ## Run the gates on exact figures, without the race detector
+figures: ## Run the gates on exact figures, and the benchmarks for a second, without the race detector
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
-	go test -count=1 -run '^Test(Cost|P[0-9])' $(PACKAGES)
+	go test -count=1 -run '^Test(Cost|P[0-9]|Smoke$$)' $(PACKAGES)
 
 .PHONY: check
 check: build test checks ## Everything that CI runs
@@ -232,6 +232,12 @@ soak: ## Run the tests of the matrix with their faults for SOAK each
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(SOAK)
 	go test -race -count=1 -timeout 0 ./lab/...
+
+.PHONY: mutants
+mutants: ## Break the code that batches calls, line by line, and demand that its tests notice
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE REPRISE_MUTANTS=yes
+	go test -count=1 -timeout 30m -run '^TestEveryMutant' ./lab/mutants
 
 .PHONY: vuln
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 // nothing.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
+	if labtest.RaceEnabled {
+		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
+	}
 	for _, suites := range []string{"redis,postgres,pooler", "adapters,pools,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
