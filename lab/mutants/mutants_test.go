@@ -190,8 +190,8 @@ func TestEveryMutantIsUpToDate(t *testing.T) {
 	}
 }
 
-// A rule that no test holds is a comment. Each mutant compiles a package and runs its test,
-// which takes minutes: make mutants.
+// A rule that no test holds is a comment. Each mutant compiles a package and runs its
+// test, which takes minutes: make mutants.
 func TestEveryMutantDies(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REPRISE_MUTANTS") == "" {

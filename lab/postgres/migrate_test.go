@@ -88,8 +88,8 @@ func TestPostgresMigrationGivesUp(t *testing.T) {
 	}
 }
 
-// TestPostgresSessionsOutliveMigrations: statements that sessions prepared go on after the
-// schema went back and came up again, alone, in batches and in transactions; on the
+// TestPostgresSessionsOutliveMigrations: statements that sessions prepared go on after
+// the schema went back and came up again, alone, in batches and in transactions; on the
 // former schema every claim is refused.
 func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 	t.Parallel()

@@ -108,8 +108,8 @@ func (b *callBatch) finish(err error) {
 // Replays says that replays are common, so that the function claims looks before it
 // creates.
 //
-// What calls were answered before is forgotten: a batch that is sent again was undone, and
-// what it created may be another owner's by now.
+// What calls were answered before is forgotten: a batch that is sent again was undone,
+// and what it created may be another owner's by now.
 func (b *callBatch) statements(sql *statements, replays bool) []call {
 	b.claims.forget()
 	b.completes.forget()
