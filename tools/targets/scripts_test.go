@@ -88,9 +88,11 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 		"initdb":         "",
 		"postgres":       "echo 'postgres (PostgreSQL) 18.1 (Debian 18.1-1)'",
 		"valkey-server":  "echo Valkey server v=8.0.1 sha=00000000:0",
+		"chromium":       "",
+		"npm":            "",
 	})
-	if !ok || out != "valkey,redis,postgres,pgbouncer\n" {
-		t.Errorf("passed=%t, printed %q, want the four servers and nothing else", ok, out)
+	if !ok || out != "npm,chromium,valkey,redis,postgres,pgbouncer\n" {
+		t.Errorf("passed=%t, printed %q, want the six and nothing else", ok, out)
 	}
 }
 
