@@ -93,7 +93,7 @@ console: ## Serve the console over an example, with a stuck operation to resolve
 test: ## Run every test with the race detector, on real servers (installs them if it may)
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
-	go test -race -p $$(($$(nproc) + 1)) $(PACKAGES) # one more than there are cores: some packages wait for servers most of their time
+	go test -race -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(PACKAGES) # one more than there are cores: some packages wait for servers most of their time
 
 .PHONY: race
 race: ## Like test, with the servers that are there; what needs another is skipped
