@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers boundaries build check check/test checks console demo figures fuzz isolated lint mutants race soak test tidy
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console demo figures fuzz isolated lint mutants race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -23,7 +23,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available go.work "$(if $(filter alerts lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter alerts blobs lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -115,12 +115,16 @@ newest/suites:
 	go test -skip '^Test(Cost|P[0-9])' $(call left,$(filter adapters/%,$(MODULES)) lab/frameworks) || failed=yes
 	go test -run '^TestMatrix$$/^store=memory$$' $(call left,lab/matrix) -compare-docs=false || failed=yes
 	go test -run '^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' $(call left,lab/redis lab/postgres) || failed=yes
-	go test $(call left,examples/sql examples/payments-river examples/telemetry lab/console) || failed=yes
+	go test $(call left,examples/consumer examples/sql examples/payments-river examples/telemetry lab/console) || failed=yes
 	[[ -z $$failed ]]
 
 .PHONY: alerts
 alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
 	@$(call each,$(filter-out $(NOT_ALONE),lab/otel),GOWORK=off go test ./...)
+
+.PHONY: blobs
+blobs: ## Run the tests of offloaded bodies, against an S3 server and files
+	@$(call each,$(filter-out $(NOT_ALONE),lab/blob),GOWORK=off go test ./...)
 
 .PHONY: figures
 figures: ## Run the gates on exact figures, and the benchmarks for a second, without the race detector
@@ -132,7 +136,7 @@ figures: ## Run the gates on exact figures, and the benchmarks for a second, wit
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures newest alerts boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
+checks: figures newest alerts blobs boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package

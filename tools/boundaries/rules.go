@@ -6,9 +6,9 @@ import "strings"
 const root = "github.com/reprise-go/reprise/"
 
 // outside are the folders whose modules are in no workspace: nobody inherits their
-// requirements. Prometheus, in lab/otel, would raise what the other modules of the lab
-// run on.
-var outside = []string{"tools", "lab/otel"}
+// requirements. Prometheus, in lab/otel, and the clouds' clients, in lab/blob, would raise
+// what the other modules of the lab run on.
+var outside = []string{"tools", "lab/blob", "lab/otel"}
 
 // A room is a folder of the tree with what its packages may import besides the standard
 // library. A package belongs to the room with the longest folder that contains it; one
@@ -63,6 +63,23 @@ var rooms = []room{
 		imports: with(coreForAdapters, "adapters/fiber/...", "github.com/gofiber/fiber/v2/...", "github.com/valyala/fasthttp/..."),
 		tests:   allOfCore, // Fiber's own utils need testing
 	},
+	{folder: "adapters/echo5", imports: with(coreForAdapters, "adapters/echo5/...", "github.com/labstack/echo/v5/..."), tests: allOfCore, never: noTests},
+	{
+		folder:  "adapters/grpc",
+		imports: with(coreForAdapters, "adapters/grpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "google.golang.org/genproto/googleapis/rpc/..."),
+		tests:   allOfCore, never: noTests,
+	},
+	{
+		folder:  "adapters/connect",
+		imports: with(coreForAdapters, "adapters/connect/...", "connectrpc.com/connect/...", "google.golang.org/protobuf/...", "google.golang.org/genproto/googleapis/rpc/..."),
+		tests:   allOfCore, never: noTests,
+	},
+
+	{folder: "blob", imports: with(coreForAdapters, "blob/...", "gocloud.dev/blob/...", "gocloud.dev/gcerrors"), tests: allOfCore, never: noTests},
+	{folder: "compress", imports: with(coreForAdapters, "compress/...", "github.com/klauspost/compress/..."), tests: allOfCore, never: noTests},
+	{folder: "local", imports: with(coreForStores, "local/...", "github.com/maypok86/otter/v2/..."), tests: allOfCore, never: noTests},
+	{folder: "client", imports: []string{"client/...", "github.com/cenkalti/backoff/v5/..."}, never: noTests},
+	{folder: "reprisetest", imports: with(allOfCore, "reprisetest/...", "conformance/faultstore"), tests: allOfCore},
 
 	{
 		folder:  "conformance",
@@ -70,7 +87,7 @@ var rooms = []room{
 		tests:   allOfCore,
 	},
 
-	{folder: "otel", imports: with(coreForStores, "otel/...", "go.opentelemetry.io/otel/..."), tests: allOfCore, never: noTests},
+	{folder: "otel", imports: with(coreForStores, "otel/...", "client/...", "go.opentelemetry.io/otel/..."), tests: allOfCore, never: noTests},
 	{folder: "console", imports: with(coreForAdapters, "console/..."), tests: allOfCore, never: noTests},
 	{
 		folder: "cmd",
@@ -88,12 +105,15 @@ var rooms = []room{
 // not name one must not have it anywhere in its module graph: who takes one adapter gets
 // no other framework.
 var exclusive = []string{
+	"connectrpc.com/connect",
 	"github.com/gin-gonic/gin",
 	"github.com/gofiber/fiber/v2",
 	"github.com/jackc/pgx/v5",
 	"github.com/labstack/echo/v4",
+	"github.com/labstack/echo/v5",
 	"github.com/redis/go-redis/v9",
 	"github.com/valyala/fasthttp",
+	"google.golang.org/grpc",
 }
 
 // frameworkRooms lists where else than in its adapter a framework may be imported.

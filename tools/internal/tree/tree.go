@@ -35,7 +35,10 @@ func Root(t *testing.T) string {
 func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
-	for _, name := range []string{"CONTRIBUTING.md", "Makefile", ".ci", "go.work", "go.work.sum", "adapters", "cmd", "conformance", "console", "core", "docs", "examples", "lab", "otel", "store", "tools"} {
+	for _, name := range []string{
+		"CONTRIBUTING.md", "Makefile", ".ci", "go.work", "go.work.sum",
+		"adapters", "blob", "client", "cmd", "compress", "conformance", "console", "core", "docs", "examples", "lab", "local", "otel", "reprisetest", "store", "tools",
+	} {
 		info, err := os.Stat(filepath.Join(from, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

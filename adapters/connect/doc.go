@@ -1,0 +1,2 @@
+// Package repriseconnect serves the Idempotency-Key header in unary calls of Connect.
+package repriseconnect

@@ -1,0 +1,2 @@
+// Package reprisegrpc serves the Idempotency-Key header in unary calls of gRPC.
+package reprisegrpc

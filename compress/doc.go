@@ -1,0 +1,2 @@
+// Package reprisecompress compresses what a record keeps.
+package reprisecompress

@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/examples/consumer
+
+go 1.26.0

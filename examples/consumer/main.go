@@ -1,0 +1,4 @@
+// Command consumer consumes payments from NATS JetStream.
+package main
+
+func main() {}

@@ -1,0 +1,2 @@
+// Package blob proves package repriseblob on real servers.
+package blob

@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/lab/blob
+
+go 1.26.0

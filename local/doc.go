@@ -1,0 +1,2 @@
+// Package repriselocal answers hot replays from the memory of the process.
+package repriselocal
