@@ -121,9 +121,11 @@ var exclusive = []string{
 // that can be left out.
 var frameworkRooms = []string{
 	"examples/...",
+	"lab/connect",
 	"lab/frameworks/...",
 	"lab/matrix",
 	"lab/otel",
+	"lab/rpc",
 	"lab/serve/serveecho",
 	"lab/serve/serveecho5",
 	"lab/serve/servefiber",
