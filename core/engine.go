@@ -54,6 +54,9 @@ func New(store Store, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
+// Config returns the configuration of the engine with its defaults filled in.
+func (e *Engine) Config() Config { return e.cfg }
+
 // Result is the answer to [Engine.Begin].
 type Result struct {
 	Outcome Outcome

@@ -101,6 +101,19 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }
 
+// add puts what the protocol says about a response beside the handler's own fields.
+func add(h *fasthttp.ResponseHeader, mark protocol.Field, added []protocol.Field) {
+	if mark.Name != "" {
+		h.Set(mark.Name, mark.Value)
+	}
+	for _, f := range added {
+		if !f.Add {
+			h.Del(f.Name)
+		}
+		h.Add(f.Name, f.Value)
+	}
+}
+
 // failure is a reader that only fails.
 type failure struct{ err error }
 

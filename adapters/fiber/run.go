@@ -92,8 +92,8 @@ func (r *recording) finish() {
 	if reply.Replace {
 		r.outer.Header.CopyTo(&r.resp.Header)
 		write(r.resp, reply.Response)
-	} else if reply.Mark.Name != "" {
-		r.resp.Header.Set(reply.Mark.Name, reply.Mark.Value)
+	} else {
+		add(&r.resp.Header, reply.Mark, reply.Added)
 	}
 }
 

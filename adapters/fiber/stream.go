@@ -56,9 +56,8 @@ func (r *recording) goLive(capture *protocol.Capture) {
 	move(s.from, r.resp) // fasthttp would close the stream if another one took its place
 	s.from.Header.CopyTo(&r.resp.Header)
 	r.resp.SkipBody, r.resp.ImmediateHeaderFlush, r.resp.StreamBody = s.from.SkipBody, s.from.ImmediateHeaderFlush, s.from.StreamBody
-	if mark := r.x.Mark(); mark.Name != "" {
-		r.resp.Header.Set(mark.Name, mark.Value)
-	}
+	r.x.After(fields(&s.from.Header, true))
+	add(&r.resp.Header, r.x.Mark(), r.x.Announce(s.from.StatusCode()))
 	s.declared = s.from.Header.ContentLength()
 	r.resp.SetBodyStream(s, s.declared)
 }

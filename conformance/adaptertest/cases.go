@@ -4,5 +4,5 @@ import "slices"
 
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
-	outcomeCases, streamingCases, timeCases, storeFaultCases, scopeCases, problemCases, trapCases,
+	outcomeCases, streamingCases, timeCases, announceCases, storeFaultCases, scopeCases, problemCases, trapCases,
 )

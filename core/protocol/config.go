@@ -120,6 +120,21 @@ type Config struct {
 	// operation may run twice. FailOpen cannot be combined with AtMostOnce.
 	FailOpen bool
 
+	// Expires announces the end of the retention: a response that is kept carries
+	// Idempotency-Key-Expires, a Date of RFC 9651 such as @1795305600, and its replays
+	// carry the same value. Until then a retry is no new request. It is an estimate by
+	// the clock of this process, rounded down, because the store counts the retention by
+	// its own clock. The head of a stream leaves before the retention begins, so its
+	// value is earlier than the end. A value that the handler set stays.
+	Expires bool
+
+	// PolicyURL is the URI of the page on which the API publishes its policy, such as
+	// that of [Policy.Markdown]. Responses to requests with a key, and all problems, then
+	// carry Link: <…>; rel="describedby", beside the links that they have. A kept
+	// response is replayed with the link that it had. By default only the problems about
+	// a key have a link, to their type.
+	PolicyURL string
+
 	// ProblemBase is the URI to which a problem's code is appended to form its type. The
 	// default is this project's documentation.
 	ProblemBase string
@@ -212,8 +227,11 @@ func (c Config) withDefaults() (Config, error) {
 			return c, invalid(f.name, "%d, want %d to %d", f.value, f.least, f.top)
 		}
 	}
-	if !validProblemBase(c.ProblemBase) {
+	if !validURI(c.ProblemBase) {
 		return c, invalid("ProblemBase", "%q is not a URI", c.ProblemBase)
+	}
+	if c.PolicyURL != "" && !validURI(c.PolicyURL) {
+		return c, invalid("PolicyURL", "%q is not a URI", c.PolicyURL)
 	}
 	if c.Retention != 0 && (c.Retention < reprise.MinDuration || c.Retention > reprise.MaxDuration) {
 		return c, invalid("Retention", "%v, want %v to %v", c.Retention, reprise.MinDuration, reprise.MaxDuration)

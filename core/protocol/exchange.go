@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,8 @@ type Exchange struct {
 	capture Capture
 	scratch *scratch
 
-	annotation string // of Config.Annotate
+	annotation string  // of Config.Annotate
+	announced  []Field // what the policy adds to the response
 
 	mu       sync.Mutex // guards what follows
 	decision Decision
@@ -123,6 +125,7 @@ type Reply struct {
 	Replace  bool     // send Response instead of the handler's own
 	Response Response // with Replace
 	Mark     Field    // without Replace: a field to set on the handler's own; none if its name is empty
+	Added    []Field  // without Replace: fields to set on the handler's own; one with Add goes beside those of its name
 }
 
 // Finish resolves the attempt before its response leaves, and says what to send: the
@@ -132,7 +135,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // nothing is recorded
-		return Reply{Mark: x.Mark()}
+		return Reply{Mark: x.Mark(), Added: x.added(c, false)}
 	}
 	if x.attempt.Atomic() && c.Oversize {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
@@ -175,7 +178,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
 			return x.instead(CodeNotApplied, retryRunning) // a success of what was rolled back must not leave
 		}
-		return Reply{}
+		return Reply{Added: x.added(c, false)}
 	case keepEmpty:
 		s.status, meaning = 500, 500
 	case keepCut:
@@ -207,8 +210,14 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
+	own := len(kept)
+	kept = append(kept, x.added(*c, !c.Unkeepable)...)
 	fields := len(kept)
 	kept = filterTrailers(kept, m.trailers)
+	if fields > own && !fitsStored(kept) { // the handler's own fields come first
+		x.announced = nil
+		kept, fields = slices.Delete(kept, own, fields), own
+	}
 	m.kept = kept
 	switch {
 	case c.Unkeepable:
@@ -223,12 +232,21 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	}
 }
 
+// added returns what the policy adds to the response: what Announce said if it left
+// before Finish.
+func (x *Exchange) added(c Captured, kept bool) []Field {
+	if !c.Sent {
+		x.announced = x.guard.announce.fields(x.scratch.committed, kept)
+	}
+	return x.announced
+}
+
 // reply is the table of what a client gets after its handler ran.
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
 	case end.Status == reprise.Unrecorded:
-		return Reply{Mark: markUnrecorded}
+		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none
 	}
@@ -245,7 +263,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	case reprise.Undecided:
 		return x.instead(CodeStoreUnavailable, retryStore)
 	default: // Recorded
-		return Reply{}
+		return Reply{Added: x.announced}
 	}
 }
 

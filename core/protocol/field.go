@@ -74,6 +74,16 @@ func (h Header) Get(name string) (string, bool) {
 	return "", false
 }
 
+// has reports whether the header has a line like f.
+func (h Header) has(f Field) bool {
+	for own := range h.All() {
+		if !own.Remove && own.Value == f.Value && strings.EqualFold(own.Name, f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Response is what an adapter writes: a replay or a refusal. Body must not be modified:
 // it may be part of a stored record, or shared by many responses.
 type Response struct {

@@ -19,6 +19,7 @@ type Guard struct {
 	grammar  keyGrammar
 	fields   fieldPolicy
 	problems problems
+	announce announcement
 	counts   counts
 }
 
@@ -44,10 +45,11 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	announce := newAnnouncement(&cfg, engine.Config().Retention)
 	return &Guard{
-		engine: engine, cfg: cfg, fields: fields,
+		engine: engine, cfg: cfg, fields: fields, announce: announce,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.MaxKeyLength},
-		problems: newProblems(cfg.ProblemBase, cfg.Header),
+		problems: newProblems(cfg.ProblemBase, cfg.Header, announce.link),
 	}, nil
 }
 

@@ -38,6 +38,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"MaxRequestBody":             {MaxRequestBody: -1},
 		"MaxResponseBody":            {MaxResponseBody: 1 << 30},
 		"Oversize":                   {Oversize: 9},
+		"PolicyURL":                  {PolicyURL: "https://x.example/a b"},
 		"KeepHeaders":                {KeepHeaders: []string{"Set-Cookie"}},
 		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
 	} {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -26,6 +27,9 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		fields = appendGrouped(fields, f.Name, CleanValue(f.Value))
 	}
 	kept, _ := x.guard.fields.filter(nil, fields)
+	if added := x.guard.announce.fields(fields, true); fitsStored(slices.Concat(kept, added)) {
+		kept = append(kept, added...)
+	}
 	switch {
 	case r.Status < 200 || r.Status > 999:
 		return nil, fmt.Errorf("%w: Payload of status %d, want 200 to 999", reprise.ErrInvalid, r.Status)

@@ -132,14 +132,14 @@ func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter
 // panics, it is the standard form.
 func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	if g.cfg.WriteProblem == nil {
-		return problemResponse(p)
+		return g.problems.response(p)
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
 		g.report(ctx, reprise.EventPanic, err)
-		return problemResponse(p)
+		return g.problems.response(p)
 	}
-	return completed(r, p)
+	return g.problems.completed(r, p)
 }
 
 func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {

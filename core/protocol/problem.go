@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,16 +14,16 @@ import (
 // followed by the code.
 const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/problems.md#"
 
-// validProblemBase reports whether base can be part of a URI, and stand in the angle
-// brackets of a Link field: printable US-ASCII without the bytes that RFC 3986 excludes
-// from every URI.
-func validProblemBase(base string) bool {
-	for i := range len(base) {
-		if base[i] <= ' ' || base[i] > '~' || strings.IndexByte("<>\"\\^`{|}", base[i]) >= 0 {
+// validURI reports whether text can be part of a URI, and stand in the angle brackets of
+// a Link field: printable US-ASCII without the bytes that RFC 3986 excludes from every
+// URI.
+func validURI(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' || strings.IndexByte("<>\"\\^`{|}", text[i]) >= 0 {
 			return false
 		}
 	}
-	return base != ""
+	return text != ""
 }
 
 // Code names the reason why the middleware answered instead of the handler. Client
@@ -122,6 +123,7 @@ var problemTable = []Problem{
 // problems holds the answers of one guard. It is immutable and safe for concurrent use.
 type problems struct {
 	headerName string
+	link       Field // to the policy; none if its name is empty
 	ready      map[Code]prepared
 }
 
@@ -131,14 +133,14 @@ type prepared struct {
 	response Response
 }
 
-// newProblems returns the answers whose type URIs begin with base and whose details name
-// the header headerName.
-func newProblems(base, headerName string) problems {
-	ps := problems{headerName: headerName, ready: make(map[Code]prepared, len(problemTable))}
+// newProblems returns the answers whose type URIs begin with base, whose details name the
+// header headerName, and which link to the policy.
+func newProblems(base, headerName string, link Field) problems {
+	ps := problems{headerName: headerName, link: link, ready: make(map[Code]prepared, len(problemTable))}
 	for _, p := range problemTable {
 		p.Type = base + string(p.Code)
 		p.Detail = strings.ReplaceAll(p.Detail, "{header}", headerName)
-		ps.ready[p.Code] = prepared{problem: p, response: problemResponse(p)}
+		ps.ready[p.Code] = prepared{problem: p, response: ps.response(p)}
 	}
 	return ps
 }
@@ -168,14 +170,14 @@ func (ps *problems) ofKey(err error) Problem {
 func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
 	ready := ps.ready[code]
 	if retryAfter > 0 && ready.problem.Retryable {
-		ready.response.Header = problemHeader(ps.of(code, retryAfter))
+		ready.response.Header = ps.header(ps.of(code, retryAfter))
 	}
 	return ready.response
 }
 
 // completed adds to the response of a configured function what it may not lack: a status,
-// and that no cache stores it.
-func completed(r Response, p Problem) Response {
+// that no cache stores it, and the link to the policy.
+func (ps *problems) completed(r Response, p Problem) Response {
 	if r.Status == 0 {
 		r.Status = p.Status
 	}
@@ -189,27 +191,39 @@ func completed(r Response, p Problem) Response {
 	if missing != nil {
 		r.Header = r.Header.with(missing...)
 	}
+	if ps.link.Name != "" && !r.Header.has(ps.link) {
+		r.Header = Header{fields: append(slices.Collect(r.Header.All()), ps.link)}
+	}
 	return r
 }
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// problemResponse is the standard form of an answer: RFC 9457, in JSON.
-func problemResponse(p Problem) Response {
-	return Response{Status: p.Status, Header: problemHeader(p), Body: problemBody(p)}
+// response is the standard form of an answer: RFC 9457, in JSON.
+func (ps *problems) response(p Problem) Response {
+	return Response{Status: p.Status, Header: ps.header(p), Body: problemBody(p)}
 }
 
-// problemHeader includes a link to the documentation of the key's header, for clients
-// that do not know it.
-func problemHeader(p Problem) Header {
+// header includes a link to the policy or, for clients that do not know the key's header,
+// to its documentation.
+func (ps *problems) header(p Problem) Header {
 	fields := []Field{{Name: "Content-Type", Value: "application/problem+json"}, noStore}
 	if p.RetryAfter > 0 {
 		fields = append(fields, retryAfterField(p.RetryAfter))
 	}
-	if p.Code == CodeKeyMissing || p.Code == CodeKeyInvalid {
-		fields = append(fields, Field{Name: "Link", Value: "<" + p.Type + `>; rel="describedby"`})
+	switch {
+	case ps.link.Name != "":
+		fields = append(fields, ps.link)
+	case p.Code == CodeKeyMissing || p.Code == CodeKeyInvalid:
+		fields = append(fields, describedBy(p.Type))
 	}
 	return Header{fields: fields}
+}
+
+// describedBy returns the field that links to a documentation. It leaves the other links
+// of a response as they are.
+func describedBy(uri string) Field {
+	return Field{Name: "Link", Value: "<" + uri + `>; rel="describedby"`, Add: true}
 }
 
 func problemBody(p Problem) []byte {

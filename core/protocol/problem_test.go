@@ -15,9 +15,9 @@ import (
 
 const testHeader = "X-Operation-Key"
 
-func setupProblems() problems { return newProblems(defaultProblemBase, testHeader) }
+func setupProblems() problems { return newProblems(defaultProblemBase, testHeader, Field{}) }
 
-func (ps *problems) answerKey(err error) Response { return problemResponse(ps.ofKey(err)) }
+func (ps *problems) answerKey(err error) Response { return ps.response(ps.ofKey(err)) }
 
 // problemDocument is what a client reads.
 type problemDocument struct {
@@ -103,7 +103,7 @@ func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
 			t.Errorf("%s: the detail %q does not name the configured header", want.code, d.Detail)
 		}
 		for f := range r.Header.All() {
-			if !validField(f.Name, f.Value) || f.Add {
+			if !validField(f.Name, f.Value) || f.Add != (f.Name == "Link") { // a link goes beside those of outer layers
 				t.Errorf("%s: the field %v", want.code, f)
 			}
 		}
@@ -181,7 +181,7 @@ func TestR45OwnAnswersLackNothing(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	p := ps.of(CodeInProgress, time.Second)
-	r := completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}, p)
+	r := ps.completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}, p)
 	if r.Status != 418 || string(r.Body) != "Request in progress" {
 		t.Errorf("the writer's response came out as %d %q", r.Status, r.Body)
 	}
@@ -196,7 +196,7 @@ func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	own := NewHeader(Field{Name: "cache-control", Value: "private"}, Field{Name: "retry-after", Value: "60"})
-	r := completed(Response{Header: own}, ps.of(CodeStoreUnavailable, time.Second))
+	r := ps.completed(Response{Header: own}, ps.of(CodeStoreUnavailable, time.Second))
 	if !slices.Equal(slices.Collect(r.Header.All()), slices.Collect(own.All())) {
 		t.Errorf("the header is %v, want the writer's", slices.Collect(r.Header.All()))
 	}
@@ -220,8 +220,8 @@ func TestValidProblemBase(t *testing.T) {
 		defaultProblemBase: true, "urn:problems:": true, "/problems/": true, "https://x.example/?a=1&code=": true,
 		"": false, "https://x.example/a b/": false, "https://x.example/>": false, "https://x.example/\r\n": false, "https://é.example/": false, `a"b`: false,
 	} {
-		if got := validProblemBase(base); got != want {
-			t.Errorf("validProblemBase(%q) = %t, want %t", base, got, want)
+		if got := validURI(base); got != want {
+			t.Errorf("validURI(%q) = %t, want %t", base, got, want)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))
 	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
 	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
-		ps := newProblems(base, header)
+		ps := newProblems(base, header, Field{})
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
 		answers := []Response{ps.answerKey(keyErr)}
 		for _, want := range wantedCodes {
@@ -268,7 +268,7 @@ func FuzzProblem(f *testing.F) {
 				t.Fatalf("the base %q became %q", base, d.Type)
 			}
 			for f := range r.Header.All() {
-				if validProblemBase(base) && !validField(f.Name, f.Value) {
+				if validURI(base) && !validField(f.Name, f.Value) {
 					t.Fatalf("the field %+v cannot be sent", f)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -203,7 +204,7 @@ func (r *Recorder) Finish() {
 		restore(r.header, s.outer)
 		WriteResponse(r.header, r.wire, reply.Response)
 	default:
-		r.send(reply.Mark)
+		r.send(reply.Mark, reply.Added)
 	}
 }
 
@@ -268,17 +269,23 @@ func (r *Recorder) goLive() {
 	}
 	r.live = true
 	r.nameType()
-	r.send(r.x.Mark())
+	r.send(r.x.Mark(), r.x.Announce(r.status))
 }
 
 // send sends the handler's own response, with the header as it was when the handler wrote
 // it, and then the trailers that the handler has set until now.
-func (r *Recorder) send(mark Field) {
+func (r *Recorder) send(mark Field, added []Field) {
 	s := r.x.scratch
 	late := appendLate(s.kept[:0], r.header)
 	restore(r.header, s.committed)
 	if mark.Name != "" {
 		r.header[mark.Name] = []string{mark.Value}
+	}
+	for _, f := range added {
+		if !f.Add {
+			delete(r.header, f.Name)
+		}
+		r.header[f.Name] = append(slices.Clip(r.header[f.Name]), f.Value)
 	}
 	r.wire.WriteHeader(r.status)
 	if len(s.response) > 0 {

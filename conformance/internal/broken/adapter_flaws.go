@@ -84,6 +84,9 @@ const (
 	reportIsNoAnswer     Flaw = "report-is-no-answer"
 	swallowsPolicy       Flaw = "swallows-policy"
 	hidesLength          Flaw = "hides-length"
+	forgetsExpiry        Flaw = "forgets-expiry"
+	promisesExpiry       Flaw = "promises-expiry"
+	oneLink              Flaw = "one-link"
 )
 
 var runFlaws = []Mutant{
@@ -101,6 +104,9 @@ var runFlaws = []Mutant{
 	{reportIsNoAnswer, "takes an answer beside a reported error for none", "R33f"},
 	{hidesLength, "does not let the recorder see the declared length", "R33g"},
 	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
+	{forgetsExpiry, "does not say until when a response is replayed", "R37c"},
+	{promisesExpiry, "says of every response until when it is replayed", "R37d"},
+	{oneLink, "sends the last link only", "R10d"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

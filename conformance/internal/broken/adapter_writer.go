@@ -47,10 +47,35 @@ const hiddenLength = "X-Hidden-Length"
 
 // wire returns the way to the client.
 func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
-	if a.has(hidesLength) {
+	switch a.flaw {
+	case hidesLength:
 		return lengthWire{w}
+	case forgetsExpiry, promisesExpiry, oneLink:
+		return editingWire{w, a.flaw}
+	default:
+		return w
 	}
-	return w
+}
+
+// editingWire changes what the policy adds to a response.
+type editingWire struct {
+	http.ResponseWriter
+
+	flaw Flaw
+}
+
+// WriteHeader implements [protocol.Wire].
+func (w editingWire) WriteHeader(status int) {
+	h := w.Header()
+	switch links := h["Link"]; {
+	case w.flaw == forgetsExpiry:
+		h.Del("Idempotency-Key-Expires")
+	case w.flaw == promisesExpiry:
+		h.Set("Idempotency-Key-Expires", "@4102444800")
+	case len(links) > 1:
+		h["Link"] = links[len(links)-1:]
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // lengthWire declares the length that was hidden from the recorder.

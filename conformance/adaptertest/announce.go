@@ -1,0 +1,128 @@
+package adaptertest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+const expiresField = "Idempotency-Key-Expires"
+
+const policyLink = `<https://api.example.com/idempotency>; rel="describedby"`
+
+var linking = protocol.Config{PolicyURL: "https://api.example.com/idempotency"}
+
+var announceCases = []testCase{
+	{
+		conformance.Case{ID: "R37c", Rule: "With Expires a kept response says until when it is replayed, and its replays say the same; no other response does.", Source: "profile, RFC 9651 3.3.7"},
+		func(e *env) {
+			const retention = time.Hour
+			srv := e.serve(Options{Guard: protocol.Config{Expires: true, Retention: retention, KeepHeaders: []string{"Location"}}})
+			large := Program{Status: 200, BodySize: 1<<20 + 1}
+			for _, p := range []Program{created, streamed, large} {
+				if p.BodySize > 0 && e.fixture.Atomic {
+					continue // too large for the transaction
+				}
+				c := e.post(p).freshKey()
+				before := time.Now()
+				first := srv.run(c)
+				if at := srv.expiry(first); at.Before(before.Add(retention-time.Second)) || at.After(time.Now().Add(retention)) {
+					srv.Errorf("the response at %v expires at %v, want %v later", before, at, retention)
+				}
+				if again := srv.send(c); !slices.Equal(again.values(expiresField), first.values(expiresField)) || again.value(replayedField) != "true" {
+					srv.Errorf("replayed %v\nof       %v", again, first)
+				}
+			}
+			own := created
+			own.Headers = append(slices.Clip(own.Headers), Pair{expiresField, "@1"})
+			released := created
+			released.Release = true
+			failed := created
+			failed.Status = 401
+			for p, want := range map[*Program]string{&own: "@1", &released: "", &failed: ""} {
+				if a := srv.run(e.post(*p).freshKey()); a.value(expiresField) != want {
+					srv.Errorf("%s is %q, want %q: %v", expiresField, a.value(expiresField), want, a)
+				}
+			}
+			if a := srv.run(e.post(created).withKeys()); len(a.values(expiresField)) > 0 {
+				srv.Errorf("the response to a request without a key is %v", a)
+			}
+			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(expiresField)) > 0 {
+				srv.Errorf("a problem is %v", a)
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		func(e *env) {
+			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Expires: true, FailOpen: true, PolicyURL: linking.PolicyURL}})
+			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			unrecorded := srv.send(e.post(created))
+			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			unprotected := srv.send(e.post(created).freshKey())
+			stream := srv.send(e.post(streamed).freshKey())
+			for want, a := range map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected ": stream} {
+				if a.value(statusField) != strings.TrimSpace(want) || len(a.values(expiresField)) > 0 || a.value("Link") != policyLink {
+					srv.Errorf("%s: answered %v", want, a)
+				}
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R10d", Rule: "With PolicyURL the responses to requests with a key link to the policy, beside the links that they have.", Source: "draft 2.3, RFC 8288"},
+		func(e *env) {
+			srv := e.serve(Options{Guard: linking})
+			linked := func(p Program, want ...string) {
+				c := e.post(p).freshKey()
+				w := srv.dial()
+				first, again := w.ask(c), w.ask(c)
+				srv.wantRun(first)
+				srv.wantReplay(again, first)
+				if got := first.values("Link"); !slices.Equal(got, want) {
+					srv.Errorf("the first response has the links %q, want %q", got, want)
+				}
+			}
+			linked(created, policyLink)
+			linked(streamed, policyLink)
+			own := created
+			own.Headers = append(slices.Clip(own.Headers), Pair{"Link", "</2>; rel=next"}, Pair{"Link", "</1>; rel=prev"})
+			linked(own, "</2>; rel=next", "</1>; rel=prev", policyLink)
+			own.Headers = []Pair{{"Link", policyLink}}
+			linked(own, policyLink)
+
+			released := created
+			released.Status = 429
+			if a := srv.run(e.post(released).freshKey()); a.value("Link") != policyLink {
+				srv.Errorf("a response that is not kept has the link %q", a.value("Link"))
+			}
+			if a := srv.run(e.post(created).withKeys()); len(a.values("Link")) > 0 {
+				srv.Errorf("the response to a request without a key has the link %q", a.value("Link"))
+			}
+			c := e.post(created)
+			srv.run(c)
+			for code, c := range map[protocol.Code]call{protocol.CodeKeyInvalid: c.withKeys("not a key"), protocol.CodeKeyReused: c.withBody("another")} {
+				if a := srv.refuses(c, code); a.value("Link") != policyLink {
+					srv.Errorf("%s has the link %q, want %q", code, a.value("Link"), policyLink)
+				}
+			}
+		},
+	},
+}
+
+// expiry returns until when a response says that it is replayed.
+func (srv *server) expiry(a answer) time.Time {
+	srv.Helper()
+	seconds, dated := strings.CutPrefix(a.value(expiresField), "@")
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if !dated || err != nil {
+		srv.Fatalf("%s is %q, want a Date of RFC 9651: %v", expiresField, a.value(expiresField), a)
+	}
+	return time.Unix(at, 0)
+}
