@@ -1,0 +1,128 @@
+package repriseecho5
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/labstack/echo/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func TestR32ReturnedErrorIsTheAnswerThatEchoMakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.Use(b.guarded)
+	for path, c := range map[string]struct {
+		handler echo.HandlerFunc
+		status  int
+		body    string
+	}{
+		"/http":    {func(*echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") }, 409, `{"message":"taken"}` + "\n"},
+		"/wrapped": {func(*echo.Context) error { return echo.ErrForbidden.Wrap(errors.New("secret")) }, 403, `{"message":"Forbidden"}` + "\n"},
+		"/bind": {func(c *echo.Context) error {
+			var order struct {
+				Amount int `json:"amount"`
+			}
+			return c.Bind(&order)
+		}, 415, `{"message":"Unsupported Media Type"}` + "\n"},
+		"/written": {func(c *echo.Context) error {
+			_ = c.String(http.StatusNotFound, "no such order")
+			return errors.New("only for the log")
+		}, 404, "no such order"},
+	} {
+		b.POST(path, b.counted(c.handler))
+		if first, _ := b.twice("POST", path); first.status != c.status || first.body != c.body {
+			t.Errorf("%s: %+v", path, first)
+		}
+	}
+	b.ran(4)
+}
+
+// A body whose source breaks off is answered as without the middleware, and no replay
+// passes for it.
+func TestR33StreamThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
+		b := setup(t, protocol.Config{Preset: preset})
+		b.POST("/stream", func(c *echo.Context) error {
+			return c.Stream(http.StatusOK, "text/plain", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}, b.guarded)
+		if bare, first := b.send("POST", "/stream"), b.send("POST", "/stream", "Idempotency-Key", "k"); first.status != bare.status || first.body != bare.body {
+			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
+		}
+		if again := b.send("POST", "/stream", "Idempotency-Key", "k"); again.replayed() || !strings.Contains(again.body, want) {
+			t.Errorf("%v: the retry got %+v", preset, again)
+		}
+	}
+}
+
+func TestR32ErrorHandlerOfTheService(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.HTTPErrorHandler = func(c *echo.Context, err error) {
+		if response(t, c).Committed {
+			t.Error("the response is committed before its error is handled")
+		}
+		c.Response().Header().Set("X-Handled", "1")
+		_ = c.JSON(http.StatusUnprocessableEntity, map[string]any{"problem": err.Error()})
+	}
+	b.POST("/orders", b.counted(func(*echo.Context) error { return fmt.Errorf("order: %w", errors.New("no stock")) }), b.guarded)
+	first, again := b.twice("POST", "/orders")
+	if first.status != http.StatusUnprocessableEntity || first.body != `{"problem":"order: no stock"}`+"\n" || again.header.Get("X-Handled") != "1" {
+		t.Errorf("%+v, %+v", first, again)
+	}
+	b.ran(1)
+}
+
+// recovery does what Echo's own does.
+func recovery(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c *echo.Context) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%v", p)
+			}
+		}()
+		return next(c)
+	}
+}
+
+// A recovery outside finds its own response, with the header as it was before the
+// handler. One inside turns the panic into an error that the handler returns: a response
+// that had begun broke off, and is not replayed.
+func TestRecoveryOnBothSides(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for name, handler := range map[string]echo.HandlerFunc{
+		"before": func(c *echo.Context) error {
+			c.Response().Header().Set("X-Half", "1")
+			panic("before a byte")
+		},
+		"after": func(c *echo.Context) error {
+			c.Response().Header().Set("X-Half", "1")
+			_ = c.String(http.StatusCreated, "half")
+			panic("after a byte")
+		},
+	} {
+		b.POST("/outside/"+name, handler, recovery, b.guarded)
+		b.POST("/inside/"+name, handler, b.guarded, recovery)
+	}
+	for _, name := range []string{"before", "after"} {
+		first, _ := b.afresh("POST", "/outside/"+name)
+		if first.status != 500 || first.header.Get("X-Half") != "" || !strings.Contains(first.body, "Internal Server Error") {
+			t.Errorf("%s: the recovery outside answered %+v", name, first)
+		}
+	}
+	if first, _ := b.afresh("POST", "/inside/after"); first.status != http.StatusCreated || first.body != "half" {
+		t.Errorf("the recovery inside left %+v", first)
+	}
+	if first, _ := b.afresh("POST", "/inside/before"); first.status != http.StatusInternalServerError {
+		t.Errorf("the recovery inside left %+v", first)
+	}
+}

@@ -1,0 +1,124 @@
+package repriseecho5
+
+import (
+	"errors"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
+// account, a user. An error or an empty name refuses the request with 403.
+type Scope func(*echo.Context) (string, error)
+
+// Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
+// learns another client's key can then replay its response.
+func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
+
+// Middleware runs the handlers inside it once for each key. One guard may serve many
+// routes and groups. It panics if guard or scope is nil.
+//
+// The error that a handler returns becomes its response here, through the HTTPErrorHandler
+// of the Echo instance, because that response is what is recorded: layers outside see the
+// response and not the error. An error that a handler returns after it began a successful
+// response means that the response broke off, and no replay passes for it.
+func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
+	if guard == nil || scope == nil {
+		panic("repriseecho5: Middleware needs a guard and a scope")
+	}
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			admission := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
+			switch {
+			case admission.Pass:
+				return next(c)
+			case admission.Exchange != nil:
+				run(c, admission.Exchange, next)
+			default:
+				protocol.WriteResponse(c.Response().Header(), c.Response(), admission.Response)
+			}
+			return nil
+		}
+	}
+}
+
+// run runs the handler in an exchange, with a response of its own: the hooks of outer
+// layers belong to theirs, and run when it is sent.
+func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
+	outer, request := c.Response(), c.Request()
+	w := &writer{wire: wire{outer}}
+	w.Start(x, outer.Header(), &w.wire, http.DetectContentType)
+	response := echo.NewResponse(w, c.Logger())
+	if preset, err := echo.UnwrapResponse(outer); err == nil {
+		response.Status = preset.Status
+	}
+	defer func() { // also where the handler panics: a recovery outside finds its own response
+		w.Close()
+		if reused(c, x, response) {
+			return
+		}
+		if form := c.Request().MultipartForm; form != nil {
+			request.MultipartForm = form // the server removes its files
+		}
+		c.SetResponse(outer)
+		c.SetRequest(request)
+	}()
+	c.SetResponse(response)
+	inner := request.WithContext(x.Context())
+	inner.Body = x.Body()
+	c.SetRequest(inner)
+	err := next(c)
+	switch {
+	case reused(c, x, response):
+		w.Cut()
+		return
+	case err != nil && w.Status() != 0 && w.Status() < http.StatusBadRequest: // a stream broke off
+		w.Cut()
+	}
+	if err != nil {
+		c.Echo().HTTPErrorHandler(c, err)
+	}
+	w.Finish()
+}
+
+// reused reports whether c serves another request: the handler outlived a layer outside
+// that did not wait for it, and what it wrote through c since then went to that request.
+// A layer inside may leave its own response or its own request in c, such as Gzip and
+// ContextTimeout do; it does not leave both without the context of the exchange.
+func reused(c *echo.Context, x *protocol.Exchange, response http.ResponseWriter) bool {
+	return c.Response() != response && !x.Runs(c.Request().Context())
+}
+
+// request returns what the protocol reads of r.
+func request(r *http.Request) protocol.Request {
+	return protocol.Request{
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
+		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
+	}
+}
+
+// parsed shows the protocol the form that another layer parsed before it.
+type parsed http.Request
+
+// ParsedForm returns the form, nil where none was parsed.
+func (p *parsed) ParsedForm() *multipart.Form {
+	switch {
+	case p.MultipartForm != nil:
+		return p.MultipartForm
+	case p.PostForm != nil:
+		return &multipart.Form{Value: p.PostForm}
+	default:
+		return nil
+	}
+}
+
+// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped
+// the body.
+func tooLarge(err error) bool {
+	var limit *http.MaxBytesError
+	var coded echo.HTTPStatusCoder
+	return errors.As(err, &limit) || errors.As(err, &coded) && coded.StatusCode() == http.StatusRequestEntityTooLarge
+}
