@@ -19,9 +19,11 @@ require (
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/labstack/echo/v4 v4.12.0
+	github.com/labstack/echo/v5 v5.0.0
 	github.com/pressly/goose/v3 v3.18.0
 	github.com/redis/go-redis/v9 v9.19.0
 	github.com/reprise-go/reprise/adapters/echo v0.0.0
+	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
@@ -110,13 +112,14 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
-	golang.org/x/time v0.6.0 // indirect
+	golang.org/x/time v0.14.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace (
 	github.com/reprise-go/reprise/adapters/echo => ../adapters/echo
+	github.com/reprise-go/reprise/adapters/echo5 => ../adapters/echo5
 	github.com/reprise-go/reprise/adapters/fiber => ../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../adapters/gin
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp

@@ -30,6 +30,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
+	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp

@@ -96,6 +96,7 @@ var matrixAdapters = []matrixAdapter{
 	{name: "nethttp", waivers: netHTTPWaivers},
 	{name: "gin", waivers: netHTTPWaivers},
 	{name: "echo", waivers: netHTTPWaivers},
+	{name: "echo5", waivers: netHTTPWaivers},
 	{name: "fiber", waivers: []conformance.Waiver{
 		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
 		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
