@@ -97,7 +97,7 @@ const (
 	EventReleased                         // a claim was forgotten
 	EventUnrecorded                       // a response leaves that is not recorded; without an End, EventCompleted or EventDropped follows
 	EventStoreError                       // a call to the store failed
-	EventUnprotected                      // an attempt started without a claim: see Operation.FailOpen
+	EventUnprotected                      // an attempt started without a claim: see Operation.FailOpen; without an Outcome, a stream came with a key
 	EventDropped                          // a completion or release was given up; the claim lapses
 	EventRefused                          // refused, for Event.Outcome
 	EventPanic                            // a function of the policy panicked beside the outcome of its request

@@ -88,6 +88,9 @@ func notice(e *Event) (slog.Level, string) {
 	case EventSuperseded, EventContested:
 		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
 	case EventUnprotected:
+		if e.Outcome == 0 {
+			return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
+		}
 		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
 	case EventUnrecorded:
 		return slog.LevelError, "reprise: a response left that is not recorded"

@@ -65,6 +65,8 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 		return nil, CodeRequestTooLarge, nil
 	}
 	switch {
+	case req.message != nil:
+		return req.readMessage(limit)
 	case req.Form != nil:
 		return s.readForm(req, limit)
 	case req.Body == nil:
@@ -81,6 +83,19 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 		return nil, CodeRequestInvalid, err
 	case len(body) == 0 && req.Parsed != nil:
 		return s.readParsed(req, limit)
+	default:
+		return body, "", nil
+	}
+}
+
+// readMessage returns the encoded message of a call.
+func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) {
+	body, err = r.message()
+	switch {
+	case err != nil:
+		return nil, CodeInternalError, err
+	case len(body) > limit:
+		return nil, CodeRequestTooLarge, nil
 	default:
 		return body, "", nil
 	}

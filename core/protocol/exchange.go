@@ -22,7 +22,7 @@ type Exchange struct {
 	attempt *reprise.Attempt
 	ctx     exchangeContext
 	body    Body
-	request *Request // for Config.WriteProblem; else nil
+	request *Request // for Config.WriteProblem and of a Call; else nil
 	capture Capture
 	scratch *scratch
 

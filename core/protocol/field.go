@@ -91,6 +91,8 @@ type Response struct {
 	Header  Header
 	Body    []byte
 	Trailer Header // sent after the body; usually empty
+
+	problem *Problem // of a refusal of a [Call]; it then has nothing else
 }
 
 // CleanValue returns a field value with every CR, LF and NUL replaced by a space, which

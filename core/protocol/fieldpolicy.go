@@ -84,7 +84,8 @@ func (p *fieldPolicy) keeps(name string) bool {
 		return true
 	}
 	switch string(lower) {
-	case "content-encoding", "content-range", "content-type": // without them nobody can read the stored body
+	case "content-encoding", "content-range", "content-type", // without them nobody can read the stored body
+		"grpc-message", "grpc-status", "grpc-status-details-bin": // and these are the response of a call that failed
 		return true
 	}
 	_, ok := p.allow[string(lower)]

@@ -3,10 +3,12 @@ package protocol
 import "strconv"
 
 // grpcStatuses maps the codes of gRPC to the HTTP statuses with the same meaning, as the
-// Connect protocol and gRPC's own gateways do.
+// Connect protocol and gRPC's own gateways do, except for CANCELLED: a client that cancels
+// does not cancel a run, so a handler that returns it was stopped by the server, and did
+// not finish. As 499 it would be kept.
 var grpcStatuses = [...]int{
 	0:  200, // OK
-	1:  499, // CANCELLED
+	1:  503, // CANCELLED
 	2:  500, // UNKNOWN
 	3:  400, // INVALID_ARGUMENT
 	4:  504, // DEADLINE_EXCEEDED
@@ -22,6 +24,64 @@ var grpcStatuses = [...]int{
 	14: 503, // UNAVAILABLE
 	15: 500, // DATA_LOSS
 	16: 401, // UNAUTHENTICATED
+}
+
+// grpcCodes maps the codes of problems to those of gRPC and Connect. Nothing here is
+// ALREADY_EXISTS, because programs take that for success, and only what may succeed with
+// the same key is ABORTED or UNAVAILABLE, which programs retry.
+var grpcCodes = map[Code]uint32{
+	CodeKeyMissing:        3,  // INVALID_ARGUMENT
+	CodeKeyInvalid:        3,  // INVALID_ARGUMENT
+	CodeRequestInvalid:    3,  // INVALID_ARGUMENT
+	CodeScopeMissing:      7,  // PERMISSION_DENIED
+	CodeInProgress:        10, // ABORTED
+	CodeOutcomeUnknown:    9,  // FAILED_PRECONDITION
+	CodeResultUnavailable: 9,  // FAILED_PRECONDITION
+	CodeRequestTooLarge:   8,  // RESOURCE_EXHAUSTED, as for gRPC's own limits
+	CodeKeyReused:         9,  // FAILED_PRECONDITION
+	CodeStoreUnavailable:  14, // UNAVAILABLE
+	CodeNotApplied:        14, // UNAVAILABLE
+	CodeRecordCorrupt:     15, // DATA_LOSS
+	CodeResponseTooLarge:  13, // INTERNAL
+	CodeInternalError:     13, // INTERNAL
+}
+
+// GRPC returns the status code of gRPC and Connect for a problem: an interceptor answers
+// with it, with a google.rpc.ErrorInfo, and, where Problem.RetryAfter is set, with a
+// google.rpc.RetryInfo.
+func (c Code) GRPC() uint32 {
+	if code, ok := grpcCodes[c]; ok {
+		return code
+	}
+	return grpcUnknown
+}
+
+const grpcUnknown = 2
+
+// grpcCode returns code, and UNKNOWN for one that gRPC does not have.
+func grpcCode(code uint32) uint32 {
+	if code < uint32(len(grpcStatuses)) {
+		return code
+	}
+	return grpcUnknown
+}
+
+// codeOfStatus returns the code of gRPC for the status of a response that no call made.
+func codeOfStatus(status int) uint32 {
+	switch status {
+	case 409, 412, 422:
+		return 9 // FAILED_PRECONDITION
+	case 500:
+		return 13 // INTERNAL
+	case 502, 503:
+		return 14 // UNAVAILABLE
+	}
+	for code, stands := range grpcStatuses {
+		if stands == status && code != 0 {
+			return uint32(code) //nolint:gosec // an index of a short table
+		}
+	}
+	return grpcUnknown
 }
 
 // meaning returns the status by which a response is kept or released: its own, or the one

@@ -160,7 +160,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	res, err := g.engine.Begin(ctx, op)
 	if err == nil && res.Outcome == reprise.Claimed {
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
-		if g.cfg.WriteProblem != nil {
+		if g.cfg.WriteProblem != nil || req.isCall() {
 			own := *req
 			x.request = &own
 		}

@@ -122,7 +122,7 @@ func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
 
 // problem returns the response for a problem.
 func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter time.Duration) Response {
-	if g.cfg.WriteProblem == nil {
+	if g.cfg.WriteProblem == nil && !req.isCall() {
 		return g.problems.answer(code, retryAfter)
 	}
 	return g.write(ctx, req, g.problems.of(code, retryAfter))
@@ -131,7 +131,11 @@ func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter
 // write returns the response for p in the form of the policy. If the policy's function
 // panics, it is the standard form.
 func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
-	if g.cfg.WriteProblem == nil {
+	switch {
+	case req.isCall():
+		own := p
+		return Response{problem: &own}
+	case g.cfg.WriteProblem == nil:
 		return g.problems.response(p)
 	}
 	r, err := g.ownProblem(ctx, *req, p)

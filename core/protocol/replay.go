@@ -29,7 +29,7 @@ func (g *Guard) replayPayload(ctx context.Context, req *Request, payload []byte)
 // replay returns the response from a record (R12 to R19, R35).
 func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	switch {
-	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && g.cfg.Oversize == Unavailable:
+	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall()):
 		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	case s.flags&storedOmitted != 0:
 		return summary(s)

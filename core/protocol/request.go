@@ -58,7 +58,12 @@ type Request struct {
 	// Length is the length that the client declared for Body, so that a body over the
 	// limit is refused before it is read. Zero or less: not known.
 	Length int64
+
+	message func() ([]byte, error) // of a Call: its encoded message; nil for a request of HTTP
 }
+
+// isCall reports whether r is a call of [Guard.AdmitCall]. A nil request is not.
+func (r *Request) isCall() bool { return r != nil && r.message != nil }
 
 // cutTarget takes path and query from the target.
 func (r *Request) cutTarget() {

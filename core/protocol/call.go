@@ -1,0 +1,164 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Call is the part of a unary call of gRPC or Connect that the protocol looks at, in the
+// terms of no library. It is to such a call what [Request] is to a request of HTTP.
+//
+// A call is the same call whatever carried it: its fingerprint has the procedure and the
+// message, and neither the codec nor the compression. A retry in JSON gets the replay of a
+// call in binary form.
+type Call struct {
+	Procedure string       // "/package.Service/Method"
+	Metadata  HeaderValues // of the request, every line of it
+	Host      string       // the authority that the client called, for Config.FingerprintHeaders
+
+	// Message returns the request message in an encoding that is the same for the same
+	// message. It is called at most once, and not for a call without a key. An error
+	// refuses the call with internal-error.
+	Message func() ([]byte, error)
+
+	// Safe says that the procedure is declared to have no side effects, or that the call
+	// came as a GET. It passes through, as a GET of HTTP does.
+	Safe bool
+}
+
+// CallAdmission is what to do with a call: exactly one of three things.
+type CallAdmission struct {
+	Pass     bool       // run the handler, untouched
+	Exchange *Exchange  // not nil: run the handler with its context, and end it with FinishCall
+	Result   CallResult // otherwise: answer with it; the handler does not run
+}
+
+// CallResult is what a unary call returns to its client: a message or an error, and
+// metadata.
+type CallResult struct {
+	Code    uint32   // of gRPC: 0 is OK
+	Message string   // of an error
+	Details []Detail // of an error
+
+	// Type is the full name of the response message, and Body is the message in the binary
+	// encoding of protocol buffers. An error has neither.
+	Type string
+	Body []byte
+
+	// Header and Trailer are the metadata. A value whose name ends in -bin is in base64, as
+	// it is sent.
+	Header, Trailer Header
+}
+
+// CallReply is what to send after a handler ran.
+type CallReply struct {
+	Replace bool       // send Result instead of the handler's own
+	Result  CallResult // with Replace
+	Mark    Field      // without Replace: a field to add to the handler's own; none if its name is empty
+}
+
+// AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
+// Select and Fingerprint see it as a POST to the path of the procedure, without a
+// Content-Type; a safe one is a GET. The services of gRPC itself (/grpc.health.v1.Health/
+// and the like) pass through, so that a required key does not stop health checks.
+func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, error)) CallAdmission {
+	admission := g.Admit(ctx, c.request(), scope)
+	if admission.Pass || admission.Exchange != nil {
+		return CallAdmission{Pass: admission.Pass, Exchange: admission.Exchange}
+	}
+	return CallAdmission{Result: g.result(ctx, admission.Response)}
+}
+
+// errStream is what the observer gets for a streaming call with a key.
+var errStream = errors.New("reprise: a streaming call came with a key; only unary calls are protected")
+
+// PassStream tells a client and the observer that a streaming call runs unprotected,
+// although it has a key. It returns the field to add to the header of the response; its
+// name is empty if there is no key, or the policy does not concern the call. A streaming
+// call is never refused, not even where a key is required.
+func (g *Guard) PassStream(ctx context.Context, c Call) Field {
+	req := c.request()
+	if g.cfg.Select != nil {
+		other, err := g.choose(ctx, req)
+		if err != nil {
+			g.report(ctx, reprise.EventPanic, err)
+			return Field{}
+		}
+		g = other
+	}
+	if _, lines := g.keyLines(&req); lines == 0 {
+		return Field{}
+	}
+	g.report(ctx, reprise.EventUnprotected, errStream)
+	return markUnprotected
+}
+
+// FinishCall is [Exchange.Finish] for a call whose handler returned. The response is kept
+// or the claim released by the HTTP status that the code stands for.
+func (x *Exchange) FinishCall(r CallResult) CallReply {
+	response := r.Response()
+	x.scratch.committed = appendCallFields(x.scratch.committed[:0], response.Header, false)
+	x.scratch.trailers = appendCallFields(x.scratch.trailers[:0], response.Trailer, true)
+	return x.callReply(x.Finish(Captured{Status: response.Status, Body: response.Body}))
+}
+
+// AbandonCall finishes the exchange of a call that has no result: its handler panicked or
+// ended its goroutine, or, with cut, returned a message that cannot be encoded.
+func (x *Exchange) AbandonCall(cut bool) CallReply {
+	return x.callReply(x.Finish(Captured{Status: 200, Panicked: !cut, Cut: cut}))
+}
+
+func (x *Exchange) callReply(reply Reply) CallReply {
+	if !reply.Replace {
+		return CallReply{Mark: reply.Mark}
+	}
+	return CallReply{Replace: true, Result: x.guard.result(x.Context(), reply.Response)}
+}
+
+// request returns the request that the policy sees.
+func (c *Call) request() Request {
+	method := "POST"
+	if c.Safe || strings.HasPrefix(c.Procedure, "/grpc.") {
+		method = "GET"
+	}
+	return Request{Method: method, Path: c.Procedure, Host: c.Host, Header: callMetadata{c.Metadata}, message: c.Message}
+}
+
+// callMetadata is the metadata of a call without what only says how the message was sent.
+type callMetadata struct{ all HeaderValues }
+
+// Values implements [HeaderValues].
+func (m callMetadata) Values(name string) []string {
+	if m.all == nil || strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding") {
+		return nil
+	}
+	return m.all.Values(name)
+}
+
+// appendCallFields appends the metadata of a handler. What belongs to the protocol that
+// carries the call, or to a single call, is left out.
+func appendCallFields(dst []Field, metadata Header, trailer bool) []Field {
+	for f := range metadata.All() {
+		own := !trailer && (f.Name == fieldType || f.Name == fieldCode)
+		if own || !f.Remove && !carriesCalls(f.Name) {
+			dst = appendGrouped(dst, f.Name, CleanValue(f.Value))
+		}
+	}
+	return dst
+}
+
+// carriesCalls reports whether metadata called name belongs to one call or to the
+// protocol that carries it. Names that begin with grpc- are reserved for gRPC.
+func carriesCalls(name string) bool {
+	var stack [64]byte
+	lower := string(appendLower(stack[:0], name))
+	switch lower {
+	case "content-type", "content-encoding", "accept-encoding", "endpoint-load-metrics", "endpoint-load-metrics-bin":
+		return true
+	default:
+		return strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, "connect-") || IsControlField(name)
+	}
+}

@@ -1,0 +1,278 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// callGuard returns a guard over a store of its own.
+func callGuard(t *testing.T, cfg Config, observer reprise.Observer) *Guard {
+	t.Helper()
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard
+}
+
+func unscoped() (string, error) { return "", ErrUnscoped }
+
+// callOf returns a call with a key, unless that is empty.
+func callOf(key, message string) Call {
+	metadata := http.Header{}
+	if key != "" {
+		metadata.Set("Idempotency-Key", key)
+	}
+	return Call{
+		Procedure: "/orders.v1.Orders/Create", Metadata: metadata,
+		Message: func() ([]byte, error) { return []byte(message), nil },
+	}
+}
+
+// do makes a call whose handler, if it runs, returns result.
+func do(t *testing.T, g *Guard, c Call, result CallResult) (got CallResult, ran bool) {
+	t.Helper()
+	admission := g.AdmitCall(t.Context(), c, unscoped)
+	switch {
+	case admission.Pass:
+		t.Fatal("the call passed")
+	case admission.Exchange == nil:
+		return admission.Result, false
+	}
+	defer admission.Exchange.Close()
+	reply := admission.Exchange.FinishCall(result)
+	if reply.Replace {
+		return reply.Result, true
+	}
+	return result, true
+}
+
+// TestCallReplay shows what a replay has of a message and of an error.
+func TestCallReplay(t *testing.T) {
+	t.Parallel()
+	header := NewHeader(Field{Name: "x-order", Value: "1"}, Field{Name: "x-order", Value: "2", Add: true}, Field{Name: "x-raw-bin", Value: "AAEC"})
+	trailer := NewHeader(Field{Name: "x-sum", Value: "abc"})
+	for name, result := range map[string]CallResult{
+		"message":         {Type: "orders.v1.Order", Body: []byte("\x0a\x01a"), Header: header, Trailer: trailer},
+		"empty message":   {Type: "google.protobuf.Empty"},
+		"error":           {Code: 5, Message: "no such ☃ order", Details: []Detail{{Type: "type.googleapis.com/x.Y", Value: []byte{0, 10, 13, 255}}, {Type: "t"}}, Header: header, Trailer: trailer},
+		"error of no use": {Code: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := callGuard(t, Config{}, nil)
+			_, ran := do(t, g, callOf("k", "m"), result)
+			if result.Code == 12 { // 501, so it is released
+				if _, again := do(t, g, callOf("k", "m"), result); !ran || !again {
+					t.Fatalf("ran %v, and again %v", ran, again)
+				}
+				return
+			}
+			got, again := do(t, g, callOf("k", "m"), CallResult{Code: 2})
+			if !ran || again {
+				t.Fatalf("ran %v, and again %v", ran, again)
+			}
+			if got.Code != result.Code || got.Message != result.Message || got.Type != result.Type || string(got.Body) != string(result.Body) {
+				t.Errorf("the replay is %+v, the first result %+v", got, result)
+			}
+			if !slices.EqualFunc(got.Details, result.Details, func(a, b Detail) bool { return a.Type == b.Type && string(a.Value) == string(b.Value) }) {
+				t.Errorf("the details are %v, want %v", got.Details, result.Details)
+			}
+			if mark, _ := got.Header.Get("Idempotent-Replayed"); mark != "true" {
+				t.Errorf("the replay is not marked: %v", got.Header)
+			}
+			if fields := slices.Collect(got.Header.All())[1:]; !slices.Equal(fields, slices.Collect(result.Header.All())) {
+				t.Errorf("the header is %v, want %v", fields, result.Header)
+			}
+			if fields := slices.Collect(got.Trailer.All()); !slices.Equal(fields, slices.Collect(result.Trailer.All())) {
+				t.Errorf("the trailer is %v, want %v", fields, result.Trailer)
+			}
+		})
+	}
+}
+
+// TestCallKeepsNoProtocolFields has a handler set what belongs to gRPC, to Connect, to one
+// call and to the protocol of the key.
+func TestCallKeepsNoProtocolFields(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{KeepHeaders: []string{"x-order"}}, nil)
+	header := NewHeader(
+		Field{Name: "grpc-status", Value: "5"}, Field{Name: "Grpc-Status", Value: "6"}, Field{Name: "content-type", Value: "text/html"},
+		Field{Name: "grpc-trace-bin", Value: "AA"}, Field{Name: "idempotent-replayed", Value: "no"}, Field{Name: "traceparent", Value: "t"},
+		Field{Name: "x-order", Value: "1"}, Field{Name: "x-other", Value: "1"},
+	)
+	trailer := NewHeader(Field{Name: "grpc-retry-pushback-ms", Value: "-1"}, Field{Name: "endpoint-load-metrics-bin", Value: "AA"}, Field{Name: "x-sum", Value: "1"})
+	do(t, g, callOf("k", "m"), CallResult{Type: "a.B", Header: header, Trailer: trailer})
+	got, ran := do(t, g, callOf("k", "m"), CallResult{})
+	if ran || got.Code != 0 || got.Type != "a.B" || got.Header.Len() != 2 || got.Trailer.Len() != 1 {
+		t.Errorf("ran %v, the replay is %+v", ran, got)
+	}
+	do(t, g, callOf("e", "m"), CallResult{Code: 3, Message: "bad", Header: header})
+	if got, ran := do(t, g, callOf("e", "m"), CallResult{}); ran || got.Code != 3 || got.Message != "bad" {
+		t.Errorf("ran %v, the replay of an error behind a list of fields to keep is %+v", ran, got)
+	}
+}
+
+// TestCallFingerprint shows what makes a call another call.
+func TestCallFingerprint(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{}, nil)
+	do(t, g, callOf("k", "m"), CallResult{})
+	same := callOf("k", "m")
+	same.Metadata.(http.Header).Set("Content-Type", "application/json")
+	same.Metadata.(http.Header).Set("Content-Encoding", "gzip")
+	if got, ran := do(t, g, same, CallResult{}); ran || got.Code != 0 {
+		t.Errorf("another codec: ran %v, %+v", ran, got)
+	}
+	other := callOf("k", "m")
+	other.Procedure = "/orders.v1.Orders/Cancel"
+	for _, c := range []Call{callOf("k", "n"), other} {
+		got, ran := do(t, g, c, CallResult{})
+		if ran || got.Code != CodeKeyReused.GRPC() {
+			t.Errorf("another call: ran %v, %+v", ran, got)
+		}
+	}
+}
+
+// TestCallPasses lists the calls that no policy concerns, whose messages are not encoded.
+func TestCallPasses(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{Required: true}, nil)
+	health := callOf("", "")
+	health.Procedure = "/grpc.health.v1.Health/Check"
+	read := callOf("k", "")
+	read.Safe = true
+	for _, c := range []Call{health, read} {
+		c.Message = func() ([]byte, error) { return nil, errors.New("encoded") }
+		if !g.AdmitCall(t.Context(), c, unscoped).Pass {
+			t.Errorf("%s did not pass", c.Procedure)
+		}
+	}
+	if got, ran := do(t, g, callOf("", ""), CallResult{}); ran || got.Code != CodeKeyMissing.GRPC() {
+		t.Errorf("no key: ran %v, %+v", ran, got)
+	}
+}
+
+// TestCallRefusals shows the details of refusals, which no WriteProblem replaces.
+func TestCallRefusals(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{
+		MaxRequestBody: 4, MaxResponseBody: 4,
+		WriteProblem: func(context.Context, *Request, Problem) Response { return Response{Status: 418} },
+	}, nil)
+	if got, _ := do(t, g, callOf("k", "12345"), CallResult{}); got.Code != CodeRequestTooLarge.GRPC() {
+		t.Errorf("a large message: %+v", got)
+	}
+	broken := callOf("k", "")
+	broken.Message = func() ([]byte, error) { return nil, errors.New("not a message") }
+	if got, _ := do(t, g, broken, CallResult{}); got.Code != CodeInternalError.GRPC() {
+		t.Errorf("no message: %+v", got)
+	}
+	if got, ran := do(t, g, callOf("k", "1"), CallResult{Body: []byte("12345")}); !ran || string(got.Body) != "12345" {
+		t.Errorf("a large response: ran %v, %+v", ran, got)
+	}
+	if got, ran := do(t, g, callOf("k", "1"), CallResult{}); ran || got.Code != CodeResultUnavailable.GRPC() {
+		t.Errorf("the retry of a large response: ran %v, %+v", ran, got)
+	}
+
+	running := g.AdmitCall(t.Context(), callOf("busy", "1"), unscoped).Exchange
+	got, ran := do(t, g, callOf("busy", "1"), CallResult{})
+	if ran || got.Code != 10 || len(got.Details) != 2 || got.Details[1].Type != "type.googleapis.com/google.rpc.RetryInfo" {
+		t.Errorf("a running call: ran %v, %+v", ran, got)
+	}
+	if wait, _ := got.Trailer.Get("grpc-retry-pushback-ms"); wait != "1000" {
+		t.Errorf("the pushback is %q", wait)
+	}
+	running.AbandonCall(false)
+	running.Close()
+	if _, ran := do(t, g, callOf("busy", "1"), CallResult{}); !ran {
+		t.Error("the call after a panic did not run")
+	}
+}
+
+// TestCallOfOthers reads responses that no call made.
+func TestCallOfOthers(t *testing.T) {
+	t.Parallel()
+	typed := func(media string) Header { return NewHeader(Field{Name: "Content-Type", Value: media}) }
+	failed := NewHeader(Field{Name: "Content-Type", Value: messageStart + statusType + `"`}, Field{Name: "Grpc-Status", Value: "5"})
+	for name, c := range map[string]struct {
+		response Response
+		code     uint32
+		problem  Code
+	}{
+		"a status":           {Response{Status: 404}, 5, ""},
+		"a conflict":         {Response{Status: 409}, 9, ""},
+		"a failure":          {Response{Status: 500}, 13, ""},
+		"unavailable":        {Response{Status: 503}, 14, ""},
+		"a strange status":   {Response{Status: 418}, 2, ""},
+		"a message":          {Response{Status: 200, Header: typed("application/protobuf")}, 0, ""},
+		"JSON":               {Response{Status: 201, Header: typed("application/json")}, 0, CodeResultUnavailable},
+		"half a status":      {Response{Status: 404, Header: failed, Body: []byte{8}}, 0, CodeRecordCorrupt},
+		"another status":     {Response{Status: 404, Header: failed, Body: []byte{8, 6}}, 0, CodeRecordCorrupt},
+		"a status that is 0": {Response{Status: 404, Header: failed}, 0, CodeRecordCorrupt},
+	} {
+		got, problem := callResult(c.response)
+		if got.Code != c.code || problem != c.problem {
+			t.Errorf("%s: %+v and problem %q, want code %d and problem %q", name, got, problem, c.code, c.problem)
+		}
+	}
+}
+
+// TestStreamWithKey shows who is told about it.
+func TestStreamWithKey(t *testing.T) {
+	t.Parallel()
+	var events []reprise.Event
+	g := callGuard(t, Config{Required: true, Name: "orders"}, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) }))
+	if mark := g.PassStream(t.Context(), callOf("", "")); mark.Name != "" || len(events) != 0 {
+		t.Errorf("without a key: %v, %v", mark, events)
+	}
+	mark := g.PassStream(t.Context(), callOf("k", ""))
+	if mark != markUnprotected || len(events) != 1 || events[0].Kind != reprise.EventUnprotected || events[0].Label != "orders" || events[0].Err == nil {
+		t.Errorf("with a key: %v, %v", mark, events)
+	}
+}
+
+// TestGRPCCodes has every code of a problem, and every status of a code.
+func TestGRPCCodes(t *testing.T) {
+	t.Parallel()
+	for _, p := range problemTable {
+		code, ok := grpcCodes[p.Code]
+		if !ok || code == 0 || code == 6 || grpcCode(code) != code {
+			t.Errorf("%s has the code %d of gRPC", p.Code, code)
+		}
+		if retried := code == 10 || code == 14; retried != p.Retryable {
+			t.Errorf("%s: retryable %v, but programs retry the code %d: %v", p.Code, p.Retryable, code, retried)
+		}
+	}
+	for code, want := range map[uint32]uint32{0: 0, 16: 16, 17: 2, 1 << 31: 2} {
+		if got := grpcCode(code); got != want {
+			t.Errorf("the code %d counts as %d, want %d", code, got, want)
+		}
+	}
+}
+
+func FuzzCallStatus(f *testing.F) {
+	f.Add(uint32(5), "message", "type", []byte{1}, []byte{8, 5})
+	f.Add(uint32(1<<31), "\xff", "", []byte(nil), []byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, code uint32, message, kind string, value, garbage []byte) {
+		_, _, _, _ = parseStatus(garbage) // it does not panic
+		details := []Detail{retryInfo(time.Second), {Type: kind, Value: value}}
+		gotCode, gotMessage, gotDetails, ok := parseStatus(appendStatus(nil, code, message, details))
+		if !ok || gotCode != code || gotMessage != strings.ToValidUTF8(message, "\uFFFD") || len(gotDetails) != 2 || string(gotDetails[1].Value) != string(value) {
+			t.Fatalf("%v: %d %q %v", ok, gotCode, gotMessage, gotDetails)
+		}
+	})
+}
