@@ -57,7 +57,7 @@ type CallResult struct {
 type CallReply struct {
 	Replace bool       // send Result instead of the handler's own
 	Result  CallResult // with Replace
-	Mark    Field      // without Replace: a field to add to the handler's own; none if its name is empty
+	Added   []Field    // without Replace: metadata to add to the header of the handler's own
 }
 
 // AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
@@ -112,8 +112,11 @@ func (x *Exchange) AbandonCall(cut bool) CallReply {
 }
 
 func (x *Exchange) callReply(reply Reply) CallReply {
-	if !reply.Replace {
-		return CallReply{Mark: reply.Mark}
+	switch {
+	case !reply.Replace && reply.Mark.Name != "":
+		return CallReply{Added: append([]Field{reply.Mark}, reply.Added...)}
+	case !reply.Replace:
+		return CallReply{Added: reply.Added}
 	}
 	return CallReply{Replace: true, Result: x.guard.result(x.Context(), reply.Response)}
 }
