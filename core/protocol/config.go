@@ -101,6 +101,11 @@ type Config struct {
 	// cannot be read.
 	KeepHeaders []string
 
+	// Seal encrypts the responses that records keep. By default nothing is encrypted. It
+	// is one for all guards that share keys, and docs/sealing.md says in which order a
+	// deployment turns it on.
+	Seal Sealing
+
 	// Decide decides by the status of a complete response whether it is kept. It is
 	// called for every keyed run. ByPreset leaves the decision to the status and the
 	// preset. For a response of gRPC, status is the HTTP status that its Grpc-Status
@@ -239,6 +244,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Wait < 0 {
 		return c, invalid("Wait", "%v is negative", c.Wait)
 	}
+	if err := c.Seal.check(c.Retention); err != nil {
+		return c, err
+	}
 	if c.FailOpen && c.Preset == reprise.AtMostOnce {
 		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
 	}
@@ -281,6 +289,7 @@ func printable(text string) bool {
 func (c Config) clone() Config {
 	c.Aliases, c.Methods = slices.Clone(c.Aliases), slices.Clone(c.Methods)
 	c.FingerprintHeaders, c.KeepHeaders = slices.Clone(c.FingerprintHeaders), slices.Clone(c.KeepHeaders)
+	c.Seal.OtherSecrets = slices.Clone(c.Seal.OtherSecrets)
 	return c
 }
 

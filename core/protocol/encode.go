@@ -31,7 +31,7 @@ var (
 // computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
 // MiB, and a body for a status that has none. What it returns, [DecodeResponse] reads.
 func EncodeResponse(r Response) ([]byte, error) {
-	s := stored{status: r.Status, body: r.Body, fields: slices.Collect(r.Header.All()), trailers: slices.Collect(r.Trailer.All())}
+	s := storedOf(r)
 	if err := encodable(&s); err != nil {
 		return nil, err
 	}
@@ -40,6 +40,10 @@ func EncodeResponse(r Response) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the response cannot be kept: %v", reprise.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
 	}
 	return payload, nil
+}
+
+func storedOf(r Response) stored {
+	return stored{status: r.Status, body: r.Body, fields: slices.Collect(r.Header.All()), trailers: slices.Collect(r.Trailer.All())}
 }
 
 // encodable reports what of a response a replay could not serve.
@@ -83,8 +87,15 @@ func refuseResponse(format string, args ...any) error {
 // response has the status and the fields; or [ErrResultUnavailable], and it has only the
 // status.
 //
+// A response that is sealed (see [Sealing]) cannot be read without the client's key: then
+// the error wraps [ErrSealed], and the response has nothing, or, with Sealing.ClearHead,
+// the status and the fields, which nobody has verified. [Sealing.OpenResponse] opens it.
+//
 // The response is a view into payload, which must not be modified.
 func DecodeResponse(payload []byte) (Response, error) {
+	if isEnvelope(payload) {
+		return decodeSealed(payload)
+	}
 	s, err := decodeStored(payload)
 	switch {
 	case err != nil:
@@ -98,8 +109,16 @@ func DecodeResponse(payload []byte) (Response, error) {
 }
 
 // Annotation returns what [Config].Annotate kept beside the response in a payload, and an
-// empty text where there is nothing, or the payload is unreadable.
+// empty text where there is nothing, or the payload is unreadable or sealed as a whole.
 func Annotation(payload []byte) string {
+	if isEnvelope(payload) {
+		e, err := parseEnvelope(payload)
+		if err != nil {
+			return ""
+		}
+		s, _ := e.clearHead()
+		return s.annotation
+	}
 	s, err := decodeStored(payload)
 	if err != nil {
 		return ""

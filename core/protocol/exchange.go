@@ -29,7 +29,7 @@ type Exchange struct {
 	annotation string  // of Config.Annotate
 	announced  []Field // what the policy adds to the response
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards what follows, and scratch against Close
 	decision Decision
 	omitBody bool
 	finished bool
@@ -66,11 +66,13 @@ func (x *Exchange) Mark() Field {
 // handler that still uses what the exchange gave it gets an error, never the bytes of
 // another request.
 func (x *Exchange) Close() {
+	x.mu.Lock()
 	s := x.scratch
+	x.scratch = nil
+	x.mu.Unlock()
 	if s == nil {
 		return
 	}
-	x.scratch = nil
 	x.body.drop()
 	s.free()
 }
@@ -187,12 +189,29 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 		x.fill(&s, &c, omit)
 	}
 	s.annotation = x.annotation
-	x.scratch.payload = appendStored(x.scratch.payload[:0], &s)
-	end, err := x.attempt.Complete(reprise.Completion{Payload: x.scratch.payload, DiscardEffects: meaning >= 400})
+	end, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: meaning >= 400})
 	if err != nil {
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}
 	return x.reply(c, end)
+}
+
+// encode returns what the record keeps of a response, in the memory of the exchange.
+func (x *Exchange) encode(s *stored) []byte {
+	m, seal := x.scratch, &x.guard.cfg.Seal
+	if !seal.On {
+		m.payload = appendStored(m.payload[:0], s)
+		return m.payload
+	}
+	m.encoded = appendStored(m.encoded[:0], s)
+	m.payload = seal.appendSealed(m.payload[:0], m.encoded, s, x.sealedFor())
+	return m.payload
+}
+
+// sealedFor names the operation for its envelope. x.mu is held, or the handler has
+// returned.
+func (x *Exchange) sealedFor() *SealedFor {
+	return &SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.asked.fingerprint, Key: string(x.scratch.key)}
 }
 
 // takeDecision returns what the handler decided, and refuses decisions from then on.
@@ -252,7 +271,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	}
 	switch end.Status {
 	case reprise.Superseded:
-		return Reply{Replace: true, Response: g.replayPayload(x.Context(), x.request, end.Payload)}
+		return Reply{Replace: true, Response: x.replayPayload(end.Payload)}
 	case reprise.Contested:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(CodeOutcomeUnknown, 0)

@@ -156,9 +156,10 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if s == nil {
 		return answer
 	}
-	op.Decoder = s
+	op.Decoder, s.asked = s, asked{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
 	res, err := g.engine.Begin(ctx, op)
 	if err == nil && res.Outcome == reprise.Claimed {
+		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
 		if g.cfg.WriteProblem != nil || req.isCall() {
 			own := *req

@@ -41,5 +41,15 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", reprise.ErrInvalid)
 	}
 	s := stored{status: r.Status, fields: kept, body: r.Body, annotation: x.guard.annotation(ctx)}
-	return appendStored(make([]byte, 0, s.size()), &s), nil
+	encoded := appendStored(make([]byte, 0, s.size()), &s)
+	seal := &x.guard.cfg.Seal
+	if !seal.On {
+		return encoded, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.scratch == nil {
+		return nil, fmt.Errorf("%w: Payload after the handler returned", reprise.ErrInvalid)
+	}
+	return seal.appendSealed(nil, encoded, &s, x.sealedFor()), nil
 }

@@ -16,14 +16,15 @@ var (
 
 var summaryBody = []byte(`{"status":"completed"}`)
 
-// replayPayload returns the response from the payload of a record.
-func (g *Guard) replayPayload(ctx context.Context, req *Request, payload []byte) Response {
-	s, err := decodeStored(payload)
+// replayPayload returns the response that another attempt recorded for the operation.
+func (x *Exchange) replayPayload(payload []byte) Response {
+	g, ctx := x.guard, x.Context()
+	s, err := g.decode(payload, x.sealedFor())
 	if err != nil {
 		g.report(ctx, reprise.EventStoreError, err)
-		return g.problem(ctx, req, CodeRecordCorrupt, 0)
+		return g.problem(ctx, x.request, CodeRecordCorrupt, 0)
 	}
-	return g.replay(ctx, req, &s)
+	return g.replay(ctx, x.request, &s)
 }
 
 // replay returns the response from a record (R12 to R19, R35).

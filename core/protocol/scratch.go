@@ -1,6 +1,10 @@
 package protocol
 
-import "sync"
+import (
+	"sync"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
 
 // scratch is the memory of an exchange, reused by later ones.
 type scratch struct {
@@ -13,12 +17,37 @@ type scratch struct {
 	kept      []Field // and what is kept of that
 	trailers  []Field // what the handler set to be sent after the body
 	decoded   stored  // the response from a record, of a request that gets a replay
+	encoded   []byte  // the response's encoded form, before it is sealed
+	asked     asked   // whose response that is
+	key       []byte  // the client's key, of a request that runs
+}
+
+// asked is what a request asks for, from its check to the answer of Begin.
+type asked struct {
+	guard       *Guard
+	scope, key  string // views
+	fingerprint reprise.Fingerprint
 }
 
 // Decode implements [reprise.Decoder].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
-	s.decoded, err = decodeStored(payload)
+	a := &s.asked
+	if isEnvelope(payload) {
+		who := SealedFor{ID: reprise.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
+		s.decoded, err = a.guard.decode(payload, &who)
+	} else {
+		s.decoded, err = a.guard.decode(payload, nil)
+	}
 	return s.decoded.annotation, err
+}
+
+// decode reads the payload of a record of the operation that it may be sealed for.
+func (g *Guard) decode(payload []byte, who *SealedFor) (stored, error) {
+	encoded, err := g.cfg.Seal.open(payload, g.cfg.MaxResponseBody, who)
+	if err != nil {
+		return stored{}, err
+	}
+	return decodeStored(encoded)
 }
 
 // largestScratch is the largest buffer that is reused. The collector frees larger ones,
@@ -32,7 +61,7 @@ func (s *scratch) free() {
 	*s = scratch{
 		request: again(s.request), response: again(s.response), payload: again(s.payload),
 		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
-		trailers: emptied(s.trailers),
+		trailers: emptied(s.trailers), encoded: wiped(s.encoded), key: wiped(s.key),
 	}
 	scratches.Put(s)
 }

@@ -73,6 +73,9 @@ const (
 	storedHeadSize  = 1 + 1 + 2 + 2 + 4 + 4
 	storedFieldSize = 1 + 2 + 2
 	storedSumSize   = 4
+
+	// maxStoredBesides is the most that an encoded response has besides its body.
+	maxStoredBesides = storedHeadSize + 1 + maxAnnotation + maxStoredFields*storedFieldSize + maxStoredHeaderBytes + storedSumSize
 )
 
 // The kinds of a stored field.
@@ -118,12 +121,18 @@ func (f storedFlags) keepsBody() bool { return f&(storedOmitted|storedCut) == 0 
 
 // size returns how many bytes [appendStored] appends.
 func (s *stored) size() int {
-	size := storedHeadSize + s.fieldsSize() + storedSumSize
-	if s.annotation != "" {
-		size += 1 + len(s.annotation)
-	}
+	size := s.headSize() + storedSumSize
 	if s.flags.keepsBody() {
 		size += len(s.body)
+	}
+	return size
+}
+
+// headSize returns how many of the encoded bytes come before the body.
+func (s *stored) headSize() int {
+	size := storedHeadSize + s.fieldsSize()
+	if s.annotation != "" {
+		size += 1 + len(s.annotation)
 	}
 	return size
 }

@@ -1,0 +1,177 @@
+package protocol
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Sealing says how a guard encrypts the responses that records keep, so that who reads
+// the store, or a copy of it, learns nothing of them. The zero value seals nothing, and
+// reads what other guards have sealed with the keys of their clients alone.
+//
+// A response is sealed with AES-256-GCM under a key of its operation, which is derived
+// from the client's Idempotency-Key and from Secret. No store ever has either of the two.
+// So only a request with the same key can have the response: an operator cannot read it.
+// Without a Secret, the protection is as good as the keys of the clients: who can guess
+// them, such as order numbers, can try them on a stolen copy.
+//
+// A guard reads what is not sealed, and what was sealed with Secret, with one of
+// OtherSecrets or without a secret, whatever On says. Releases before this option answer
+// record-corrupt to what is sealed. See docs/sealing.md for turning it on and for the
+// rotation of secrets.
+type Sealing struct {
+	// On seals the responses that are recorded from now on.
+	On bool
+
+	// Secret is mixed into the keys of the responses that are sealed from now on. The
+	// zero value is none.
+	Secret Secret
+
+	// OtherSecrets only open responses: secrets of before, until the retention of what
+	// they sealed has ended, and the next one, which every process must have before the
+	// first one seals with it.
+	OtherSecrets []Secret
+
+	// ClearHead leaves status, header, trailer and annotation readable for operators. The
+	// body is sealed, and nothing of the rest can be changed without notice.
+	ClearHead bool
+
+	// Strict answers record-corrupt to every response that is not sealed, or that was
+	// sealed without a secret although there is a Secret. It closes the way for somebody
+	// who can write to the store, and closes it for an operator too, who can then resolve
+	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
+	// retention of what was recorded before sealing has ended.
+	Strict bool
+
+	// MaxAge answers record-corrupt to what was sealed longer ago, by the clocks of the
+	// processes. It bounds how long somebody who can write to the store can put an old
+	// response of the same operation back. It is at least the Retention, which a sealed
+	// response otherwise outlives, plus what the clocks differ by. Zero is no bound.
+	MaxAge time.Duration
+
+	// Compressor, if not nil, shortens what is sealed, if it has at least CompressFrom
+	// bytes (zero is 1 KiB) and is not compressed already by its Content-Encoding or
+	// media type. A guard that seals nothing needs it to read what others compressed. The
+	// size of a record then tells something of what is in it: see docs/sealing.md for
+	// when not to use it.
+	Compressor   Compressor
+	CompressFrom int
+}
+
+// A Compressor shortens what is sealed. The module compress has one. Its output says what
+// it is, as formats with a magic number do, if there may ever be another one. It is safe
+// for concurrent use. What panics in it is a response that is not compressed, or that
+// cannot be read.
+type Compressor interface {
+	// AppendCompressed appends the compressed form of src to dst.
+	AppendCompressed(dst, src []byte) []byte
+
+	// AppendDecompressed appends what was compressed to src to dst. It fails, without
+	// taking the memory for it, if that has more than limit bytes.
+	AppendDecompressed(dst, src []byte, limit int) ([]byte, error)
+}
+
+// Secret is a master secret, made by [NewSecret]. Printing it, or a policy that has it,
+// shows its ID only.
+type Secret struct{ held *heldSecret }
+
+type heldSecret struct {
+	id  string
+	key []byte
+}
+
+const (
+	maxSecretID     = 32
+	minSecret       = 32
+	maxSecret       = 4096
+	defaultCompress = 1 << 10
+)
+
+// NewSecret returns a master secret of 32 to 4,096 bytes of full entropy, such as 32 from
+// crypto/rand, as a vault keeps them. Its ID is kept in the clear in every record that is
+// sealed with it: 1 to 32 bytes of printable US-ASCII, such as the month that it was made
+// in. An ID is never used for a second secret. The error wraps [reprise.ErrInvalid].
+func NewSecret(id string, key []byte) (Secret, error) {
+	switch {
+	case id == "" || len(id) > maxSecretID || !printable(id):
+		return Secret{}, fmt.Errorf("%w: NewSecret: the ID %q is not 1 to %d bytes of printable US-ASCII", reprise.ErrInvalid, id, maxSecretID)
+	case len(key) < minSecret || len(key) > maxSecret:
+		return Secret{}, fmt.Errorf("%w: NewSecret: the secret %q has %d bytes, want %d to %d", reprise.ErrInvalid, id, len(key), minSecret, maxSecret)
+	}
+	return Secret{&heldSecret{id: id, key: slices.Clone(key)}}, nil
+}
+
+// ID returns the ID of the secret, and "" for none.
+func (s Secret) ID() string {
+	if s.held == nil {
+		return ""
+	}
+	return s.held.id
+}
+
+// String implements [fmt.Stringer]. It shows the ID only.
+func (s Secret) String() string {
+	if s.held == nil {
+		return "no secret"
+	}
+	return fmt.Sprintf("secret %q", s.held.id)
+}
+
+// GoString implements [fmt.GoStringer]. It shows the ID only.
+func (s Secret) GoString() string { return s.String() }
+
+// bytes returns the secret, and nil for none.
+func (s Secret) bytes() []byte {
+	if s.held == nil {
+		return nil
+	}
+	return s.held.key
+}
+
+// secret returns the secret with the ID of an envelope, and false if there is none.
+func (c *Sealing) secret(id string) (Secret, bool) {
+	switch id {
+	case "":
+		return Secret{}, true
+	case c.Secret.ID():
+		return c.Secret, true
+	}
+	for _, s := range c.OtherSecrets {
+		if s.ID() == id {
+			return s, true
+		}
+	}
+	return Secret{}, false
+}
+
+// check fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
+// field.
+func (c *Sealing) check(retention time.Duration) error {
+	if c.CompressFrom == 0 {
+		c.CompressFrom = defaultCompress
+	}
+	switch {
+	case c.CompressFrom < 0 || c.CompressFrom > math.MaxInt32:
+		return invalid("Seal.CompressFrom", "%d, want 0 to %d", c.CompressFrom, math.MaxInt32)
+	case c.Strict && !c.On:
+		return invalid("Seal.Strict", "needs On: this guard would not read what it writes")
+	case c.MaxAge < 0:
+		return invalid("Seal.MaxAge", "%v is negative", c.MaxAge)
+	case c.MaxAge > 0 && c.MaxAge < retention:
+		return invalid("Seal.MaxAge", "%v is shorter than the Retention of %v: replays would end before it", c.MaxAge, retention)
+	}
+	for i, s := range c.OtherSecrets {
+		same := func(other Secret) bool { return other.ID() == s.ID() }
+		switch {
+		case s.held == nil:
+			return invalid("Seal.OtherSecrets", "one of them is empty: NewSecret makes a secret")
+		case same(c.Secret) || slices.ContainsFunc(c.OtherSecrets[:i], same):
+			return invalid("Seal.OtherSecrets", "the ID %q is that of two secrets", s.ID())
+		}
+	}
+	return nil
+}

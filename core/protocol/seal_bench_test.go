@@ -1,0 +1,49 @@
+package protocol
+
+import (
+	"bytes"
+	"testing"
+)
+
+// A sealed answer costs a derivation, a key schedule and a pass over its bytes, once when
+// it is recorded and once for each replay. docs/adr/0016-sealed-answers.md has a run.
+func BenchmarkSealedAnswer(b *testing.B) {
+	for _, size := range []int{256, 16 << 10, 1 << 20} {
+		s := stored{status: 201, body: bytes.Repeat([]byte("x"), size), fields: []Field{{Name: "Content-Type", Value: "application/json"}}}
+		encoded := appendStored(nil, &s)
+		for _, c := range []struct {
+			name string
+			seal Sealing
+		}{{"key", Sealing{On: true}}, {"key+secret", Sealing{On: true, Secret: testSecret(b, "1")}}} {
+			sealed := c.seal.appendSealed(nil, encoded, &s, &testSealedFor)
+			b.Run(sizeName(size)+"/seal/"+c.name, func(b *testing.B) {
+				b.SetBytes(int64(size))
+				b.ReportAllocs()
+				var dst []byte
+				for b.Loop() {
+					dst = c.seal.appendSealed(dst[:0], encoded, &s, &testSealedFor)
+				}
+			})
+			b.Run(sizeName(size)+"/open/"+c.name, func(b *testing.B) {
+				b.SetBytes(int64(size))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := c.seal.open(sealed, size, &testSealedFor); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func sizeName(n int) string {
+	switch {
+	case n >= 1<<20:
+		return "1MiB"
+	case n >= 16<<10:
+		return "16KiB"
+	default:
+		return "256B"
+	}
+}

@@ -1,0 +1,476 @@
+package protocol
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+const testSealKey = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+
+var testSealedFor = SealedFor{
+	ID: reprise.DeriveID("tenant", "", testSealKey), Fingerprint: reprise.Fingerprint{1, 2, 3}, Key: testSealKey,
+}
+
+func testSecret(tb testing.TB, id string) Secret {
+	tb.Helper()
+	s, err := NewSecret(id, bytes.Repeat([]byte(id+"!"), 32))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// deflate is a Compressor of the standard library.
+type deflate struct{}
+
+func (deflate) AppendCompressed(dst, src []byte) []byte {
+	out := bytes.NewBuffer(dst)
+	w, _ := flate.NewWriter(out, flate.BestSpeed)
+	_, _ = w.Write(src)
+	_ = w.Close()
+	return out.Bytes()
+}
+
+func (deflate) AppendDecompressed(dst, src []byte, limit int) ([]byte, error) {
+	r := io.LimitReader(flate.NewReader(bytes.NewReader(src)), int64(limit)+1)
+	out := bytes.NewBuffer(dst)
+	n, err := io.Copy(out, r)
+	if n > int64(limit) {
+		err = errors.New("too large")
+	}
+	return out.Bytes(), err
+}
+
+// sealedVector is an envelope that a program of its own made from
+// docs/adr/0016-sealed-answers.md. Whoever changes one makes the records of running
+// deployments unreadable.
+type sealedVector struct {
+	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
+
+	SecretID  string `json:"secret_id"`
+	ClearHead bool   `json:"clear_head"`
+	Deflate   bool
+}
+
+func sealedVectors(tb testing.TB) []sealedVector {
+	tb.Helper()
+	file, err := os.ReadFile("testdata/sealed.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var list []sealedVector
+	if err := json.Unmarshal(file, &list); err != nil || len(list) == 0 {
+		tb.Fatal(len(list), err)
+	}
+	return list
+}
+
+func unhex(tb testing.TB, text string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func (v *sealedVector) sealing(tb testing.TB) (Sealing, SealedFor) {
+	tb.Helper()
+	c := Sealing{On: true, ClearHead: v.ClearHead, CompressFrom: defaultCompress}
+	if v.SecretID != "" {
+		var err error
+		if c.Secret, err = NewSecret(v.SecretID, unhex(tb, v.Secret)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if v.Deflate {
+		c.Compressor, c.CompressFrom = deflate{}, 1
+	}
+	return c, SealedFor{
+		ID: reprise.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: reprise.Fingerprint(unhex(tb, v.Fingerprint)),
+	}
+}
+
+func TestSealedGoldenVectors(t *testing.T) {
+	t.Parallel()
+	for _, v := range sealedVectors(t) {
+		c, who := v.sealing(t)
+		payload, encoded := unhex(t, v.Payload), unhex(t, v.Encoded)
+		got, err := c.open(payload, 1<<10, &who)
+		if err != nil || !bytes.Equal(got, encoded) {
+			t.Errorf("%s: opened\n%x, want\n%x: %v", v.Name, got, encoded, err)
+			continue
+		}
+		s, err := decodeStored(got)
+		if err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+		s.fields, s.trailers = slices.Collect(s.header.All()), slices.Collect(s.trailer.All())
+		again := c.appendSealed(nil, encoded, &s, &who)
+		want, err := parseEnvelope(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// All but the time, the nonce and what depends on them is written as it was.
+		copy(again[2:], payload[2:10])
+		if !bytes.HasPrefix(again, want.start) {
+			t.Errorf("%s: sealed again as\n%x, want\n%x", v.Name, again, payload)
+		}
+		if c.Compressor == nil && len(again) != len(payload) {
+			t.Errorf("%s: sealed again in %d bytes, want %d", v.Name, len(again), len(payload))
+		}
+	}
+}
+
+// sealedSample returns a response and its envelope.
+func sealedSample(c *Sealing, body []byte) (encoded, payload []byte) {
+	s := stored{status: 201, fields: []Field{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Private", Value: "a header of the answer"}}, body: body}
+	encoded = appendStored(nil, &s)
+	return encoded, c.appendSealed(nil, encoded, &s, &testSealedFor)
+}
+
+func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
+	t.Parallel()
+	secret := testSecret(t, "2026-11")
+	body := bytes.Repeat([]byte("the account of Jane Doe "), 200)
+	for name, c := range map[string]Sealing{
+		"key":        {On: true},
+		"secret":     {On: true, Secret: secret},
+		"clear head": {On: true, Secret: secret, ClearHead: true},
+		"compressed": {On: true, Secret: secret, Compressor: deflate{}},
+		"all":        {On: true, Secret: secret, ClearHead: true, Compressor: deflate{}},
+	} {
+		encoded, payload := sealedSample(&c, body)
+		got, err := c.open(payload, 1<<20, &testSealedFor)
+		if err != nil || !bytes.Equal(got, encoded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, again := sealedSample(&c, body)
+		if bytes.Equal(again[len(again)-64:], payload[len(payload)-64:]) {
+			t.Errorf("%s: the same response is sealed twice in the same way", name)
+		}
+		for _, private := range []string{"Jane Doe", testSealKey, string(secret.bytes()), "a header of"} {
+			if bytes.Contains(payload, []byte(private)) && !(c.ClearHead && private == "a header of") {
+				t.Errorf("%s: %q is in the payload", name, private)
+			}
+		}
+		if short := len(payload) < len(encoded)/2; short != (c.Compressor != nil) {
+			t.Errorf("%s: %d bytes for %d", name, len(payload), len(encoded))
+		}
+		shown, err := DecodeResponse(payload)
+		kind, _ := shown.Header.Get("X-Private")
+		if !errors.Is(err, ErrSealed) || errors.Is(err, reprise.ErrCorrupt) || shown.Body != nil ||
+			(shown.Status == 201) != c.ClearHead || (kind != "") != c.ClearHead {
+			t.Errorf("%s: an operator sees %+v, %v", name, shown, err)
+		}
+		opened, err := c.OpenResponse(payload, testSealedFor)
+		if err != nil || opened.Status != 201 || !bytes.Equal(opened.Body, body) {
+			t.Errorf("%s: opened as %d with %d bytes, %v", name, opened.Status, len(opened.Body), err)
+		}
+	}
+}
+
+// Whatever is done to an envelope, and whoever else it is given to, nothing of it is
+// served.
+func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
+	t.Parallel()
+	secret, other := testSecret(t, "a"), testSecret(t, "b")
+	c := Sealing{On: true, Secret: secret, ClearHead: true}
+	encoded, payload := sealedSample(&c, []byte("body"))
+	impostor, err := NewSecret("a", bytes.Repeat([]byte("z"), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, bare := sealedSample(&Sealing{On: true}, []byte("body"))
+	old := Sealing{On: true, Secret: secret, MaxAge: time.Hour}
+	aged := slices.Clone(payload)
+	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix())) //nolint:gosec // after 1970
+
+	who := func(change func(*SealedFor)) *SealedFor {
+		w := testSealedFor
+		change(&w)
+		return &w
+	}
+	for name, x := range map[string]struct {
+		by      Sealing
+		who     *SealedFor
+		payload []byte
+		says    string
+	}{
+		"another ID":             {c, who(func(w *SealedFor) { w.ID[0]++ }), payload, "cannot be opened"},
+		"another fingerprint":    {c, who(func(w *SealedFor) { w.Fingerprint[31]++ }), payload, "cannot be opened"},
+		"another key":            {c, who(func(w *SealedFor) { w.Key += "0" }), payload, "cannot be opened"},
+		"another secret":         {Sealing{Secret: impostor}, &testSealedFor, payload, "cannot be opened"},
+		"an unknown secret":      {Sealing{Secret: other}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
+		"no secret":              {Sealing{}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
+		"downgraded":             {Sealing{On: true, Strict: true}, &testSealedFor, encoded, "is not sealed"},
+		"downgraded to the key":  {Sealing{On: true, Strict: true, Secret: secret}, &testSealedFor, bare, "without a secret"},
+		"of long ago":            {old, &testSealedFor, aged, "longer ago than"},
+		"of long ago, unnoticed": {c, &testSealedFor, aged, "cannot be opened"},
+		"a later version":        {c, &testSealedFor, append([]byte{0x82}, payload[1:]...), "a version"},
+		"a flag":                 {c, &testSealedFor, append([]byte{0x81, 4}, payload[2:]...), "flags"},
+		"said to be compressed":  {Sealing{Secret: secret, Compressor: deflate{}}, &testSealedFor, append([]byte{0x81, 3}, payload[2:]...), "cannot be opened"},
+		"compressed, no reader":  {c, &testSealedFor, append([]byte{0x81, 3}, payload[2:]...), "no Compressor"},
+		"the version alone":      {c, &testSealedFor, []byte{0x81}, "length"},
+	} {
+		got, err := x.by.open(x.payload, 1<<20, x.who)
+		if !errors.Is(err, reprise.ErrCorrupt) || got != nil || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("%s: %d bytes, %v; want %s", name, len(got), err, x.says)
+		}
+		if err != nil && (strings.Contains(err.Error(), testSealKey) || strings.Contains(err.Error(), "body")) {
+			t.Errorf("%s: the error says too much: %v", name, err)
+		}
+	}
+	for n := range payload {
+		if _, err := c.open(payload[:n], 1<<20, &testSealedFor); n > 0 && !errors.Is(err, reprise.ErrCorrupt) {
+			t.Errorf("the first %d bytes: %v", n, err)
+		}
+		for _, flip := range []byte{1, 0x40, 0x80, 0xff} {
+			damaged := slices.Clone(payload)
+			damaged[n] ^= flip
+			encoded, err := c.open(damaged, 1<<20, &testSealedFor)
+			if err == nil { // it is not an envelope any more
+				_, err = decodeStored(encoded)
+			}
+			if !errors.Is(err, reprise.ErrCorrupt) {
+				t.Errorf("byte %d xor %#02x: %v", n, flip, err)
+			}
+		}
+	}
+	if _, err := c.open(append(slices.Clone(payload), 0), 1<<20, &testSealedFor); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("a byte longer: %v", err)
+	}
+}
+
+func TestSealedSecretsRotate(t *testing.T) {
+	t.Parallel()
+	first, second, third := testSecret(t, "1"), testSecret(t, "2"), testSecret(t, "3")
+	var payloads [][]byte
+	for _, c := range []Sealing{{}, {On: true}, {On: true, Secret: first}, {On: true, Secret: second}} {
+		encoded, payload := sealedSample(&c, []byte("body"))
+		if !c.On {
+			payload = encoded
+		}
+		payloads = append(payloads, payload)
+	}
+	for i, c := range []struct {
+		by    Sealing
+		opens []bool // of payloads
+	}{
+		{Sealing{}, []bool{true, true, false, false}},
+		{Sealing{OtherSecrets: []Secret{first}}, []bool{true, true, true, false}},
+		{Sealing{On: true, Secret: first, OtherSecrets: []Secret{second}}, []bool{true, true, true, true}},
+		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{third, first}}, []bool{true, true, true, true}},
+		{Sealing{On: true, Secret: third, OtherSecrets: []Secret{second}}, []bool{true, true, false, true}},
+		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, false, true, true}},
+		{Sealing{On: true, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, true, true, false}},
+	} {
+		for p, payload := range payloads {
+			if _, err := c.by.open(payload, 1<<20, &testSealedFor); (err == nil) != c.opens[p] {
+				t.Errorf("policy %d opens payload %d: %v", i, p, err)
+			}
+		}
+	}
+}
+
+func TestSealedCompressesWhatIsWorthIt(t *testing.T) {
+	t.Parallel()
+	long, short := bytes.Repeat([]byte("a"), 4<<10), bytes.Repeat([]byte("a"), 64)
+	for name, x := range map[string]struct {
+		field Field
+		body  []byte
+		want  bool
+	}{
+		"JSON":               {Field{Name: "Content-Type", Value: "application/json; charset=utf-8"}, long, true},
+		"short":              {Field{Name: "Content-Type", Value: "application/json"}, short, false},
+		"coded":              {Field{Name: "content-encoding", Value: "br"}, long, false},
+		"identity":           {Field{Name: "Content-Encoding", Value: "identity"}, long, true},
+		"a removed coding":   {Field{Name: "Content-Encoding", Remove: true}, long, true},
+		"a photo":            {Field{Name: "Content-Type", Value: "image/JPEG"}, long, false},
+		"a drawing":          {Field{Name: "Content-Type", Value: "image/svg+xml"}, long, true},
+		"a film":             {Field{Name: "Content-Type", Value: "video/mp4"}, long, false},
+		"an archive":         {Field{Name: "Content-Type", Value: "application/zip"}, long, false},
+		"a spreadsheet":      {Field{Name: "Content-Type", Value: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}, long, false},
+		"a font":             {Field{Name: "Content-Type", Value: "font/woff2"}, long, false},
+		"a sound":            {Field{Name: "Content-Type", Value: "audio/ogg"}, long, false},
+		"a sound, uncoded":   {Field{Name: "Content-Type", Value: "audio/wav"}, long, true},
+		"what does not pack": {Field{Name: "X", Value: "y"}, unhexed(4 << 10), false},
+	} {
+		c := Sealing{On: true, Compressor: deflate{}, CompressFrom: defaultCompress}
+		s := stored{status: 200, fields: []Field{x.field}, body: x.body}
+		encoded := appendStored(nil, &s)
+		payload := c.appendSealed(nil, encoded, &s, &testSealedFor)
+		e, err := parseEnvelope(payload)
+		if err != nil || (e.flags&envelopeCompressed != 0) != x.want {
+			t.Errorf("%s: flags %b, %v", name, e.flags, err)
+		}
+		if got, err := c.open(payload, len(x.body), &testSealedFor); err != nil || !bytes.Equal(got, encoded) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// unhexed returns n bytes that do not compress.
+func unhexed(n int) []byte {
+	b := make([]byte, n)
+	x := uint64(1)
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x >> 32)
+	}
+	return b
+}
+
+// misbehaving is a Compressor that does what it should not.
+type misbehaving struct {
+	deflate
+
+	compress   func(dst, src []byte) []byte
+	decompress func(dst, src []byte, limit int) ([]byte, error)
+}
+
+func (m misbehaving) AppendCompressed(dst, src []byte) []byte {
+	if m.compress == nil {
+		return m.deflate.AppendCompressed(dst, src)
+	}
+	return m.compress(dst, src)
+}
+
+func (m misbehaving) AppendDecompressed(dst, src []byte, limit int) ([]byte, error) {
+	return m.decompress(dst, src, limit)
+}
+
+func TestSealedDecompressionIsBounded(t *testing.T) {
+	t.Parallel()
+	c := Sealing{On: true, Compressor: deflate{}, CompressFrom: defaultCompress}
+	encoded, payload := sealedSample(&c, make([]byte, 1<<20))
+	if len(payload) > 8<<10 {
+		t.Fatalf("%d bytes are no bomb", len(payload))
+	}
+	if _, err := c.open(payload, 1<<20, &testSealedFor); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.open(payload, 1<<19, &testSealedFor); !errors.Is(err, errEnvelopeSize) {
+		t.Errorf("over the limit: %v", err)
+	}
+	// The declared size is authenticated, so only who has the key can lie about it.
+	for size, want := range map[int]error{len(encoded) - 1: errEnvelopePacked, len(encoded) + 1: errEnvelopePacked, 100: errEnvelopePacked} {
+		b := new(sealBuffers)
+		start := slices.Clone(payload[:envelopeHeadSize])
+		binary.BigEndian.PutUint32(start[14:], uint32(size)) //nolint:gosec // small
+		packed := deflate{}.AppendCompressed(nil, encoded)
+		lie := b.aead(Secret{}, &testSealedFor).Seal(start, nil, packed, b.associated(start, &testSealedFor))
+		if _, err := c.open(lie, 1<<20, &testSealedFor); !errors.Is(err, want) {
+			t.Errorf("a declared size of %d: %v", size, err)
+		}
+	}
+	for name, m := range map[string]misbehaving{
+		"panics":       {decompress: func([]byte, []byte, int) ([]byte, error) { panic("a bug") }},
+		"returns less": {decompress: func(dst, _ []byte, _ int) ([]byte, error) { return dst, nil }},
+		"fails":        {decompress: func(dst, _ []byte, _ int) ([]byte, error) { return dst, io.ErrUnexpectedEOF }},
+	} {
+		c := Sealing{Compressor: m}
+		if _, err := c.open(payload, 1<<20, &testSealedFor); !errors.Is(err, errEnvelopePacked) {
+			t.Errorf("a compressor that %s: %v", name, err)
+		}
+	}
+	c.Compressor = misbehaving{compress: func([]byte, []byte) []byte { panic("a bug") }}
+	encoded, payload = sealedSample(&c, make([]byte, 4<<10))
+	if got, err := c.open(payload, 1<<20, &testSealedFor); err != nil || !bytes.Equal(got, encoded) {
+		t.Errorf("a compressor that panics: %v", err)
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Seal: Sealing{Secret: testSecret(t, "2026-11"), OtherSecrets: []Secret{testSecret(t, "2026-10")}}}
+	text, err := json.Marshal(cfg.Seal.Secret)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, shown := range []string{
+		fmt.Sprint(cfg.Seal), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%#v", cfg.Seal), fmt.Sprintf("%x", cfg.Seal.Secret), string(text),
+		fmt.Sprint(cfg.Seal.Secret, Secret{}),
+	} {
+		for _, key := range []string{"2026-11!", "2026-10!", hex.EncodeToString([]byte("2026-11!")), fmt.Sprint([]byte("2026-11!"))} {
+			if strings.Contains(shown, strings.Trim(key, "[]")) {
+				t.Errorf("%s is in %s", key, shown)
+			}
+		}
+	}
+}
+
+func TestSealingNamesTheInvalidField(t *testing.T) {
+	t.Parallel()
+	s := testSecret(t, "1")
+	for field, c := range map[string]Sealing{
+		"CompressFrom":                     {CompressFrom: -1},
+		"Strict":                           {Strict: true},
+		"MaxAge: -1s is negative":          {MaxAge: -time.Second},
+		"MaxAge: 1m0s is shorter":          {MaxAge: time.Minute},
+		"OtherSecrets: one of them":        {OtherSecrets: []Secret{{}}},
+		"OtherSecrets: the ID \"1\" is":    {OtherSecrets: []Secret{s, s}},
+		"OtherSecrets: the ID \"1\" is th": {Secret: s, OtherSecrets: []Secret{s}},
+	} {
+		if err := c.check(time.Hour); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config.Seal."+field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, bad := range []struct {
+		id  string
+		key int
+	}{{"", 32}, {strings.Repeat("x", 33), 32}, {"caf\u00e9", 32}, {"1", 31}, {"1", 4097}} {
+		if _, err := NewSecret(bad.id, make([]byte, bad.key)); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("%q with %d bytes: %v", bad.id, bad.key, err)
+		}
+	}
+}
+
+// FuzzOpenSealed opens anything. What is opened was sealed here.
+func FuzzOpenSealed(f *testing.F) {
+	for _, v := range sealedVectors(f) {
+		payload := unhex(f, v.Payload)
+		f.Add(payload, uint(0), uint8(0))
+		f.Add(payload, uint(1), uint8(3))
+		f.Add(payload[:len(payload)/2], uint(10), uint8(0))
+	}
+	secret := testSecret(f, "2026-11")
+	c := Sealing{On: true, Secret: secret, Compressor: deflate{}, CompressFrom: 1}
+	sample, sealed := sealedSample(&c, bytes.Repeat([]byte("body"), 100))
+	f.Add(sealed, uint(0), uint8(1))
+	f.Fuzz(func(t *testing.T, payload []byte, at uint, flip uint8) {
+		if len(payload) > 0 {
+			payload = slices.Clone(payload)
+			payload[at%uint(len(payload))] ^= flip
+		}
+		if r, err := DecodeResponse(payload); errors.Is(err, ErrSealed) != (err != nil && !errors.Is(err, reprise.ErrCorrupt) &&
+			!errors.Is(err, ErrBodyOmitted) && !errors.Is(err, ErrResultUnavailable)) || errors.Is(err, ErrSealed) && r.Body != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		_ = Annotation(payload)
+		encoded, err := c.open(payload, 1<<10, &testSealedFor)
+		switch {
+		case err != nil && !errors.Is(err, reprise.ErrCorrupt):
+			t.Fatalf("%v does not wrap ErrCorrupt", err)
+		case err == nil && isEnvelope(payload) && !bytes.Equal(encoded, sample):
+			t.Fatalf("opened %x, which nobody sealed, as %x", payload, encoded)
+		case err == nil && !isEnvelope(payload) && !bytes.Equal(payload, encoded):
+			t.Fatal("what is not sealed was changed")
+		}
+	})
+}

@@ -1,0 +1,274 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func secret(t *testing.T, id string) protocol.Secret {
+	t.Helper()
+	s, err := protocol.NewSecret(id, bytes.Repeat([]byte(id), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// setupSealed returns a guard over a memory store of its own, and what its engine
+// reports.
+func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
+	t.Helper()
+	store, log := memstore.New(), new(eventLog)
+	engine, err := reprise.New(store, reprise.Config{Observer: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t, guard}, store, log
+}
+
+func (b *bench) with(change func(*protocol.Config)) *bench {
+	b.t.Helper()
+	g, err := b.guard.With(change)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &bench{b.t, g}
+}
+
+func payloadOf(t *testing.T, store *memstore.Store, key string) []byte {
+	t.Helper()
+	rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec.Payload
+}
+
+func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exchange) {
+	return func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Content-Type", "text/plain")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.WriteString(body)
+	}
+}
+
+// The order in which a deployment turns sealing on and off: whatever is recorded on the
+// way is replayed afterwards, and only Strict refuses what is not sealed.
+func TestSealingIsTurnedOnAndOff(t *testing.T) {
+	t.Parallel()
+	b, store, log := setupSealed(t, protocol.Config{Name: "orders"})
+	on := b.with(func(c *protocol.Config) { c.Seal.On = true })
+	one := b.with(func(c *protocol.Config) { c.Seal = protocol.Sealing{On: true, Secret: secret(t, "1")} })
+	strict := one.with(func(c *protocol.Config) { c.Seal.Strict = true })
+	for key, by := range map[string]*bench{"plain": b, "key": on, "secret": one} {
+		if first := by.run(key, answering("answer "+key)); first.Code != http.StatusCreated {
+			t.Fatal(first.Code)
+		}
+		payload := payloadOf(t, store, key)
+		if sealed := !bytes.Contains(payload, []byte("answer")); sealed != (by != b) {
+			t.Errorf("%s: %q", key, payload)
+		}
+		_, err := protocol.DecodeResponse(payload)
+		if errors.Is(err, protocol.ErrSealed) != (by != b) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		by   *bench
+		want map[string]int
+	}{
+		{"off", b, map[string]int{"plain": 201, "key": 201, "secret": 500}},
+		{"on", on, map[string]int{"plain": 201, "key": 201, "secret": 500}},
+		{"secret", one, map[string]int{"plain": 201, "key": 201, "secret": 201}},
+		{"strict", strict, map[string]int{"plain": 500, "key": 500, "secret": 201}},
+	} {
+		for key, want := range c.want {
+			got := c.by.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Errorf("%s: %s ran again", c.name, key) })
+			switch {
+			case got.Code != want:
+				t.Errorf("%s: %s gets %d, want %d", c.name, key, got.Code, want)
+			case want == 201 && (got.Body.String() != "answer "+key || got.Header().Get("Idempotent-Replayed") != "true"):
+				t.Errorf("%s: %s gets %q", c.name, key, got.Body)
+			case want == 500 && !strings.Contains(got.Body.String(), "record-corrupt"):
+				t.Errorf("%s: %s gets %q", c.name, key, got.Body)
+			}
+		}
+	}
+	says := ""
+	for _, e := range log.events {
+		if e.Err != nil {
+			says += e.Err.Error() + "\n"
+		}
+	}
+	for _, part := range []string{`sealed with the secret "1", which Config.Seal does not have`, "is not sealed, which Config.Seal.Strict refuses", "is sealed without a secret"} {
+		if !strings.Contains(says, part) {
+			t.Errorf("no event says %s:\n%s", part, says)
+		}
+	}
+}
+
+// What is copied from one record into another is not replayed to its client.
+func TestSealedAnswersDoNotMove(t *testing.T) {
+	t.Parallel()
+	stolen := map[string][]byte{}
+	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	for _, key := range []string{"alice", "bob"} {
+		b.run(key, answering("answer for "+key))
+		stolen[key] = payloadOf(t, store, key)
+	}
+	swapped, err := reprise.New(swapping{store, stolen["alice"]}, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = swapped.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.New(swapped, b.guard.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int{"alice": 201, "bob": 500} {
+		got := (&bench{t, guard}).run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("ran again") })
+		if got.Code != want || (strings.Contains(got.Body.String(), "alice") != (key == "alice")) {
+			t.Errorf("%s: %d %q", key, got.Code, got.Body)
+		}
+	}
+}
+
+// swapping is a store whose every answer is one payload.
+type swapping struct {
+	*memstore.Store
+
+	payload []byte
+}
+
+func (s swapping) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	res, err := s.Store.Claim(ctx, r)
+	if res.Payload != nil {
+		res.Payload = s.payload
+	}
+	return res, err
+}
+
+// An attempt that finds the answer of another one in the record opens it, whether its own
+// policy seals or not.
+func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{true, false} {
+		store := &spying{Store: memstore.New()}
+		engine, err := reprise.New(store, reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, err := protocol.New(engine, protocol.Config{Seal: protocol.Sealing{On: on, OtherSecrets: []protocol.Secret{secret(t, "1")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := (&bench{t, mine}).admit("k", "body")
+		if a.Exchange == nil {
+			t.Fatal(a.Response.Status)
+		}
+		// The record is lost, and another process runs the operation.
+		if err := store.Release(t.Context(), store.last.ID, store.last.Owner); err != nil {
+			t.Fatal(err)
+		}
+		other, err := reprise.New(store, reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.New(other, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&bench{t, guard}).run("k", answering("the other's"))
+		reply := a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte("mine")})
+		a.Exchange.Close()
+		if !reply.Replace || reply.Response.Status != 201 || string(reply.Response.Body) != "the other's" {
+			t.Errorf("sealing %t: %t, %d %q", on, reply.Replace, reply.Response.Status, reply.Response.Body)
+		}
+		if err := errors.Join(engine.Close(t.Context()), other.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// spying is a store that remembers the last claim.
+type spying struct {
+	*memstore.Store
+
+	last reprise.ClaimRequest
+}
+
+func (s *spying) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	s.last = r
+	return s.Store.Claim(ctx, r)
+}
+
+func TestPayloadIsSealed(t *testing.T) {
+	t.Parallel()
+	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	var late context.Context
+	answer := protocol.Response{Status: 201, Body: []byte("of the handler")}
+	b.run("k", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+		late = x.Context()
+		payload, err := protocol.Payload(late, answer)
+		if err != nil || bytes.Contains(payload, answer.Body) {
+			t.Errorf("%q, %v", payload, err)
+		}
+		var wg sync.WaitGroup // a handler may do so from several goroutines
+		for range 4 {
+			wg.Go(func() { _, _ = protocol.Payload(late, answer) })
+		}
+		wg.Wait()
+	})
+	if _, err := protocol.Payload(late, answer); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("after the handler: %v", err)
+	}
+}
+
+// Sealing costs these allocations and no more: the derivation of the key, its
+// schedule, and the plaintext of a replay.
+func TestCostOfSealing(t *testing.T) { //nolint:paralleltest // counts allocations
+	if raceEnabled {
+		t.Skip("pools are not kept under the race detector; go test without -race counts")
+	}
+	costs := func(cfg protocol.Config) (newKey, replay float64) {
+		b, _, _ := setupSealed(t, cfg)
+		n := 0
+		keys := make([]string, 600)
+		for i := range keys {
+			keys[i] = "0000000000000000" + strings.Repeat("x", i%200) + string(rune('a'+i/200))
+		}
+		once := func(key string) {
+			a := b.admit(key, "")
+			if a.Exchange != nil {
+				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")})
+				a.Exchange.Close()
+			}
+		}
+		newKey = testing.AllocsPerRun(len(keys)-1, func() { once(keys[n]); n++ })
+		replay = testing.AllocsPerRun(500, func() { once(keys[0]) })
+		return newKey, replay
+	}
+	plainNew, plainReplay := costs(protocol.Config{})
+	sealedNew, sealedReplay := costs(protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	if got := sealedNew - plainNew; got > 19 {
+		t.Errorf("%v allocations more for a new key, want 19 at most", got)
+	}
+	if got := sealedReplay - plainReplay; got > 19 {
+		t.Errorf("%v allocations more for a replay, want 19 at most", got)
+	}
+}
