@@ -147,6 +147,10 @@ type ClaimRequest struct {
 	// Waiting says that the caller waits for the attempt that it may find in progress: a
 	// store that is a Waiter sees to it that the end of that attempt is signalled.
 	Waiting bool
+
+	// Validity asks for ClaimResult.Validity of a completed record. A store that has to
+	// ask its server for it does so only then.
+	Validity bool
 }
 
 // ClaimResult is the definite answer to a claim. Fields that do not belong to the outcome
@@ -168,6 +172,11 @@ type ClaimResult struct {
 	// Payload belongs to Completed. It must not be modified: a store may return the same
 	// bytes to every caller.
 	Payload []byte
+
+	// Validity belongs to Completed, where the request asked for it: how long the record
+	// stays valid, by the store's clock at an instant of the call, and more than zero. A
+	// caller that counts it from before the call never relies on a record that has ended.
+	Validity time.Duration
 
 	// Atomic says that the handler's effects and the completion commit together. Such an
 	// attempt has no lease and is never renewed, and its response leaves only after

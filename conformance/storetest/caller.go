@@ -26,6 +26,7 @@ type caller struct {
 	takeover    bool
 	maxAttempts int
 	waiting     bool
+	validity    bool
 }
 
 // caller returns the owner of a new operation, in the first process. Its lease and
@@ -83,6 +84,13 @@ func (c caller) replay(want string) {
 	}
 }
 
+// askValidity claims what is completed, and returns how long it stays valid.
+func (c caller) askValidity() time.Duration {
+	c.env.Helper()
+	c.validity = true
+	return c.claim(reprise.Completed).Validity
+}
+
 // tryClaim claims, and holds the answer to what is true of all answers. Like all try
 // methods it may run in any goroutine.
 func (c caller) tryClaim() (reprise.ClaimResult, error) {
@@ -106,7 +114,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 func (c caller) claimRequest() reprise.ClaimRequest {
 	return reprise.ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
-		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
+		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.validity,
 	}
 }
 
@@ -126,6 +134,9 @@ func (c caller) checkAnswer(got reprise.ClaimResult) {
 	}
 	if outcome != reprise.Completed && got.Payload != nil {
 		c.env.Errorf("claim answered %v with a payload", outcome)
+	}
+	if asked := outcome == reprise.Completed && c.validity; (got.Validity > 0) != asked || got.Validity < 0 {
+		c.env.Errorf("claim answered %v with Validity %v, asked for: %v", outcome, got.Validity, c.validity)
 	}
 	switch outcome {
 	case reprise.Claimed:

@@ -121,7 +121,7 @@ type testCase struct {
 }
 
 var cases = slices.Concat(
-	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases,
+	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases, validityCases,
 	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, operatorCases, abilityCases,
 )
 

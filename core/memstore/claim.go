@@ -55,7 +55,7 @@ func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResul
 	case rec.fingerprint != r.Fingerprint:
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case rec.completed:
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}, nil
+		return completed(rec, r, now), nil
 	case rec.live(now) && rec.owner == r.Owner:
 		rec.grant(r, now)
 		sh.reschedule(rec)
@@ -84,6 +84,14 @@ func (sh *shard) attempt(rec *record, r *reprise.ClaimRequest, now instant) {
 // grant starts the lease and the validity of a record from now.
 func (r *record) grant(req *reprise.ClaimRequest, now instant) {
 	r.lease, r.valid = now+req.Lease, now+req.Retention
+}
+
+func completed(rec *record, r *reprise.ClaimRequest, now instant) reprise.ClaimResult {
+	answer := reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}
+	if r.Validity {
+		answer.Validity = rec.valid - now
+	}
+	return answer
 }
 
 func claimed(rec *record, now instant) reprise.ClaimResult {

@@ -54,9 +54,10 @@ func TestPostgresCombines(t *testing.T) {
 				if got := pgMustClaim(t, store, pgRival(r), reprise.Completed); string(got.Payload) != pgBody {
 					t.Errorf("replayed %q", got.Payload)
 				}
+				pgWantValidity(t, store, r)
 			})
 		}
-		const calls = 3 * rounds * manyCallers // a look before a claim that then creates is one more
+		const calls = 4 * rounds * manyCallers // a look before a claim that then creates is one more
 		sent := statements.count() - before
 		t.Logf("combining off %t: %d calls, %d statements", off, calls, sent)
 		if off && sent < calls || !off && sent > calls*3/4 {

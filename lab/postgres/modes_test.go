@@ -80,6 +80,7 @@ func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
 	if got := pgMustClaim(t, store, pgRival(first), reprise.Completed); string(got.Payload) != payload {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
+	pgWantValidity(t, store, first)
 	record, err := store.Inspect(ctx, first.ID)
 	if err != nil || record.State != reprise.StateCompleted || string(record.Payload) != payload {
 		t.Errorf("inspect: %+v, %v", record, err)
@@ -123,11 +124,23 @@ func pgTransactionalLife(t *testing.T, f *pgFixture, store *reprisepg.Transactio
 	if got := pgMustClaim(t, store, pgRival(undone), reprise.Completed); string(got.Payload) != "refused" {
 		t.Errorf("replayed %q, want %q", got.Payload, "refused")
 	}
+	pgWantValidity(t, store, kept)
 	again := pgRival(released)
 	pgMustClaim(t, store, again, reprise.Claimed)
 	pgWant(t, "release", store.Release(ctx, again.ID, again.Owner), nil)
 	if got := pgValue[string](t, f.Pool, "SELECT coalesce(string_agg(n::text, ','), '') FROM "+f.name("effects"), pgx.QueryExecModeExec); got != "0" {
 		t.Errorf("effects %q are left, want those of attempt 0 alone", got)
+	}
+}
+
+// pgWantValidity demands that a claim which asks is told how long a record stays valid
+// that was completed just now.
+func pgWantValidity(tb testing.TB, store reprise.Store, completed reprise.ClaimRequest) {
+	tb.Helper()
+	r := pgRival(completed)
+	r.Validity = true
+	if got := pgMustClaim(tb, store, r, reprise.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
+		tb.Errorf("the validity is %v of a retention of %v", got, r.Retention)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
@@ -49,8 +50,16 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 		// The completion gets and sets within its script.
 		redisExpectCalls(t, "new keys", start, fresh, map[string]int{"set": 2 * requests, "pexpiretime": requests, "evalsha": requests, "get": requests})
 		redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"set": requests, "pexpiretime": requests})
+		for _, r := range claims { // who wants to know how long the answer stays
+			r.Owner, r.Validity = reprise.NewOwner(), true
+			if got := redisMustClaim(t, store, r, reprise.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
+				t.Errorf("the validity is %v of a retention of %v", got, r.Retention)
+			}
+		}
+		redisExpectCalls(t, "replays with their validity", replayed, redisCalls(t, client),
+			map[string]int{"set": requests, "pexpiretime": requests, "pttl": requests, "getrange": requests})
 		if n := redisWritten(t, client) - written; n != 0 {
-			t.Errorf("%d replays changed the data %d times", requests, n)
+			t.Errorf("%d replays changed the data %d times", 2*requests, n)
 		}
 	}
 }

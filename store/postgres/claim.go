@@ -114,17 +114,33 @@ func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimR
 // claimByFunction claims r by the function of the schema, which settles every case.
 func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	var result reprise.ClaimResult
-	err := query(ctx, conn, s.sql.claim, []any{
+	sql := s.sql.claim
+	if r.Validity {
+		sql = s.sql.claimValid
+	}
+	err := query(ctx, conn, sql, []any{
 		s.config.ExecMode,
 		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, microseconds(r.Lease), microseconds(r.Retention), r.Label,
 	}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return errLostRace
 		}
-		var d decision
-		err := d.scan(rows)
-		if err != nil {
+		var (
+			d    decision
+			left *int64
+			more []any
+		)
+		if r.Validity {
+			more = append(more, &left)
+		}
+		err := d.scan(rows, more...)
+		switch {
+		case err != nil:
 			return err
+		case left != nil:
+			d.validLeft = *left
+		case r.Validity && d.word == wordCompleted:
+			return errLostRace // completed after the statement began
 		}
 		result, err = d.result()
 		return err

@@ -28,10 +28,11 @@ type decision struct {
 	fence     int64
 	leaseLeft int64 // µs
 	payload   []byte
+	validLeft int64 // µs, of a completed record, where the claim asked for it
 }
 
-func (d *decision) scan(rows pgx.Rows) error {
-	return rows.Scan(&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload)
+func (d *decision) scan(rows pgx.Rows, more ...any) error {
+	return rows.Scan(append([]any{&d.word, &d.attempt, &d.fence, &d.leaseLeft, &d.payload}, more...)...)
 }
 
 // result is what the decision means for a claim of the leased store.
@@ -43,7 +44,7 @@ func (d *decision) result() (reprise.ClaimResult, error) {
 	case wordInProgress:
 		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
 	case wordCompleted:
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload}, nil
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload, Validity: fromMicroseconds(d.validLeft)}, nil
 	case wordMismatch:
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case wordLapsed:

@@ -106,6 +106,9 @@ func (r *seen) decide(c *reprise.ClaimRequest) decision {
 	switch d.word {
 	case wordCompleted:
 		d.payload = r.payload
+		if c.Validity {
+			d.validLeft = r.validUntil - r.at
+		}
 	case wordNew, wordTakeover:
 		d.attempt = 1
 		if d.word == wordTakeover {

@@ -25,7 +25,7 @@ type statements struct {
 	beginLook, waitForLock, takeLock, committed *statement
 
 	claim, renew, complete, release string
-	claimWaited                     string
+	claimWaited, claimValid         string
 	purge, inspect, list            string
 	resolve, forget, discard        string
 	purgeable                       string
@@ -96,7 +96,7 @@ func newStatements(c Config) statements {
 	s.open, s.seen, s.keep, s.replace = prepared("open.sql"), prepared("seen.sql"), prepared("keep.sql"), prepared("replace.sql")
 	s.same, s.locked, s.limit = prepared("same.sql"), prepared("locked.sql"), prepared("limit.sql")
 	s.waitForLock, s.takeLock, s.committed = prepared("wait_for_lock.sql"), prepared("take_lock.sql"), prepared("committed.sql")
-	s.waiting, s.claimWaited = prepared("waiting.sql"), load("claim_waited.sql")
+	s.waiting, s.claimWaited, s.claimValid = prepared("waiting.sql"), load("claim_waited.sql"), load("claim_valid.sql")
 	s.purge, s.inspect, s.list = load("purge.sql"), load("inspect.sql"), load("list.sql")
 	s.resolve, s.forget, s.discard = load("resolve.sql"), load("forget.sql"), load("discard.sql")
 	s.purgeable = load("purgeable.sql")

@@ -24,6 +24,8 @@ type command struct {
 	claim *nativeClaim
 	tail  *redis.IntCmd
 
+	validity *validityQuestion // of a native claim; nil where nobody asked
+
 	args    [8]any // the arguments, with the ones below by address
 	tailing [2]any // those of tail
 	fixed   blob

@@ -38,6 +38,7 @@ const (
 	tagInProgress = 'P' // claim: remaining i64
 	tagMismatch   = 'M' // claim
 	tagLapsed     = 'L' // claim
+	tagValid      = 'V' // claim that asks for it: validity i64, the completed record
 	tagFinished   = 'F' // renew: completed by the caller
 	tagLost       = 'X' // renew, complete
 	tagDone       = 'D' // complete
@@ -51,6 +52,7 @@ const (
 const (
 	flagTakeover = 1 << iota
 	flagWaiting
+	flagValidity
 )
 
 // maxFixed is the size in bytes of the largest fixed arguments of a script, which are
@@ -111,6 +113,9 @@ func appendClaim(b []byte, r *reprise.ClaimRequest) []byte {
 	}
 	if r.Waiting {
 		flags |= flagWaiting
+	}
+	if r.Validity {
+		flags |= flagValidity
 	}
 	b = append(b, flags)
 	b = binary.BigEndian.AppendUint32(b, uint32(min(r.MaxAttempts, math.MaxUint32))) //nolint:gosec // bounded here
@@ -219,6 +224,11 @@ func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 	case recordCompleted, recordCompletedLater:
 		found, ok := parseRecord(b)
 		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: found.payload}, ok
+	case tagValid:
+		r.Outcome, r.Validity = reprise.Completed, max(f.validity(), time.Nanosecond)
+		found, ok := parseRecord(f.rest)
+		r.Payload = found.payload
+		return r, ok && found.completed
 	case tagMismatch:
 		r.Outcome = reprise.Mismatch
 	case tagLapsed:

@@ -17,7 +17,8 @@ import (
 //
 // The first writes the record of a first attempt where there is none, and returns the one
 // that is there otherwise. The second says when the claim was, by the server's clock.
-// What these two do not decide, claim.lua does.
+// What these two do not decide, claim.lua does. A caller that wants to know how long a
+// completed record stays valid sends the questions of a [validityQuestion] with them.
 type nativeClaim struct {
 	command
 	request reprise.ClaimRequest
@@ -45,6 +46,9 @@ func (n *nativeClaim) prepare(ctx context.Context) {
 	c.tailing = [2]any{argExpiry, &c.key}
 	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
 	c.tail.SetFirstKeyPos(1)
+	if n.request.Validity {
+		c.ask(ctx)
+	}
 }
 
 // useScript makes c a call of claim.lua if it is a native claim.
@@ -53,7 +57,7 @@ func (c *command) useScript(ctx context.Context) {
 		return
 	}
 	c.fixed = appendClaim(c.buf[:0], &c.claim.request)
-	c.claim, c.tail = nil, nil
+	c.claim, c.tail, c.validity = nil, nil, nil
 	c.callScript(ctx, &c.fixed)
 }
 
@@ -126,6 +130,12 @@ func (c *command) decideFound() decision {
 		c.err = unreadable(found)
 	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
 		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+	case r.completed && c.validity != nil:
+		left, ok := c.validity.answer(found)
+		if !ok {
+			return undecided // the script reads both at one instant
+		}
+		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload, Validity: left}, nil
 	case r.completed:
 		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload}, nil
 	default:

@@ -119,6 +119,52 @@ func TestWhatANativeClaimFinds(t *testing.T) {
 	}
 }
 
+// The time to live that a claim read beside a completed record counts only if it is that
+// of this record: the record may have ended, and another one come, between the commands.
+func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
+	t.Parallel()
+	found := string(replayable("payload"))
+	same, later := found[:identitySize], found[:identitySize-1]+"\xff"
+	for _, c := range []struct {
+		name       string
+		left, head string
+		want       time.Duration
+	}{
+		{"the same record", ":5000\r\n", bulk(same), 5 * time.Second},
+		{"its last millisecond", ":0\r\n", bulk(same), time.Nanosecond},
+		{"a record that somebody made persist", ":-1\r\n", bulk(same), reprise.MaxDuration},
+		{"another record by now", ":5000\r\n", bulk(later), 0},
+		{"no record any more", ":-2\r\n", bulk(""), 0},
+		{"a record that ended and came back", ":-2\r\n", bulk(same), 0},
+		{"no permission for the first", "-NOPERM\r\n", bulk(same), 0},
+		{"no permission for the second", ":5000\r\n", "-NOPERM\r\n", 0},
+	} {
+		for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
+			f := newFake(t, func(_, _ int, command []string) string {
+				switch command[0] {
+				case "set":
+					return bulk(found)
+				case "pttl":
+					return c.left
+				case "getrange":
+					return c.head
+				default:
+					return bulk("L")
+				}
+			})
+			r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
+			got, err := newStore(t, f, config).Claim(t.Context(), r)
+			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("payload"), Validity: c.want}
+			if c.want == 0 { // the script decides
+				want = reprise.ClaimResult{Outcome: reprise.Lapsed}
+			}
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, want)
+			}
+		}
+	}
+}
+
 // A claim that may be held, and that no script then decided, is of unknown outcome: the
 // engine releases it.
 func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {

@@ -91,9 +91,9 @@ func pipeline(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 	for _, c := range group {
 		ask(c)
 		add(c)
-		if c.tail != nil {
+		for next := range c.following {
 			ask(c)
-			_ = pipe.Process(ctx, c.tail)
+			_ = pipe.Process(ctx, next)
 		}
 	}
 	_, err := pipe.Exec(ctx)

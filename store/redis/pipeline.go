@@ -315,9 +315,11 @@ func (v *pipelineCall) encode(c *command) (ok bool) {
 	}
 	v.want = 1
 	v.out, ok = appendCommand(v.out[:0], c.Args())
-	if ok && c.tail != nil {
-		v.want = 2
-		v.out, ok = appendCommand(v.out, c.tail.Args())
+	for next := range c.following {
+		if ok {
+			v.want++
+			v.out, ok = appendCommand(v.out, next.Args())
+		}
 	}
 	return ok
 }
@@ -329,11 +331,15 @@ func (c *command) receive(v *pipelineCall, err error) (finished bool) {
 	if err != nil {
 		finished = c.fail(err)
 	} else {
-		c.setReply(&v.replies[0])
+		setText(c, &v.replies[0])
 		if c.tail != nil {
-			c.setTail(&v.replies[1])
+			setNumber(c.tail, &v.replies[1])
 		}
-		v.replies = [2]reply{}
+		if c.validity != nil {
+			setNumber(c.validity.left, &v.replies[2])
+			setText(c.validity.head, &v.replies[3])
+		}
+		v.replies = [mostReplies]reply{}
 	}
 	c.viaClient = c.sendErr != nil && !errors.Is(c.sendErr, redis.Nil)
 	return finished
@@ -353,8 +359,14 @@ func (c *command) fail(err error) (finished bool) {
 	return finished
 }
 
-// setReply gives c a reply in the way of go-redis.
-func (c *command) setReply(r *reply) {
+// textCommand is a command of Redis that is answered with a string.
+type textCommand interface {
+	SetVal(text string)
+	SetErr(err error)
+}
+
+// setText gives a command its reply.
+func setText(c textCommand, r *reply) {
 	switch r.kind {
 	case replyText:
 		c.SetVal(r.text)
@@ -367,14 +379,14 @@ func (c *command) setReply(r *reply) {
 	}
 }
 
-// setTail gives the second command of c its reply.
-func (c *command) setTail(r *reply) {
+// setNumber gives a command that is answered with a number its reply.
+func setNumber(c *redis.IntCmd, r *reply) {
 	switch r.kind {
 	case replyNumber:
-		c.tail.SetVal(r.number)
+		c.SetVal(r.number)
 	case replyError:
-		c.tail.SetErr(serverError(r.text))
+		c.SetErr(serverError(r.text))
 	default:
-		c.tail.SetErr(errUnexpected)
+		c.SetErr(errUnexpected)
 	}
 }

@@ -64,13 +64,17 @@ type writtenCall struct {
 	at time.Time // when it was written
 }
 
-// pipelineCall is a call of a pipeline: one command or two in one write, and as many
+// mostReplies is the number of commands of the largest call: a native claim that asks for
+// the validity.
+const mostReplies = 4
+
+// pipelineCall is a call of a pipeline: one command or more in one write, and as many
 // replies. Its memory belongs to the queue, since a call may be written or answered after
 // its caller left.
 type pipelineCall struct {
 	out     []byte
 	want    int
-	replies [2]reply
+	replies [mostReplies]reply
 	batch   int // the number of calls of its write
 }
 
@@ -258,15 +262,17 @@ func (c *pipelineConn) read() (err error) {
 	}
 }
 
-// answers reports whether r can be the reply to the first or second command of a call.
+// answers reports whether r can be the reply to a command of a call: strings are the
+// answers to the first and the last, and numbers those to the two between.
 func (r reply) answers(command int) bool {
+	number := command == 1 || command == 2
 	switch r.kind {
 	case replyError:
 		return true
 	case replyNumber:
-		return command == 1
+		return number
 	case replyText, replyNil:
-		return command == 0
+		return !number
 	default:
 		return false
 	}

@@ -187,6 +187,9 @@ func (c *command) rewind() {
 		c.tail.SetErr(nil)
 		c.tail.SetVal(0)
 	}
+	if c.validity != nil {
+		c.validity.rewind()
+	}
 }
 
 // pause waits before the next attempt, and reports false when ctx ended first.

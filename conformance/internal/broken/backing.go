@@ -48,6 +48,7 @@ type record struct {
 	granted     time.Time // when the lease began
 	lease       time.Time // when it ends
 	valid       time.Time
+	claimed     time.Time // until when it was valid by its claim
 	payload     []byte
 	damaged     bool
 }

@@ -66,7 +66,7 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)
 	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now)}
 	case live && own && !s.has(claimNotRepeatable):
 		if !s.has(repeatKeepsLease) {
 			s.grant(rec, r, now)
@@ -113,6 +113,23 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 	}
 }
 
+// validity returns how long a completed record stays valid.
+func (s *Store) validity(rec *record, r *reprise.ClaimRequest, now time.Time) time.Duration {
+	left := rec.valid.Sub(now)
+	switch {
+	case !r.Validity && !s.has(validityUnasked), s.has(validityUnknown):
+		return 0
+	case s.has(validityOfClaim), s.has(validityOfResolved) && rec.owner.IsZero():
+		return rec.claimed.Sub(now)
+	case s.has(validityStands):
+		return rec.valid.Sub(rec.completedAt)
+	case s.has(validityTooLong):
+		return left + 1
+	default:
+		return left
+	}
+}
+
 func (s *Store) matches(rec *record, f reprise.Fingerprint, live bool) bool {
 	switch {
 	case s.has(progressBeforeFingerprint) && live,
@@ -155,6 +172,7 @@ func (s *Store) attempt(rec *record, r *reprise.ClaimRequest, now time.Time) {
 func (s *Store) grant(rec *record, r *reprise.ClaimRequest, now time.Time) {
 	rec.granted = now
 	rec.lease, rec.valid = s.after(now, r.Lease), s.after(now, r.Retention)
+	rec.claimed = rec.valid
 }
 
 func claimed(rec *record, now time.Time) reprise.ClaimResult {

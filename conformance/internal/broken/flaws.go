@@ -174,6 +174,12 @@ const (
 	hangsWithEndedContext     Flaw = "hangs-with-ended-context"
 	corruptIsNew              Flaw = "corrupt-is-new"
 	corruptIsReleased         Flaw = "corrupt-is-released"
+	validityUnasked           Flaw = "validity-unasked"
+	validityUnknown           Flaw = "validity-unknown"
+	validityOfClaim           Flaw = "validity-of-claim"
+	validityStands            Flaw = "validity-stands"
+	validityTooLong           Flaw = "validity-too-long"
+	validityOfResolved        Flaw = "validity-of-resolved"
 )
 
 var recordFlaws = []Mutant{
@@ -191,6 +197,12 @@ var recordFlaws = []Mutant{
 	{hangsWithEndedContext, "does not notice that a context has ended", "context-ended"},
 	{corruptIsNew, "runs what it cannot read as new", "corrupt-version"},
 	{corruptIsReleased, "deletes what it cannot read", "corrupt-truncated"},
+	{validityUnasked, "answers a validity that nobody asked for", "validity"},
+	{validityUnknown, "does not know how long a record stays valid", "validity"},
+	{validityOfClaim, "answers the validity of the claim that was completed", "validity-of-takeover"},
+	{validityStands, "answers the whole retention of a record as its validity", "validity-passes"},
+	{validityTooLong, "answers a validity that is an instant too long", "validity-at-the-end"},
+	{validityOfResolved, "answers the retention of the claim as the validity of what an operator resolved", "validity-of-resolution"},
 }
 
 // Flaws of the abilities.

@@ -3,11 +3,16 @@
 --
 -- ARGV[1]: owner, fingerprint, lease µs, retention µs, flags, attempts at most (0: any
 -- number), the length of the label, the label
-local TAKEOVER, WAITING = 1, 2 -- the flags
+local TAKEOVER, WAITING, VALIDITY = 1, 2, 4 -- the flags
 local me, mine, lease_asked, retention_asked, flags, most = struct.unpack('>c16c32I8I8BI4', ARGV[1])
 
 if seen and fingerprint ~= mine then return 'M' end
-if seen and not began then return raw end
+if seen and not began then
+  if flags < VALIDITY then return raw end
+  local left = -1 -- the key lasts for ever: somebody made it persist
+  if expires >= 0 then left = math.max((expires + 1) * 1000 - now, 0) end
+  return 'V' .. struct.pack('>i8', left) .. raw
+end
 
 local millisecond = math.floor(now / 1000)
 if not seen then
@@ -17,7 +22,7 @@ if not seen then
   if fence <= last then kind, fence = CLAIMED_LATER, last + 1 end
 elseif lease > now then
   if owner ~= me then
-    if flags >= WAITING and kind == CLAIMED then
+    if flags % VALIDITY >= WAITING and kind == CLAIMED then
       -- The end of the attempt has to be published from now on. A server that refuses the
       -- write costs the caller a hint.
       redis.pcall('SET', KEYS[1], struct.pack(CLAIM, CLAIMED_LATER, owner, fingerprint, term, retention) ..

@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/reprise-go/reprise/conformance"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+var validityCases = []testCase{
+	{
+		conformance.Case{
+			ID:     "validity",
+			Rule:   "A claim of a completed record is told how long the record stays valid if it asks, and gets zero if it does not.",
+			Source: "ClaimResult.Validity",
+		},
+		func(e *env) {
+			const kept = 10 * time.Minute
+			first := e.caller()
+			first.claimNew() // for longer
+			brief := first
+			brief.retention = kept
+			start := e.now()
+			brief.complete("answer")
+			watching := first.rival() // which some stores answer in another way
+			watching.waiting = true
+			asking := map[string]caller{"of the owner": first, "of another owner": first.rival(), "of one that waits": watching}
+			for what, c := range asking {
+				got := c.askValidity()
+				e.between("the validity "+what, got, kept-e.now().Sub(start)-time.Second, kept)
+				c.replay("answer") // does not ask
+			}
+			other := first.otherRequest()
+			other.validity = true
+			other.claim(reprise.Mismatch)
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "validity-passes",
+			Rule:   "The validity of a completed record gets shorter as time passes, and is never longer than what is left of its retention.",
+			Source: "ClaimResult.Validity",
+		},
+		func(e *env) {
+			e.unhurried(func(d time.Duration) bool {
+				first := e.caller()
+				first.retention = 4 * d
+				first.claimNew()
+				start := e.now()
+				first.complete("answer")
+				e.advance(d)
+				asked := first.rival()
+				asked.validity = true
+				got, err := asked.tryClaim()
+				if e.now().Sub(start) >= 2*d {
+					return false
+				}
+				if err != nil || got.Outcome != reprise.Completed {
+					e.Fatalf("claim answered %v, %v within the retention, want Completed", got.Outcome, err)
+				}
+				e.between("the validity after a quarter of the retention", got.Validity, 2*d, 3*d)
+				return true
+			})
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "validity-at-the-end",
+			Rule:   "A completed record has ended at the instant that its validity says, and not before.",
+			Source: "ClaimResult.Validity; Store, interface comment: at = expired",
+			Needs:  []conformance.Need{conformance.ExactTime},
+		},
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
+			first.retention = e.short()
+			first.complete("answer")
+			e.advance(e.short() / 3)
+			left := first.rival().askValidity()
+			e.advance(left - time.Nanosecond)
+			if got := first.rival().askValidity(); got != time.Nanosecond {
+				e.Errorf("the validity is %v, a nanosecond before the end", got)
+			}
+			e.advance(time.Nanosecond)
+			asked := first.rival()
+			asked.validity = true
+			asked.claimNew()
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "validity-of-takeover",
+			Rule:   "The validity of what a takeover completed counts from its completion, whatever the attempts before had.",
+			Source: "ClaimResult.Validity",
+			Needs:  []conformance.Need{conformance.Leases},
+		},
+		func(e *env) {
+			_, current := e.takenOver()
+			current.retention = 10 * time.Minute
+			start := e.now()
+			current.complete("answer")
+			e.between("the validity", current.rival().askValidity(), current.retention-e.now().Sub(start)-time.Second, current.retention)
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "validity-of-resolution",
+			Rule:   "The validity of an answer that an operator gave is that of its resolution.",
+			Source: "ClaimResult.Validity; Inspector.Resolve",
+			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
+		},
+		func(e *env) {
+			first, granted := e.lapsed()
+			const kept = 10 * time.Minute
+			ctx, cancel := e.call()
+			defer cancel()
+			start := e.now()
+			err := ability[reprise.Inspector](e.two).Resolve(ctx, first.id, reprise.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: kept})
+			if err != nil {
+				e.Fatalf("resolve: %v, want success", err)
+			}
+			e.between("the validity", first.rival().askValidity(), kept-e.now().Sub(start)-time.Second, kept)
+			first.rival().replay("resolved")
+		},
+	},
+}

@@ -1,0 +1,84 @@
+package repriseredis
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// validityQuestion asks, behind the two commands of a native claim, how long the record
+// stays valid that the first one found:
+//
+//	PTTL key
+//	GETRANGE key 0 55
+//
+// The four commands are not one step. The start of the record, which has its owner and
+// its fence, says that the key still had the same record after its time to live was read:
+// a completed record does not change.
+type validityQuestion struct {
+	left *redis.IntCmd
+	head *redis.StringCmd
+	args [2 + 4]any
+}
+
+// identitySize is the size of the start of a completed record that no other record of the
+// key has: up to its fence, included.
+const identitySize = 1 + 16 + 32 + 7
+
+var argTTL, argRange, argStart, argEnd any = "pttl", "getrange", 0, identitySize - 1
+
+// ask adds the question to a native claim.
+func (c *command) ask(ctx context.Context) {
+	q := &validityQuestion{args: [...]any{argTTL, &c.key, argRange, &c.key, argStart, argEnd}}
+	q.left, q.head = redis.NewIntCmd(ctx, q.args[:2]...), redis.NewStringCmd(ctx, q.args[2:]...)
+	q.left.SetFirstKeyPos(1)
+	q.head.SetFirstKeyPos(1)
+	c.validity = q
+}
+
+// following yields the commands of Redis that c is, beyond the first.
+func (c *command) following(yield func(redis.Cmder) bool) {
+	if c.tail == nil || !yield(c.tail) || c.validity == nil {
+		return
+	}
+	_ = yield(c.validity.left) && yield(c.validity.head)
+}
+
+// answer returns how long the completed record that was found stays valid. It is not ok
+// where the server refused to say, or the record may have been replaced meanwhile.
+func (q *validityQuestion) answer(found []byte) (left time.Duration, ok bool) {
+	ms, err := q.left.Result()
+	head, headErr := q.head.Bytes()
+	if err != nil || headErr != nil || ms < -1 || len(head) != identitySize || !bytes.Equal(head, found[:identitySize]) {
+		return 0, false
+	}
+	return validityOf(ms), true
+}
+
+// validityOf returns how long a key of which PTTL says ms is still there. Of the last
+// millisecond, which begins with 0, nobody knows how much is left.
+func validityOf(ms int64) time.Duration {
+	if ms < 0 { // somebody made it persist
+		return reprise.MaxDuration
+	}
+	return max(time.Duration(ms)*time.Millisecond, time.Nanosecond)
+}
+
+// rewind prepares the question for another attempt.
+func (q *validityQuestion) rewind() {
+	q.left.SetErr(nil)
+	q.left.SetVal(0)
+	q.head.SetErr(nil)
+	q.head.SetVal("")
+}
+
+// adopt gives q the answers of its clone.
+func (q *validityQuestion) adopt(d *validityQuestion) {
+	q.left.SetVal(d.left.Val())
+	q.left.SetErr(d.left.Err())
+	q.head.SetVal(d.head.Val())
+	q.head.SetErr(d.head.Err())
+}
