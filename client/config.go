@@ -1,0 +1,178 @@
+package repriseclient
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Config says how a [Transport] calls a service. The zero value is documented in every
+// field, and is right for a service that uses Reprise.
+type Config struct {
+	// Service is how the service spells the header, and what it wants retried.
+	Service Service
+
+	// Methods lists the methods that are keyed and retried. The default is POST and PATCH.
+	// All others pass through untouched.
+	Methods []string
+
+	// NewKey returns the key of a call that has none. The default is [NewKey]. Keys must be
+	// unguessable (128 random bits) and never repeat.
+	NewKey func() string
+
+	// MaxAttempts is the largest number of attempts of a call, the first included. The
+	// default is 10; 1 turns retries off.
+	MaxAttempts int
+
+	// MaxElapsed is how long after the beginning of a call another attempt may begin. The
+	// default is a minute. It ends no attempt; the context of the request does.
+	MaxElapsed time.Duration
+
+	// AttemptTimeout is how long one attempt may take, until its response is complete (see
+	// MaxResponseBuffer) or its body begins. An attempt that takes longer is given up and
+	// retried. The default, 0, is no limit besides the context of the request.
+	AttemptTimeout time.Duration
+
+	// Delay and MaxDelay are the bounds of the waits between attempts where the service
+	// names none: before retry n a random time up to the smaller of Delay·2ⁿ⁻¹ and MaxDelay
+	// ("full jitter"). The defaults are 200 ms and 10 s.
+	Delay, MaxDelay time.Duration
+
+	// MaxRetryAfter is the longest Retry-After that is waited for. An answer that names a
+	// longer one is returned at once. The default is 30 s.
+	MaxRetryAfter time.Duration
+
+	// Budget bounds the retries of all calls together.
+	Budget Budget
+
+	// RetryServerErrors retries the status 500 as well, except where a problem document or
+	// the mark of a replay says that a retry changes nothing. It helps with services that
+	// run a failed operation again (Reprise with its preset Recoverable, the default there).
+	RetryServerErrors bool
+
+	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
+	// the request has no GetBody. A request with a longer body is sent once, with its key
+	// and without retries. The default is 1 MiB; a negative value buffers nothing, for
+	// bodies that are written while the response is read.
+	MaxRequestBuffer int64
+
+	// MaxResponseBuffer is how many bytes of a response are read before it is returned, so
+	// that a connection that breaks within them is retried. What exceeds them is streamed,
+	// and so is a response of the type text/event-stream. The default is 1 MiB; a negative
+	// value streams all.
+	MaxResponseBuffer int64
+
+	// Observer is notified of attempts and calls. The default is none.
+	Observer Observer
+}
+
+// Budget bounds the retries of a [Transport]: each retry takes one token from a bucket,
+// and each call puts a fraction of a token back. In a storm, when most calls fail, the
+// service then gets few more requests than there are calls.
+type Budget struct {
+	// Burst is how many tokens the bucket holds, and holds at the start. The default is 100.
+	Burst int
+
+	// Ratio is how many tokens a call puts back: the retries for each call that go on for
+	// ever. The default is 0.2; the largest is 100.
+	Ratio float64
+
+	// Off lets every call retry until its own bounds.
+	Off bool
+}
+
+const (
+	defaultMaxAttempts   = 10
+	defaultMaxElapsed    = time.Minute
+	defaultDelay         = 200 * time.Millisecond
+	defaultMaxDelay      = 10 * time.Second
+	defaultMaxRetryAfter = 30 * time.Second
+	defaultBuffer        = 1 << 20
+	defaultBurst         = 100
+	defaultRatio         = 0.2
+	maxRatio             = 100
+)
+
+// complete returns c with its defaults, or the error that names its invalid field.
+func (c Config) complete() (Config, error) {
+	var err error
+	if c.Service, err = c.Service.complete(); err != nil {
+		return c, err
+	}
+	if c.Methods == nil {
+		c.Methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	c.Methods = slices.Clone(c.Methods)
+	if err := checkMethods(c.Methods); err != nil {
+		return c, err
+	}
+	if c.NewKey == nil {
+		c.NewKey = NewKey
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultMaxAttempts
+	}
+	if c.MaxAttempts < 1 {
+		return c, fmt.Errorf("repriseclient: Config.MaxAttempts is %d, want at least 1", c.MaxAttempts)
+	}
+	for _, d := range []struct {
+		field     string
+		value     *time.Duration
+		otherwise time.Duration
+	}{
+		{"MaxElapsed", &c.MaxElapsed, defaultMaxElapsed},
+		{"AttemptTimeout", &c.AttemptTimeout, 0},
+		{"Delay", &c.Delay, defaultDelay},
+		{"MaxDelay", &c.MaxDelay, max(defaultMaxDelay, c.Delay)},
+		{"MaxRetryAfter", &c.MaxRetryAfter, defaultMaxRetryAfter},
+	} {
+		if *d.value < 0 {
+			return c, fmt.Errorf("repriseclient: Config.%s is negative: %s", d.field, *d.value)
+		}
+		if *d.value == 0 {
+			*d.value = d.otherwise
+		}
+	}
+	if c.MaxDelay < c.Delay {
+		return c, fmt.Errorf("repriseclient: Config.MaxDelay is %s, less than Delay, which is %s", c.MaxDelay, c.Delay)
+	}
+	if c.MaxRequestBuffer == 0 {
+		c.MaxRequestBuffer = defaultBuffer
+	}
+	if c.MaxResponseBuffer == 0 {
+		c.MaxResponseBuffer = defaultBuffer
+	}
+	return c, c.Budget.complete()
+}
+
+func (b *Budget) complete() error {
+	if b.Burst == 0 {
+		b.Burst = defaultBurst
+	}
+	if b.Ratio == 0 {
+		b.Ratio = defaultRatio
+	}
+	if b.Burst < 0 {
+		return fmt.Errorf("repriseclient: Budget.Burst is %d, want at least 1", b.Burst)
+	}
+	if !(b.Ratio > 0 && b.Ratio <= maxRatio) { // and so NaN is refused
+		return fmt.Errorf("repriseclient: Budget.Ratio is %v, want more than 0 and at most %d", b.Ratio, maxRatio)
+	}
+	return nil
+}
+
+func checkMethods(methods []string) error {
+	if len(methods) == 0 {
+		return errors.New("repriseclient: Config.Methods is empty, so nothing would be keyed; leave it nil for POST and PATCH")
+	}
+	for _, m := range methods {
+		switch m {
+		case http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
+		default:
+			return fmt.Errorf("repriseclient: Config.Methods has %q, want POST, PATCH, PUT or DELETE", m)
+		}
+	}
+	return nil
+}

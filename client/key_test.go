@@ -1,0 +1,216 @@
+package repriseclient
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+func TestNewKeyIsARandomUUID(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	seen := make(map[string]bool)
+	for range 1000 {
+		key := NewKey()
+		if !form.MatchString(key) || seen[key] {
+			t.Fatalf("%q is no new UUID of version 4", key)
+		}
+		seen[key] = true
+	}
+}
+
+func TestAllAttemptsCarryOneKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		service Service
+		context string
+		header  string
+		want    string // empty: generated
+	}{
+		"generated":             {},
+		"from the context":      {context: "order-7", want: `"order-7"`},
+		"escaped":               {context: `a "b" \c`, want: `"a \"b\" \\c"`},
+		"from the header":       {header: "order-8", want: "order-8"},
+		"quoted header":         {header: ` "order-8";v=1 `, want: `"order-8";v=1`},
+		"both, and the same":    {context: "order-9", header: `"order-9"`, want: `"order-9"`},
+		"Stripe, generated":     {service: Stripe()},
+		"Stripe, context":       {service: Stripe(), context: "order-7", want: "order-7"},
+		"Adyen, context":        {service: Adyen(), context: "order-7", want: "order-7"},
+		"another header's name": {service: Service{Header: "X-Request-Key"}, context: "order-7", want: `"order-7"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				base := &fake{answer: failTimes(4)}
+				transport := newTransport(t, base, Config{Service: test.service})
+				ctx := t.Context()
+				if test.context != "" {
+					ctx = WithKey(ctx, test.context)
+				}
+				req := post(ctx, t, strings.NewReader("{}"))
+				field := transport.service.Header
+				if test.header != "" {
+					req.Header.Set(field, test.header)
+				}
+				before := req.Header.Clone()
+				resp, _ := do(t, transport, req)
+				keys := base.keys(field)
+				if len(keys) != 1 || base.attempts() != 5 {
+					t.Fatalf("%d attempts carried the keys %q, want 5 with one", base.attempts(), keys)
+				}
+				if test.want != "" && keys[0] != test.want {
+					t.Errorf("sent %q, want %q", keys[0], test.want)
+				}
+				if bare := strings.Trim(keys[0], `"`); test.want == "" && (len(bare) != 36 || (bare == keys[0]) != transport.service.Bare) {
+					t.Errorf("generated %q", keys[0])
+				}
+				if sent := resp.Request.Header.Get(field); sent != keys[0] {
+					t.Errorf("the request of the response has the key %q, want %q", sent, keys[0])
+				}
+				if !slices.Equal(req.Header.Values(field), before.Values(field)) {
+					t.Error("the caller's request was changed")
+				}
+			})
+		})
+	}
+}
+
+func TestBadKeysAreRefusedBeforeTheFirstAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		service Service
+		context *string
+		header  []string
+		newKey  func() string
+	}{
+		"empty":                       {context: new(string)},
+		"too long":                    {context: ptr(strings.Repeat("secret", 43))},
+		"too long for Adyen":          {service: Adyen(), context: ptr(strings.Repeat("secret", 11))},
+		"a control byte":              {context: ptr("secret\n")},
+		"not ASCII":                   {context: ptr("secret\u00e9")},
+		"a space where it is bare":    {service: Stripe(), context: ptr("secret secret")},
+		"context and header disagree": {context: ptr("secret"), header: []string{"another-secret"}},
+		"two lines":                   {header: []string{"secret", "secret"}},
+		"an empty header":             {header: []string{""}},
+		"an empty string":             {header: []string{`""`}},
+		"an unbalanced quote":         {header: []string{`"secret`}},
+		"a bad escape":                {header: []string{`"secret\x"`}},
+		"bytes behind the quote":      {header: []string{`"secret"secret`}},
+		"nothing from NewKey":         {newKey: func() string { return "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := &fake{answer: failTimes(0)}
+			transport := newTransport(t, base, Config{Service: test.service, NewKey: test.newKey})
+			ctx := t.Context()
+			if test.context != nil {
+				ctx = WithKey(ctx, *test.context)
+			}
+			body := &closing{Reader: strings.NewReader("{}")}
+			req := post(ctx, t, body)
+			if test.header != nil {
+				req.Header[http.CanonicalHeaderKey(transport.service.Header)] = test.header
+			}
+			err := fails(t, transport, req)
+			var notSent *NotSentError
+			if !errors.As(err, &notSent) || notSent.Attempts != 0 || base.attempts() != 0 {
+				t.Errorf("%d attempts and %v, want none and a NotSentError", base.attempts(), err)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error has the key: %v", err)
+			}
+			if body.times() == 0 {
+				t.Error("the body was not closed")
+			}
+		})
+	}
+}
+
+func TestOtherMethodsPassUntouched(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"", "GET", "HEAD", "OPTIONS", "PUT", "DELETE", "post"} {
+		var seen *http.Request
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			seen = req
+			return response(http.StatusServiceUnavailable, ""), nil
+		})
+		transport := newTransport(t, base, Config{})
+		req := post(WithKey(t.Context(), "order-7"), t, nil)
+		req.Method = method
+		resp, _ := do(t, transport, req)
+		if seen != req || req.Header.Get("Idempotency-Key") != "" || Attempts(resp) != 0 || GaveUp(resp) {
+			t.Errorf("%q was not passed untouched", method)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// A redirect that keeps the method is the same operation.
+func TestARedirectKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var keys, bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, 16)
+		n, _ := r.Body.Read(body)
+		mu.Lock()
+		defer mu.Unlock()
+		keys, bodies = append(keys, r.Header.Get("Idempotency-Key")), append(bodies, string(body[:n]))
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+		}
+	}))
+	t.Cleanup(server.Close)
+	client := &http.Client{Transport: newTransport(t, server.Client().Transport, Config{})}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(keys) != 2 || keys[0] != keys[1] || keys[0] == "" || bodies[0] != "hello" || bodies[1] != "hello" {
+		t.Errorf("keys %q and bodies %q, want one key and one body twice", keys, bodies)
+	}
+}
+
+func TestKeyFrom(t *testing.T) {
+	t.Parallel()
+	if key, ok := KeyFrom(t.Context()); ok || key != "" {
+		t.Errorf("a context without a key has %q", key)
+	}
+	if key, ok := KeyFrom(WithKey(t.Context(), "a")); !ok || key != "a" {
+		t.Errorf("got %q, %v", key, ok)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{``, `a`, `"a"`, `"a\"b"`, `"a`, `"a";p=1`, `"\`, `"\x"`} {
+		f.Add(seed)
+	}
+	transport := newTransport(f, &fake{}, Config{})
+	f.Fuzz(func(t *testing.T, value string) {
+		key, err := decode(value)
+		if err != nil || transport.check(key) != nil {
+			return
+		}
+		if again, err := decode(transport.encode(key)); err != nil || again != key {
+			t.Errorf("%q was encoded and decoded to %q, %v", key, again, err)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package repriseclient
+
+import (
+	"context"
+	"time"
+)
+
+// Observer is notified of the calls of a [Transport]. Its methods are called in the
+// goroutine of the call, and delay it; they must be safe for concurrent use and must not
+// panic.
+type Observer interface {
+	// StartCall is called before the first attempt. The context that it returns, which must
+	// be ctx or a descendant of it, is that of all attempts and of the other methods.
+	StartCall(ctx context.Context, e CallStart) context.Context
+
+	// EndAttempt is called after every attempt, when it is known whether another follows.
+	EndAttempt(ctx context.Context, e AttemptEnd)
+
+	// EndCall is called once for each StartCall, before the call returns.
+	EndCall(ctx context.Context, e CallEnd)
+}
+
+// CallStart is what an [Observer] learns of a call that begins.
+type CallStart struct {
+	Method  string
+	Host    string
+	KeyHash string // as in [UnknownOutcomeError]
+}
+
+// AttemptEnd is what an [Observer] learns of an attempt.
+type AttemptEnd struct {
+	Number   int           // 1 is the first
+	Duration time.Duration // of the attempt
+	Status   int           // of the answer; 0: there is none
+	Code     Code          // of its problem document, if it is one of this package's
+	Err      error         // why there is no answer
+	Retry    bool          // whether another attempt follows
+	Wait     time.Duration // before that one
+}
+
+// CallEnd is what an [Observer] learns of a call that ended.
+type CallEnd struct {
+	Outcome  Outcome
+	Attempts int
+	Duration time.Duration
+	Status   int   // of the answer; 0: there is none
+	Code     Code  // of its problem document, if it is one of this package's
+	Err      error // that the call returns
+}
+
+// Outcome is how a call ended.
+type Outcome uint8
+
+// The outcomes of calls.
+const (
+	// Answered calls have an answer that is not a replay.
+	Answered Outcome = iota + 1
+
+	// AnsweredReplay calls have the answer of an earlier request with the key.
+	AnsweredReplay
+
+	// GaveUpRetrying calls have an answer that a retry could have changed, see [GaveUp].
+	GaveUpRetrying
+
+	// OutcomeUnknown calls ended with an [UnknownOutcomeError].
+	OutcomeUnknown
+
+	// NotSent calls ended with a [NotSentError].
+	NotSent
+)
+
+var outcomeNames = [...]string{"", "answered", "replayed", "gave-up", "unknown", "not-sent"}
+
+// String returns the name of the outcome, for logs and metrics.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return ""
+}
+
+// Outcomes returns all outcomes.
+func Outcomes() []Outcome {
+	return []Outcome{Answered, AnsweredReplay, GaveUpRetrying, OutcomeUnknown, NotSent}
+}
+
+// silent is the observer that there is by default.
+type silent struct{}
+
+func (silent) StartCall(ctx context.Context, _ CallStart) context.Context { return ctx }
+func (silent) EndAttempt(context.Context, AttemptEnd)                     {}
+func (silent) EndCall(context.Context, CallEnd)                           {}

@@ -1,0 +1,137 @@
+package repriseclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// Code names the reason why a service that uses Reprise answered instead of its handler.
+// docs/problems.md says what each means.
+type Code string
+
+// The codes.
+const (
+	CodeKeyMissing        Code = "key-missing"
+	CodeKeyInvalid        Code = "key-invalid"
+	CodeRequestInvalid    Code = "request-invalid"
+	CodeScopeMissing      Code = "scope-missing"
+	CodeInProgress        Code = "in-progress"
+	CodeOutcomeUnknown    Code = "outcome-unknown"
+	CodeResultUnavailable Code = "result-unavailable"
+	CodeResultExpired     Code = "result-expired"
+	CodeRequestTooLarge   Code = "request-too-large"
+	CodeKeyReused         Code = "key-reused"
+	CodeStoreUnavailable  Code = "store-unavailable"
+	CodeNotApplied        Code = "not-applied"
+	CodeRecordCorrupt     Code = "record-corrupt"
+	CodeResponseTooLarge  Code = "response-too-large"
+	CodeInternalError     Code = "internal-error"
+)
+
+// retryable has every code, and whether the same request with the same key may succeed
+// later.
+var retryable = map[Code]bool{
+	CodeKeyMissing:        false,
+	CodeKeyInvalid:        false,
+	CodeRequestInvalid:    false,
+	CodeScopeMissing:      false,
+	CodeInProgress:        true,
+	CodeOutcomeUnknown:    false,
+	CodeResultUnavailable: false,
+	CodeResultExpired:     false,
+	CodeRequestTooLarge:   false,
+	CodeKeyReused:         false,
+	CodeStoreUnavailable:  true,
+	CodeNotApplied:        true,
+	CodeRecordCorrupt:     false,
+	CodeResponseTooLarge:  false,
+	CodeInternalError:     false,
+}
+
+// Problem is a problem document (RFC 9457) as a service that uses Reprise writes it.
+type Problem struct {
+	Code       Code
+	Status     int // of the response
+	Type       string
+	Title      string
+	Detail     string
+	Retryable  bool          // whether the service says that the same request may succeed later
+	RetryAfter time.Duration // of the field Retry-After; 0: there is none
+
+	says *bool // the member retryable; nil: there is none
+}
+
+// maxProblem bounds what is read of a problem document.
+const maxProblem = 64 << 10
+
+// ProblemOf returns the problem document of a response, and false where the response has
+// none that can be read: another type, more than 64 KiB, or not the JSON of RFC 9457. It
+// reads the body and puts it back, so that it can be read as if nothing had happened.
+//
+// A handler may answer with problem documents of its own; Code is then what they have
+// under "code", or empty.
+func ProblemOf(resp *http.Response) (Problem, bool) {
+	if resp == nil || !hasProblem(resp) {
+		return Problem{}, false
+	}
+	head, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem+1))
+	resp.Body = restored(head, err, resp.Body)
+	if err != nil || len(head) > maxProblem {
+		return Problem{}, false
+	}
+	p, ok := parseProblem(head)
+	if !ok {
+		return Problem{}, false
+	}
+	p.Status = resp.StatusCode
+	p.RetryAfter, _ = retryAfter(resp.Header, time.Now())
+	return p, true
+}
+
+// hasProblem reports whether a response says that it is a problem document.
+func hasProblem(resp *http.Response) bool {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // of bad parameters nothing depends
+	return media == "application/problem+json" && resp.Body != nil
+}
+
+// parseProblem reads the JSON of a problem. A member of another type than RFC 9457 gives
+// it is ignored, as the RFC demands.
+func parseProblem(body []byte) (Problem, bool) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return Problem{}, false
+	}
+	var p Problem
+	for name, into := range map[string]any{
+		"code": &p.Code, "type": &p.Type, "title": &p.Title, "detail": &p.Detail, "retryable": &p.says,
+	} {
+		if raw, ok := members[name]; ok {
+			_ = json.Unmarshal(raw, into) // one of another type stays empty
+		}
+	}
+	p.Retryable = p.says != nil && *p.says
+	return p, true
+}
+
+// restored returns a body that gives what was read of another, and then its rest, or the
+// error that ended the reading.
+func restored(head []byte, err error, rest io.ReadCloser) io.ReadCloser {
+	if err != nil {
+		return &replayedBody{Reader: io.MultiReader(bytes.NewReader(head), failing{err}), Closer: rest}
+	}
+	return &replayedBody{Reader: io.MultiReader(bytes.NewReader(head), rest), Closer: rest}
+}
+
+type replayedBody struct {
+	io.Reader
+	io.Closer
+}
+
+// failing is a reader that has nothing but an error.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,61 @@
+package repriseclient
+
+import (
+	"net/http"
+	"strings"
+)
+
+// call is what a [Transport] knows of a call. It is in the context of the request of the
+// response, and does not change once the response is out.
+type call struct {
+	key      string
+	hash     string
+	replayed string // the field that marks replays
+	attempts int
+	gaveUp   bool
+}
+
+// callOf returns the call that resp answers, nil where resp is not of a [Transport].
+func callOf(resp *http.Response) *call {
+	if resp == nil || resp.Request == nil {
+		return nil
+	}
+	c, _ := resp.Request.Context().Value(callOfContext).(*call)
+	return c
+}
+
+// Attempts returns how many attempts the call took that resp answers, and 0 where no
+// keyed call of a [Transport] led to it.
+func Attempts(resp *http.Response) int {
+	if c := callOf(resp); c != nil {
+		return c.attempts
+	}
+	return 0
+}
+
+// GaveUp reports whether resp is an answer that the [Transport] would have retried if the
+// bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
+// answer: the operation may run, may have run, or may never run. Retry it later with the
+// same key.
+func GaveUp(resp *http.Response) bool {
+	c := callOf(resp)
+	return c != nil && c.gaveUp
+}
+
+// Replayed reports whether the service says that resp is the recorded answer of an
+// earlier request with the key.
+func Replayed(resp *http.Response) bool {
+	if resp == nil {
+		return false
+	}
+	name := defaultReplayed
+	if c := callOf(resp); c != nil {
+		name = c.replayed
+	}
+	return isReplay(resp.Header, name)
+}
+
+// isReplay reports whether a response has the mark of replays.
+func isReplay(h http.Header, name string) bool {
+	return name != "-" && strings.EqualFold(strings.TrimSpace(h.Get(name)), "true")
+}

@@ -1,0 +1,174 @@
+package repriseclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// verdict is what a [Transport] makes of one attempt.
+type verdict struct {
+	retryable bool          // another attempt may end differently
+	sent      bool          // the request may have reached the service
+	after     time.Duration // Retry-After
+	code      Code          // of the problem document, if it is known
+}
+
+// judge decides about an attempt by its answer, or by its error where there is none.
+func (t *Transport) judge(resp *http.Response, err error) verdict {
+	if err != nil {
+		return verdict{retryable: !permanent(err), sent: !neverSent(err)}
+	}
+	v := verdict{sent: true}
+	if resp.StatusCode < 400 {
+		return v
+	}
+	var known bool
+	if v.code, v.retryable, known = t.byProblem(resp); !known {
+		v.retryable = t.byStatus(resp)
+	}
+	if t.service.RetryHeader != "" {
+		switch word := strings.TrimSpace(resp.Header.Get(t.service.RetryHeader)); {
+		case strings.EqualFold(word, "true"):
+			v.retryable = true
+		case strings.EqualFold(word, "false"):
+			v.retryable = false
+		}
+	}
+	v.after, _ = retryAfter(resp.Header, time.Now())
+	return v
+}
+
+// byProblem decides by the problem document of an answer. The table of codes has the last
+// word about them; of other codes, the member retryable is believed where it forbids, and
+// where it allows and the status may be about this attempt.
+func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
+	p, ok := ProblemOf(resp)
+	if !ok || p.Code == "" {
+		return "", false, false
+	}
+	if retry, known = retryable[p.Code]; known {
+		return p.Code, retry, true
+	}
+	if t.isReplay(resp) || p.says == nil {
+		return "", false, false
+	}
+	return "", *p.says && mayRetry(resp.StatusCode), true
+}
+
+// byStatus decides by the status. A replay is final, whatever its status: the next answer
+// would be the same.
+func (t *Transport) byStatus(resp *http.Response) bool {
+	if t.isReplay(resp) {
+		return false
+	}
+	return slices.Contains(t.service.RetryStatuses, resp.StatusCode) ||
+		t.config.RetryServerErrors && resp.StatusCode == http.StatusInternalServerError
+}
+
+func (t *Transport) isReplay(resp *http.Response) bool {
+	return isReplay(resp.Header, t.service.Replayed)
+}
+
+// neverSent reports whether an attempt failed before it had a connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
+		return true
+	}
+	return badPeer(err) || badRequest(err)
+}
+
+// permanent reports whether every attempt would fail in this way.
+func permanent(err error) bool {
+	return badPeer(err) || badRequest(err)
+}
+
+// badPeer reports whether the connection was refused here, because the other end is not
+// who it should be or does not speak TLS.
+func badPeer(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &record)
+}
+
+// badRequest reports whether there was no request to send: GetBody failed, or net/http
+// refused it, for which it has no type.
+func badRequest(err error) bool {
+	var body bodyError
+	if errors.As(err, &body) {
+		return true
+	}
+	text := err.Error()
+	return slices.ContainsFunc([]string{
+		"unsupported protocol scheme", "net/http: invalid ", "http: ContentLength=", "http: nil Request.URL", "http: no Host in request URL",
+	}, func(refusal string) bool { return strings.Contains(text, refusal) })
+}
+
+// schedule plans the attempts of one call within its bounds.
+type schedule struct {
+	transport *Transport
+	began     time.Time
+	jitter    backoff.ExponentialBackOff
+}
+
+func (t *Transport) newSchedule() *schedule {
+	return &schedule{
+		transport: t, began: time.Now(),
+		// Full jitter: with a factor of 1 a wait is anything up to twice the interval.
+		jitter: backoff.ExponentialBackOff{
+			InitialInterval: t.config.Delay / 2, RandomizationFactor: 1, Multiplier: 2, MaxInterval: t.config.MaxDelay / 2,
+		},
+	}
+}
+
+// ErrBudgetExhausted is the reason why a failed call was not retried although its own
+// bounds allowed it: the [Budget] of all calls did not.
+var ErrBudgetExhausted = errors.New("repriseclient: not retried, because the retry budget is used up")
+
+// errBounds says that the bounds of the call itself allow no other attempt.
+var errBounds = errors.New("repriseclient: the bounds of the call are reached")
+
+// next returns how long to wait before the attempt after n, or why there is none.
+func (s *schedule) next(ctx context.Context, n int, v verdict, body *requestBody) (time.Duration, error) {
+	c := &s.transport.config
+	if n >= c.MaxAttempts || v.after > c.MaxRetryAfter {
+		return 0, errBounds
+	}
+	wait := s.jitter.NextBackOff()
+	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After do not return together
+	at := time.Now().Add(wait)
+	if at.Sub(s.began) > c.MaxElapsed {
+		return 0, errBounds
+	}
+	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
+		return 0, errBounds
+	}
+	if body.again == nil {
+		return 0, ErrNotReplayable
+	}
+	if !s.transport.bucket.withdraw() {
+		return 0, ErrBudgetExhausted
+	}
+	return wait, nil
+}
+
+// sleep waits, and reports false if the call ended before.
+func sleep(ctx context.Context, req *http.Request, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+	case <-req.Cancel: //nolint:staticcheck // deprecated, and still used by callers
+	}
+	return false
+}

@@ -1,0 +1,356 @@
+package repriseclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// Transport is an [http.RoundTripper] that keys calls and retries them. Make one with
+// [NewTransport] for each service. It is safe for concurrent use.
+type Transport struct {
+	base     http.RoundTripper
+	config   Config
+	service  Service
+	newKey   func() string
+	keyed    map[string]bool
+	bucket   *bucket
+	observer Observer
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// NewTransport returns a transport that makes its attempts with base;
+// [http.DefaultTransport] if base is nil. The error names the invalid field of c.
+//
+// What should see every attempt, such as the instrumentation of otelhttp or a signature
+// with the time in it, belongs below, in base. What should see every call once belongs
+// above.
+func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	if base == nil {
+		base = http.DefaultTransport //nolint:forbidigo // what nil means everywhere in net/http
+	}
+	t := &Transport{
+		base: base, config: c, service: c.Service, newKey: c.NewKey, keyed: make(map[string]bool),
+		bucket: newBucket(c.Budget), observer: c.Observer,
+	}
+	if t.observer == nil {
+		t.observer = silent{}
+	}
+	for _, m := range c.Methods {
+		t.keyed[m] = true
+	}
+	return t, nil
+}
+
+// CloseIdleConnections closes those of base, if base can. That of an [http.Client] calls
+// it.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements [http.RoundTripper]. It returns the first answer that no retry
+// would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
+// true. Errors of keyed calls are of the types [UnknownOutcomeError] and [NotSentError].
+//
+// The request of the response carries the key that was sent.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !t.keyed[req.Method] {
+		return t.base.RoundTrip(req)
+	}
+	key, value, err := t.key(req)
+	if err != nil {
+		closeBody(req.Body)
+		return nil, &NotSentError{Err: err}
+	}
+	c := &call{key: key, hash: hashOf(key), replayed: t.service.Replayed}
+	began := time.Now()
+	t.bucket.deposit()
+	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})
+	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value}
+	resp, err := r.run() //nolint:contextcheck // it is in r
+
+	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: r.outcome(resp, err), Code: r.last.code, Err: err}
+	if resp != nil {
+		end.Status = resp.StatusCode
+	}
+	t.observer.EndCall(ctx, end)
+	return resp, err
+}
+
+func hostOf(req *http.Request) string {
+	if req.URL == nil {
+		return req.Host
+	}
+	return req.URL.Host
+}
+
+// run is one call on its way.
+type run struct {
+	*Transport
+
+	req   *http.Request
+	ctx   context.Context // of the observer
+	call  *call
+	value string // of the header
+	body  requestBody
+
+	sent bool    // an attempt may have reached the service
+	last verdict // about the last attempt
+}
+
+func (r *run) run() (*http.Response, error) {
+	body, err := openBody(r.req, r.config.MaxRequestBuffer)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	r.body = body
+	if err := context.Cause(r.ctx); err != nil {
+		closeBody(body.first)
+		return nil, r.fail(err)
+	}
+	plan := r.newSchedule()
+	for {
+		r.call.attempts++
+		began := time.Now()
+		a := r.attempt()
+		r.last = r.judge(a.resp, a.err)
+		r.sent = r.sent || r.last.sent
+
+		var wait time.Duration
+		var why error // not to retry
+		switch {
+		case a.err != nil && r.ended() != nil:
+			why = r.ended()
+		case r.last.retryable:
+			wait, why = plan.next(r.ctx, r.call.attempts, r.last, &r.body)
+		}
+		retry := r.last.retryable && why == nil
+		r.observer.EndAttempt(r.ctx, a.end(r.call.attempts, time.Since(began), r.last.code, retry, wait))
+		if !retry {
+			return r.finish(a, why)
+		}
+		a.discard()
+		if !sleep(r.ctx, r.req, wait) {
+			return nil, r.fail(fmt.Errorf("%w; the last attempt: %w", r.ended(), a.problem()))
+		}
+	}
+}
+
+// ended returns why the caller ended the call, nil if it did not.
+func (r *run) ended() error {
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	select {
+	case <-r.req.Cancel: //nolint:staticcheck // deprecated, and still used by callers
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// finish returns what a call that is not retried ends with.
+func (r *run) finish(a *attempt, why error) (*http.Response, error) {
+	if a.err != nil {
+		switch {
+		case why == nil || errors.Is(why, errBounds) || errors.Is(a.err, why):
+			return nil, r.fail(a.err)
+		default:
+			return nil, r.fail(fmt.Errorf("%w; the last attempt: %w", why, a.err))
+		}
+	}
+	r.call.gaveUp = r.last.retryable
+	// The request of the answer leads the helpers to the call.
+	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
+	return a.resp, nil
+}
+
+// fail returns the typed error of a call without an answer.
+func (r *run) fail(err error) error {
+	if r.sent {
+		return &UnknownOutcomeError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
+	}
+	return &NotSentError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
+}
+
+func (r *run) outcome(resp *http.Response, err error) Outcome {
+	switch {
+	case err != nil && r.sent:
+		return OutcomeUnknown
+	case err != nil:
+		return NotSent
+	case r.call.gaveUp:
+		return GaveUpRetrying
+	case r.isReplay(resp):
+		return AnsweredReplay
+	}
+	return Answered
+}
+
+// attempt is one request and what came of it.
+type attempt struct {
+	req    *http.Request
+	resp   *http.Response
+	err    error
+	cancel context.CancelCauseFunc
+}
+
+var errNothing = errors.New("repriseclient: the base transport returned neither a response nor an error")
+
+// attempt makes the next attempt.
+func (r *run) attempt() *attempt {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	a := &attempt{cancel: cancel}
+	body, err := r.body.of(r.call.attempts)
+	if err != nil {
+		cancel(nil)
+		a.err = err
+		return a
+	}
+	a.req = r.req.Clone(ctx)
+	if a.req.Header == nil {
+		a.req.Header = make(http.Header)
+	}
+	a.req.Header.Set(r.service.Header, r.value)
+	a.req.Body, a.req.GetBody, a.req.ContentLength = body, r.body.again, r.body.length
+	a.req.Trailer = r.req.Trailer // filled while the body is read; nobody changes it here
+
+	inTime := func() bool { return true }
+	if r.config.AttemptTimeout > 0 {
+		inTime = time.AfterFunc(r.config.AttemptTimeout, func() { cancel(ErrAttemptTimeout) }).Stop
+	}
+	a.resp, a.err = r.base.RoundTrip(a.req) //nolint:bodyclose // receive, fail or the caller closes it
+	if a.err == nil && a.resp == nil {
+		a.err = errNothing
+	}
+	whole := false
+	if a.err == nil {
+		whole, a.err = r.receive(a)
+	}
+	if !inTime() && !whole {
+		a.fail(errTimeout(a.err))
+	}
+	if a.err != nil {
+		a.fail(a.err)
+	}
+	return a
+}
+
+func errTimeout(err error) error {
+	if err == nil || errors.Is(err, ErrAttemptTimeout) {
+		return ErrAttemptTimeout
+	}
+	return fmt.Errorf("%w: %w", ErrAttemptTimeout, err)
+}
+
+// receive reads the body of the answer into memory, within the bounds of the
+// configuration, and reports whether it is whole.
+func (r *run) receive(a *attempt) (whole bool, err error) {
+	resp := a.resp
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	if writer, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body = &upgradedBody{writer, a.cancel}
+		return true, nil
+	}
+	limit := r.config.MaxResponseBuffer
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); limit < 0 || media == "text/event-stream" {
+		resp.Body = &streamedBody{resp.Body, resp.Body, a.cancel}
+		return false, nil
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read the response body after %d bytes: %w", len(read), err)
+	case int64(len(read)) > limit:
+		rest := restored(read, nil, resp.Body)
+		resp.Body = &streamedBody{rest, rest, a.cancel}
+		return false, nil
+	}
+	_ = resp.Body.Close() // read to its end
+	a.cancel(nil)
+	resp.Body = restored(read, nil, http.NoBody)
+	return true, nil
+}
+
+// fail ends an attempt without an answer.
+func (a *attempt) fail(err error) {
+	if a.resp != nil && a.resp.Body != nil {
+		_ = a.resp.Body.Close()
+	}
+	a.resp, a.err = nil, err
+	a.cancel(nil)
+}
+
+const (
+	maxDrain     = 64 << 10
+	drainTimeout = time.Second
+)
+
+// discard reads the rest of an answer that is not returned, so that its connection can be
+// used again, unless that takes too long.
+func (a *attempt) discard() {
+	if a.resp == nil {
+		return
+	}
+	timer := time.AfterFunc(drainTimeout, func() { a.cancel(nil) })
+	_, _ = io.CopyN(io.Discard, a.resp.Body, maxDrain)
+	timer.Stop()
+	_ = a.resp.Body.Close()
+	a.cancel(nil)
+}
+
+// problem describes an attempt that was to be retried.
+func (a *attempt) problem() error {
+	if a.err != nil {
+		return a.err
+	}
+	return fmt.Errorf("status %d", a.resp.StatusCode)
+}
+
+func (a *attempt) end(n int, took time.Duration, code Code, retry bool, wait time.Duration) AttemptEnd {
+	e := AttemptEnd{Number: n, Duration: took, Code: code, Err: a.err, Retry: retry}
+	if retry {
+		e.Wait = wait
+	}
+	if a.resp != nil {
+		e.Status = a.resp.StatusCode
+	}
+	return e
+}
+
+// streamedBody is a response body that is read from the connection. Close ends the
+// attempt.
+type streamedBody struct {
+	io.Reader
+	closer io.Closer
+	cancel context.CancelCauseFunc
+}
+
+func (b *streamedBody) Close() error {
+	defer b.cancel(nil)
+	return b.closer.Close()
+}
+
+// upgradedBody is that of a connection that changed its protocol.
+type upgradedBody struct {
+	io.ReadWriteCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *upgradedBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadWriteCloser.Close()
+}
