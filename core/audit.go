@@ -22,6 +22,7 @@ var auditLevels = map[EventKind]slog.Level{
 	EventContested:   slog.LevelWarn,
 	EventNotApplied:  slog.LevelWarn,
 	EventUndecided:   slog.LevelError,
+	EventBlobError:   slog.LevelError,
 }
 
 // NewAuditLog returns an [Observer] that logs every transition as one structured record:

@@ -106,6 +106,7 @@ const (
 	EventNotApplied                       // an Atomic attempt was rolled back
 	EventUndecided                        // whether an Atomic attempt was committed is unknown
 	EventResolved                         // an operator resolved a record: see Engine.Report
+	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offload
 )
 
 var eventNames = [...]string{
@@ -115,6 +116,7 @@ var eventNames = [...]string{
 	EventUnrecorded: "unrecorded", EventStoreError: "store-error", EventUnprotected: "unprotected",
 	EventDropped: "dropped", EventRefused: "refused", EventPanic: "panic", EventSuperseded: "superseded",
 	EventContested: "contested", EventNotApplied: "not-applied", EventUndecided: "undecided", EventResolved: "resolved",
+	EventBlobError: "blob-error",
 }
 
 // String returns the kind as it appears in logs.

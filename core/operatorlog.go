@@ -102,6 +102,8 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelError, "reprise: a function of the policy panicked"
 	case EventResolved:
 		return slog.LevelInfo, "reprise: an operator resolved a record"
+	case EventBlobError:
+		return slog.LevelError, "reprise: a response body could not be written to, or read from, the blob store"
 	case EventStoreError:
 		return slog.LevelError, storeNotice(e.Err)
 	case EventRefused:

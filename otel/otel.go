@@ -150,6 +150,7 @@ func (t *Telemetry) start(ctx context.Context, label string) {
 var otherEvents = []reprise.EventKind{
 	reprise.EventTakeover, reprise.EventRenewed, reprise.EventLeaseLost, reprise.EventRunTooLong, reprise.EventUnrecorded,
 	reprise.EventStoreError, reprise.EventPanic, reprise.EventResolved,
+	reprise.EventBlobError,
 }
 
 // Observe implements [reprise.Observer].

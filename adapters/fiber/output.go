@@ -90,6 +90,10 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 		}
 	}
 	h.SetStatusCode(r.Status)
+	if r.Stream != nil { // fasthttp closes it
+		resp.SetBodyStream(r.Stream, int(r.Length))
+		return
+	}
 	if r.Trailer.Len() == 0 {
 		resp.SetBody(r.Body) // a copy: layers outside may go on with the response
 		return

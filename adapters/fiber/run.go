@@ -95,6 +95,9 @@ func (r *recording) finish() {
 	} else {
 		add(&r.resp.Header, reply.Mark, reply.Added)
 	}
+	if reply.Stream != nil {
+		r.sendHeld(reply, captured.Cut)
+	}
 }
 
 // abandon finishes the exchange of a handler that did not return, or not in time: it

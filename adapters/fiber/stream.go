@@ -37,6 +37,22 @@ func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
 	return captured
 }
 
+// sendHeld makes the response a body that was too long for memory, and breaks it off
+// where the handler did.
+func (r *recording) sendHeld(reply protocol.Reply, cut bool) {
+	if !cut {
+		r.resp.SetBodyStream(reply.Stream, int(reply.Length))
+		return
+	}
+	r.resp.SetBodyStream(brokenOff{io.MultiReader(reply.Stream, failure{io.ErrUnexpectedEOF}), reply.Stream}, r.resp.Header.ContentLength())
+}
+
+// brokenOff is a body that ends in an error.
+type brokenOff struct {
+	io.Reader
+	io.Closer
+}
+
 // readAll reads a stream into its capture. A stream that panics fails, as it does in
 // fasthttp.
 func readAll(capture *protocol.Capture, stream io.Reader) (err error) {

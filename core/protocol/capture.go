@@ -9,6 +9,7 @@ type Capture struct {
 	declared int64 // negative: not declared
 	size     int64
 	stopped  bool // reading stopped at the limit, so nobody knows how the body ends
+	overflew bool // the body has left the memory
 }
 
 // Capture returns the exchange's Capture, empty, for a body of the declared length; a
@@ -29,12 +30,24 @@ func (c *Capture) HoldBack() bool {
 // Write takes the next part of a body that is being sent. It never fails.
 func (c *Capture) Write(p []byte) (int, error) {
 	c.size += int64(len(p))
-	if s := c.x.scratch; c.Oversize() {
-		s.response = s.response[:0]
+	if c.over() {
+		c.overflow()
+		c.x.spoolMore(p)
 	} else {
-		s.response = append(s.response, p...)
+		c.x.scratch.response = append(c.x.scratch.response, p...)
 	}
 	return len(p), nil
+}
+
+// overflow moves what was read out of memory, once.
+func (c *Capture) overflow() {
+	if c.overflew {
+		return
+	}
+	c.overflew = true
+	s := c.x.scratch
+	c.x.startSpool(s.response)
+	s.response = again(s.response)
 }
 
 // ReadFrom reads a body that is held back: to its end, or until it is longer than it was
@@ -44,20 +57,46 @@ func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 	if 0 <= c.declared {
 		most = min(most, c.declared+1)
 	}
+	err := c.readMemory(src, most)
+	if err == nil && c.over() {
+		c.overflow()
+		err = c.readSpool(src)
+	}
+	if err == io.EOF { //nolint:errorlint // a wrapped one is a failure, as for io.Copy
+		err = nil
+	}
+	c.stopped = err == nil && c.Oversize() && (c.declared < 0 || c.size <= c.declared)
+	return c.size, err
+}
+
+// readMemory reads until most bytes are in memory. The error is that of src, [io.EOF] at
+// its end.
+func (c *Capture) readMemory(src io.Reader, most int64) error {
 	s := c.x.scratch
 	for c.size < most { // what was read stays, also where src panics
 		var err error
 		s.response, err = appendRead(s.response, src, int(most))
 		c.size = int64(len(s.response))
-		if err == io.EOF { //nolint:errorlint // a wrapped one is a failure, as for io.Copy
-			break
-		}
 		if err != nil {
-			return c.size, err
+			return err
 		}
 	}
-	c.stopped = c.Oversize() && (c.declared < 0 || c.size <= c.declared)
-	return c.size, nil
+	return nil
+}
+
+// readSpool is readMemory for what follows, as long as it can be kept.
+func (c *Capture) readSpool(src io.Reader) error {
+	buf := copyBuffers.Get().(*[copyBuffer]byte)
+	defer copyBuffers.Put(buf)
+	for !c.Oversize() && (c.declared < 0 || c.size <= c.declared) {
+		n, err := src.Read(buf[:])
+		c.size += int64(n)
+		c.x.spoolMore(buf[:n])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes returns what was read, which is valid until the exchange is closed. It is empty
@@ -66,7 +105,10 @@ func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 
 // Oversize reports whether the body is already too long to be kept. Nothing is gained
 // then by reading it on for a client that has left.
-func (c *Capture) Oversize() bool { return c.size > c.limit() }
+func (c *Capture) Oversize() bool { return c.over() && c.x.spool == nil }
+
+// over reports whether the body is too long for memory.
+func (c *Capture) over() bool { return c.size > c.limit() }
 
 // Whole reports whether the body is complete after a read that returned err: it has its
 // declared length, or none was declared and its source ended.
@@ -83,7 +125,7 @@ func (c *Capture) Captured(status int, err error) Captured {
 	if err == nil {
 		err = io.EOF
 	}
-	return Captured{Status: status, Body: c.Bytes(), Oversize: c.Oversize(), Cut: !c.stopped && !c.Whole(err)}
+	return Captured{Status: status, Body: c.Bytes(), Oversize: c.over(), Cut: !c.stopped && !c.Whole(err)}
 }
 
 func (c *Capture) limit() int64 { return int64(c.x.guard.cfg.MaxResponseBody) }

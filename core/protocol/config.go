@@ -82,7 +82,33 @@ type Config struct {
 	MaxResponseBody int
 
 	// Oversize says what retries get if the body was not kept. The default is Summary.
+	// Offload keeps a larger body in Blobs.
 	Oversize Oversize
+
+	// Blobs keeps the bodies that are longer than MaxResponseBody, if Oversize is
+	// Offload. With another Oversize, it is only read, for records that were made before.
+	// See [BlobStore], and Oversize for what happens when it fails.
+	Blobs BlobStore
+
+	// MaxBlob bounds a body that is offloaded, in bytes, up to 1 TiB. A larger one is not
+	// kept, as with Summary. The default is 256 MiB.
+	MaxBlob int64
+
+	// BlobTimeout bounds how long a request waits for Blobs: the first request for its
+	// body to be written, after its handler returned, and a retry for it to be read and
+	// checked, before the first byte leaves: 1 ms to 1 h. The default is 10 s.
+	BlobTimeout time.Duration
+
+	// SpoolDir is the directory of the temporary files that an offloaded body goes
+	// through, on its way to Blobs and back; they have no name there where the system
+	// allows it. The default is [os.TempDir]. A directory in memory makes the files
+	// memory.
+	SpoolDir string
+
+	// MaxSpool bounds the bytes of all temporary files of the guard at a time. A first
+	// response that finds no room is not kept, as with Summary, and a replay is answered
+	// with 503. The default is 4 GiB, and at least MaxBlob.
+	MaxSpool int64
 
 	// Fingerprint digests what a request asks for. The default is [DefaultFingerprint].
 	Fingerprint Fingerprinter
@@ -162,6 +188,24 @@ const (
 
 	// Unavailable answers 409 result-unavailable.
 	Unavailable
+
+	// Offload keeps the body in Config.Blobs, before the record is completed, so that
+	// retries get all of it: byte for byte, with its length and digest checked before the
+	// first byte leaves. A blob that is missing or damaged answers 409
+	// result-unavailable, never another body nor a part, and one that cannot be read at
+	// the moment 503 store-unavailable.
+	//
+	// A body is not kept, as with Summary, if it is longer than Config.MaxBlob, if it has
+	// trailers, and if the blob store fails or is slower than Config.BlobTimeout: the
+	// client has the response then, and Stats and the observer tell
+	// ([reprise.EventBlobError]). Where the effects commit with the response, they are
+	// rolled back instead: 503 not-applied, or 500 response-too-large for a body that can
+	// never be kept.
+	//
+	// Releases before Offload answer record-corrupt to the records of offloaded bodies.
+	// Deploy a release that reads them everywhere, with Blobs set, before the first guard
+	// sets Offload.
+	Offload
 )
 
 const (
@@ -169,6 +213,12 @@ const (
 	defaultBody   = 1 << 20
 	maxKeptBody   = 63 << 20 // leaves room for the rest of a payload
 	maxKeyLength  = 4096
+
+	defaultMaxBlob     = 256 << 20
+	maxBlob            = 1 << 40
+	defaultBlobTimeout = 10 * time.Second
+	maxBlobTimeout     = time.Hour
+	defaultMaxSpool    = 4 << 30
 )
 
 var (
@@ -192,6 +242,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.MaxKeyLength, defaultKeyLimit)
 	orDefault(&c.MaxRequestBody, defaultBody)
 	orDefault(&c.MaxResponseBody, defaultBody)
+	orDefault(&c.MaxBlob, defaultMaxBlob)
+	orDefault(&c.BlobTimeout, defaultBlobTimeout)
+	orDefault(&c.MaxSpool, max(defaultMaxSpool, c.MaxBlob))
 
 	for _, n := range append([]string{c.Header}, c.Aliases...) {
 		if !validName(n) {
@@ -225,7 +278,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"MaxAttempts", c.MaxAttempts, 0, math.MaxInt32},
 		{"MaxRequestBody", c.MaxRequestBody, 1, math.MaxInt32},
 		{"MaxResponseBody", c.MaxResponseBody, 1, maxKeptBody},
-		{"Oversize", int(c.Oversize), 0, int(Unavailable)},
+		{"Oversize", int(c.Oversize), 0, int(Offload)},
 		{"Preset", int(c.Preset), 0, int(reprise.AtMostOnce)},
 	} {
 		if f.value < f.least || f.value > f.top {
@@ -247,10 +300,32 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Seal.check(c.Retention); err != nil {
 		return c, err
 	}
+	if err := c.checkBlobs(); err != nil {
+		return c, err
+	}
 	if c.FailOpen && c.Preset == reprise.AtMostOnce {
 		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
 	}
 	return c, nil
+}
+
+// checkBlobs checks what belongs to Offload.
+func (c *Config) checkBlobs() error {
+	switch {
+	case c.Oversize == Offload && c.Blobs == nil:
+		return invalid("Blobs", "Offload needs a blob store")
+	case c.Oversize == Offload && c.Seal.On:
+		return invalid("Oversize", "Offload cannot be combined with Seal.On, because blobs are not sealed")
+	case c.MaxBlob < 1 || c.MaxBlob > maxBlob:
+		return invalid("MaxBlob", "%d, want 1 to %d", c.MaxBlob, int64(maxBlob))
+	case c.Oversize == Offload && c.MaxBlob <= int64(c.MaxResponseBody):
+		return invalid("MaxBlob", "%d, want more than MaxResponseBody, %d", c.MaxBlob, c.MaxResponseBody)
+	case c.MaxSpool < c.MaxBlob:
+		return invalid("MaxSpool", "%d, want at least MaxBlob, %d", c.MaxSpool, c.MaxBlob)
+	case c.BlobTimeout < time.Millisecond || c.BlobTimeout > maxBlobTimeout:
+		return invalid("BlobTimeout", "%v, want %v to %v", c.BlobTimeout, time.Millisecond, maxBlobTimeout)
+	}
+	return nil
 }
 
 // checkMethods refuses a list that would protect nothing without a word (R9).
@@ -293,7 +368,7 @@ func (c Config) clone() Config {
 	return c
 }
 
-func orDefault(field *int, value int) {
+func orDefault[T int | int64 | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}

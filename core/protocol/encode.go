@@ -31,6 +31,9 @@ var (
 // computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
 // MiB, and a body for a status that has none. What it returns, [DecodeResponse] reads.
 func EncodeResponse(r Response) ([]byte, error) {
+	if r.Stream != nil {
+		return nil, refuseResponse("the body is a stream")
+	}
 	s := storedOf(r)
 	if err := encodable(&s); err != nil {
 		return nil, err
@@ -85,7 +88,8 @@ func refuseResponse(format string, args ...any) error {
 //
 // Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
 // response has the status and the fields; or [ErrResultUnavailable], and it has only the
-// status.
+// status; or it is an [*OffloadedError], and the response has all but the body, and the
+// Length of that.
 //
 // A response that is sealed (see [Sealing]) cannot be read without the client's key: then
 // the error wraps [ErrSealed], and the response has nothing, or, with Sealing.ClearHead,
@@ -104,6 +108,8 @@ func DecodeResponse(payload []byte) (Response, error) {
 		return Response{Status: s.status}, ErrResultUnavailable
 	case s.flags&storedOmitted != 0:
 		return Response{Status: s.status, Header: s.header}, ErrBodyOmitted
+	case s.flags&storedOffloaded != 0:
+		return Response{Status: s.status, Header: s.header, Length: s.blob.Size}, &OffloadedError{s.blob}
 	}
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}, nil
 }

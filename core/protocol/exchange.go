@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type Exchange struct {
 	request *Request // for Config.WriteProblem and of a Call; else nil
 	capture Capture
 	scratch *scratch
+	spool   *spool // of a body that is longer than Config.MaxResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
 	announced  []Field // what the policy adds to the response
@@ -73,6 +75,7 @@ func (x *Exchange) Close() {
 	if s == nil {
 		return
 	}
+	x.dropSpool()
 	x.body.drop()
 	s.free()
 }
@@ -128,18 +131,35 @@ type Reply struct {
 	Response Response // with Replace
 	Mark     Field    // without Replace: a field to set on the handler's own; none if its name is empty
 	Added    []Field  // without Replace: fields to set on the handler's own; one with Add goes beside those of its name
+
+	// Stream, without Replace, is the body of a response that was not sent, and that the
+	// exchange took because it is too long for memory. Length is its length, and whoever
+	// sends it closes it. Nil leaves the body where the handler left it.
+	Stream io.ReadCloser
+	Length int64
 }
 
 // Finish resolves the attempt before its response leaves, and says what to send: the
 // response is kept, or the claim is released. Call it once.
 func (x *Exchange) Finish(c Captured) Reply {
+	x.flushSpool()
+	reply := x.finish(c)
+	if x.spool != nil && !c.Sent && !reply.Replace {
+		reply.Stream, reply.Length = x.spool.body(), x.spool.size
+		x.spool = nil
+	}
+	x.dropSpool()
+	return reply
+}
+
+func (x *Exchange) finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // nothing is recorded
 		return Reply{Mark: x.Mark(), Added: x.added(c, false)}
 	}
-	if x.attempt.Atomic() && c.Oversize {
+	if x.attempt.Atomic() && c.Oversize && !x.canOffload(&c) {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
 		if c.Sent || c.Panicked || c.Cut {
 			return Reply{}
@@ -186,7 +206,10 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	case keepCut:
 		s.status, s.flags, meaning = 500, storedCut, 500
 	default:
-		x.fill(&s, &c, omit)
+		if !x.fill(&s, &c, omit) {
+			_ = x.attempt.Release()
+			return x.instead(CodeNotApplied, retryStore)
+		}
 	}
 	s.annotation = x.annotation
 	end, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: meaning >= 400})
@@ -222,8 +245,9 @@ func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	return x.decision, x.omitBody
 }
 
-// fill sets what is stored of a whole response.
-func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
+// fill sets what is stored of a whole response. ok is false if its effects must be rolled
+// back, because they commit with a body that cannot be kept now.
+func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	g := x.guard
 	m := x.scratch
 	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
@@ -244,11 +268,18 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) {
 	case !fitsStored(kept):
 		g.counts.headers.Add(1)
 		s.flags = storedCut
+	case c.Oversize && !omit && x.canOffload(c):
+		s.fields, s.flags = kept[:fields], storedOffloaded
+		if s.blob, ok = x.offload(c); !ok {
+			s.flags = storedOmitted
+			return !x.attempt.Atomic()
+		}
 	case c.Oversize, omit && len(c.Body) > 0:
 		s.fields, s.flags = kept[:fields], storedOmitted
 	default:
 		s.fields, s.trailers, s.body = kept[:fields], kept[fields:], c.Body
 	}
+	return true
 }
 
 // added returns what the policy adds to the response: what Announce said if it left

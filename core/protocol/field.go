@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -91,6 +92,13 @@ type Response struct {
 	Header  Header
 	Body    []byte
 	Trailer Header // sent after the body; usually empty
+
+	// Stream, if it is not nil, is the body in place of Body, and Length its length, which
+	// is declared. Whoever writes the response reads Stream once, and closes it in any
+	// case, as [WriteResponse] does. A Stream that ends early, with an error, breaks off
+	// the response. It is not safe for concurrent use.
+	Stream io.ReadCloser
+	Length int64
 
 	problem *Problem // of a refusal of a [Call]; it then has nothing else
 }

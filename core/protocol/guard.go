@@ -21,15 +21,24 @@ type Guard struct {
 	problems problems
 	announce announcement
 	counts   counts
+	spooled  atomic.Int64 // the bytes of all spools
 }
 
 // Stats counts what a guard did that leaves no other trace. The numbers only grow.
 type Stats struct {
 	DroppedCookies  uint64 // Set-Cookie lines that were not kept (R14)
 	HeadersTooLarge uint64 // responses with too many or too long fields to keep: their retries get 409 result-unavailable
+
+	Offloaded    uint64 // bodies that were written to Config.Blobs
+	NotOffloaded uint64 // bodies that were not kept, because they were too large or Config.Blobs failed: see Offload
+	BlobsLost    uint64 // replays that found their blob missing or damaged: 409 result-unavailable
+	BlobsUnread  uint64 // replays whose blob could not be read at the moment: 503 store-unavailable
 }
 
-type counts struct{ cookies, headers atomic.Uint64 }
+type counts struct {
+	cookies, headers                                atomic.Uint64
+	offloaded, notOffloaded, blobsLost, blobsUnread atomic.Uint64
+}
 
 // New returns a guard for a policy. The error wraps [reprise.ErrInvalid] and names the
 // invalid field of cfg.
@@ -76,6 +85,10 @@ func (g *Guard) Stats() Stats {
 	return Stats{
 		DroppedCookies:  g.counts.cookies.Load(),
 		HeadersTooLarge: g.counts.headers.Load(),
+		Offloaded:       g.counts.offloaded.Load(),
+		NotOffloaded:    g.counts.notOffloaded.Load(),
+		BlobsLost:       g.counts.blobsLost.Load(),
+		BlobsUnread:     g.counts.blobsUnread.Load(),
 	}
 }
 

@@ -1,9 +1,11 @@
 package protocol
 
 import (
+	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // This file handles header maps as net/http and the frameworks on it have them: one map,
@@ -163,8 +165,12 @@ func namesField(lines []string, name string) bool {
 // on it have them. Fields that outer layers set stay, unless r has them too or removes
 // them. The length of the body is declared, unless trailers follow it. That of an empty
 // one is left to the server, since an outer layer may make a body for responses that have
-// none.
+// none. A Stream is closed.
 func WriteResponse(header map[string][]string, wire Wire, r Response) {
+	if r.Stream != nil {
+		defer r.Stream.Close()
+	}
+	length := r.length()
 	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {
 		switch {
@@ -177,20 +183,24 @@ func WriteResponse(header map[string][]string, wire Wire, r Response) {
 			header[f.Name] = values[len(values)-1 : len(values) : len(values)]
 		}
 	}
-	if _, typed := header["Content-Type"]; !typed && len(r.Body) > 0 {
+	if _, typed := header["Content-Type"]; !typed && length > 0 {
 		header["Content-Type"] = nil // the first response had none, so none is guessed (R16)
 	}
 	bodied := allowsBody(r.Status)
 	switch {
 	case bodied && r.Trailer.Len() > 0:
 		header["Trailer"] = trailerNames(r.Trailer)
-	case bodied && len(r.Body) > 0:
-		values = append(values, strconv.Itoa(len(r.Body)))
+	case bodied && length > 0:
+		values = append(values, strconv.FormatInt(length, 10))
 		header["Content-Length"] = values[len(values)-1:]
 	}
 	wire.WriteHeader(r.Status)
-	if bodied && len(r.Body) > 0 {
-		_, _ = wire.Write(r.Body) // it does not matter whether the client is still there
+	switch { // it does not matter whether the client is still there
+	case !bodied:
+	case r.Stream != nil:
+		_ = copyStream(wire, r.Stream) // less than the declared length ends the connection
+	case length > 0:
+		_, _ = wire.Write(r.Body)
 	}
 	if !bodied {
 		return
@@ -202,6 +212,26 @@ func WriteResponse(header map[string][]string, wire Wire, r Response) {
 		header[f.Name] = append(header[f.Name], f.Value)
 	}
 }
+
+// length returns how long the body is.
+func (r *Response) length() int64 {
+	if r.Stream != nil {
+		return r.Length
+	}
+	return int64(len(r.Body))
+}
+
+// copyStream writes a stream to the wire in parts.
+func copyStream(wire Wire, stream io.Reader) error {
+	buf := copyBuffers.Get().(*[copyBuffer]byte)
+	defer copyBuffers.Put(buf)
+	_, err := io.CopyBuffer(struct{ io.Writer }{wire}, struct{ io.Reader }{stream}, buf[:])
+	return err
+}
+
+const copyBuffer = 32 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
 // trailerNames returns the value of the Trailer field that announces trailers.
 func trailerNames(trailers Header) []string {

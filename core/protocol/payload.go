@@ -35,6 +35,8 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Payload of status %d, want 200 to 999", reprise.ErrInvalid, r.Status)
 	case r.Trailer.Len() > 0:
 		return nil, fmt.Errorf("%w: Payload of a response with trailers", reprise.ErrInvalid)
+	case r.Stream != nil:
+		return nil, fmt.Errorf("%w: Payload of a response with a stream", reprise.ErrInvalid)
 	case len(r.Body) > x.guard.cfg.MaxResponseBody:
 		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.MaxResponseBody", reprise.ErrInvalid, len(r.Body))
 	case !fitsStored(kept):

@@ -166,6 +166,15 @@ func (ps *problems) ofKey(err error) Problem {
 	return p
 }
 
+// ofBlob returns the problem of a recorded response whose body cannot be read at the
+// moment.
+func (ps *problems) ofBlob(retryAfter time.Duration) Problem {
+	p := ps.of(CodeStoreUnavailable, retryAfter)
+	p.Detail = "The first request with this " + ps.headerName + " completed, but its response cannot be read at the moment. " +
+		"Retry with the same " + ps.headerName + "."
+	return p
+}
+
 // answer returns the response for code in the standard form, see [problems.of].
 func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
 	ready := ps.ready[code]

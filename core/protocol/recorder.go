@@ -114,21 +114,35 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	s := r.x.scratch
 	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.MaxResponseBody {
-		r.oversize = true
-		if !r.x.Buffered() {
-			r.goLive()
-		}
-		s.response = s.response[:0]
+		r.overflow([]byte(p))
 	}
-	if !r.oversize {
+	if r.oversize {
+		r.x.spoolMore([]byte(p))
+	} else {
 		s.response = append(s.response, p...)
 	}
 	if r.live {
-		if n, err := r.wire.Write([]byte(p)); err != nil && r.oversize {
+		if n, err := r.wire.Write([]byte(p)); err != nil && r.oversize && r.x.spool == nil {
 			return n, err
 		}
 	}
 	return len(p), nil
+}
+
+// overflow moves a body that is too long for memory out of it. next is what follows.
+func (r *Recorder) overflow(next []byte) {
+	r.oversize = true
+	s := r.x.scratch
+	if !r.live && len(s.response) == 0 {
+		r.nameType(next)
+	}
+	if r.x.Buffered() {
+		r.nameType(s.response) // while its first bytes are at hand
+	} else {
+		r.goLive()
+	}
+	r.x.startSpool(s.response)
+	s.response = again(s.response)
 }
 
 // Flush sends what was written, and the rest of the response as it is written from now
@@ -185,7 +199,7 @@ func (r *Recorder) Finish() {
 	}
 	s := r.x.scratch
 	if !r.live && !r.taken {
-		r.nameType()
+		r.nameType(s.response)
 	}
 	s.trailers = appendTrailers(s.trailers[:0], r.header)
 	decided := false
@@ -204,8 +218,19 @@ func (r *Recorder) Finish() {
 		restore(r.header, s.outer)
 		WriteResponse(r.header, r.wire, reply.Response)
 	default:
-		r.send(reply.Mark, reply.Added)
+		r.hold(&reply)
+		r.send(reply.Mark, reply.Added, reply.Stream)
 	}
+}
+
+// hold declares the length of a body that the exchange took, so that one that breaks off
+// is not taken for whole. A response that was cut short has none.
+func (r *Recorder) hold(reply *Reply) {
+	if reply.Stream == nil || r.cut || r.wrongLength() || r.declared >= 0 || !allowsBody(r.status) {
+		return
+	}
+	s := r.x.scratch
+	s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
 }
 
 // wrongLength reports whether the body is shorter or longer than the handler declared.
@@ -268,13 +293,17 @@ func (r *Recorder) goLive() {
 		return
 	}
 	r.live = true
-	r.nameType()
-	r.send(r.x.Mark(), r.x.Announce(r.status))
+	r.nameType(r.x.scratch.response)
+	r.send(r.x.Mark(), r.x.Announce(r.status), nil)
 }
 
 // send sends the handler's own response, with the header as it was when the handler wrote
-// it, and then the trailers that the handler has set until now.
-func (r *Recorder) send(mark Field, added []Field) {
+// it, and then the trailers that the handler has set until now. The body is stream, if
+// that is not nil, and closed then.
+func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
+	if stream != nil {
+		defer stream.Close()
+	}
 	s := r.x.scratch
 	late := appendLate(s.kept[:0], r.header)
 	restore(r.header, s.committed)
@@ -291,6 +320,9 @@ func (r *Recorder) send(mark Field, added []Field) {
 	if len(s.response) > 0 {
 		_, _ = r.wire.Write(s.response) // it does not matter whether the client is still there
 	}
+	if stream != nil {
+		_ = copyStream(r.wire, stream)
+	}
 	for _, t := range late {
 		if !t.Add {
 			delete(r.header, t.Name)
@@ -303,9 +335,10 @@ func (r *Recorder) send(mark Field, added []Field) {
 // nameType adds the media type that the framework would guess, so that a replay has the
 // one of the first response. Only what was set below the middleware speaks against it: an
 // outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
-func (r *Recorder) nameType() {
+// start is the start of the body.
+func (r *Recorder) nameType(start []byte) {
 	s := r.x.scratch
-	if r.sniff == nil || len(s.response) == 0 || !allowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+	if r.sniff == nil || len(start) == 0 || !allowsBody(r.status) || group(s.committed, "Content-Type") != nil {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
@@ -316,5 +349,5 @@ func (r *Recorder) nameType() {
 	if values, there := r.header["Content-Type"]; there && len(values) == 0 {
 		return // the handler asked for none
 	}
-	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(s.response)})
+	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(start)})
 }

@@ -24,16 +24,19 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 		g.report(ctx, reprise.EventStoreError, err)
 		return g.problem(ctx, x.request, CodeRecordCorrupt, 0)
 	}
-	return g.replay(ctx, x.request, &s)
+	return g.replay(context.WithoutCancel(ctx), x.request, &s) // the attempt, and its context, have ended
 }
 
 // replay returns the response from a record (R12 to R19, R35).
 func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	switch {
-	case s.flags&storedCut != 0, s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall()):
+	case s.flags&storedCut != 0, s.flags&storedOffloaded != 0 && req.isCall(),
+		s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall()):
 		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	case s.flags&storedOmitted != 0:
 		return summary(s)
+	case s.flags&storedOffloaded != 0:
+		return g.replayBlob(ctx, req, s)
 	}
 	s.header.fields = markReplayed
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}

@@ -30,12 +30,15 @@ const (
 	// kept.
 	storedCut
 
-	// storedSealed (encrypted) and storedOffloaded (the body is elsewhere) are reserved:
-	// this version neither writes nor accepts them.
+	// storedSealed (encrypted) is reserved: this version neither writes nor accepts it.
 	storedSealed
+
+	// storedOffloaded: the response is complete, and its body is a blob. The record has a
+	// [BlobRef] in its place.
 	storedOffloaded
 
-	storedKnown = storedOmitted | storedCut
+	storedKnown  = storedOmitted | storedCut | storedOffloaded
+	storedNoBody = storedOmitted | storedCut
 )
 
 // stored is a response as a record keeps it. To encode one, set fields and trailers;
@@ -47,7 +50,8 @@ type stored struct {
 	header, trailer  Header
 	fields, trailers []Field
 
-	body []byte // none if flags has storedOmitted or storedCut
+	body []byte  // none if flags has storedOmitted, storedCut or storedOffloaded
+	blob BlobRef // with storedOffloaded
 
 	annotation string // of Config.Annotate; empty: none
 }
@@ -101,6 +105,7 @@ var (
 	errStoredField   = corrupt("has an invalid field")
 	errStoredBody    = corrupt("has a body although its flags say that it has none")
 	errStoredNote    = corrupt("has an invalid annotation")
+	errStoredBlob    = corrupt("has an invalid reference to a blob")
 )
 
 func corrupt(what string) error {
@@ -117,13 +122,16 @@ func fitsStored(fields []Field) bool {
 }
 
 // keepsBody reports whether a stored response with these flags has a body.
-func (f storedFlags) keepsBody() bool { return f&(storedOmitted|storedCut) == 0 }
+func (f storedFlags) keepsBody() bool { return f&(storedNoBody|storedOffloaded) == 0 }
 
 // size returns how many bytes [appendStored] appends.
 func (s *stored) size() int {
 	size := s.headSize() + storedSumSize
-	if s.flags.keepsBody() {
+	switch {
+	case s.flags.keepsBody():
 		size += len(s.body)
+	case s.flags&storedOffloaded != 0:
+		size += blobRefSize
 	}
 	return size
 }
@@ -150,10 +158,14 @@ func (s *stored) fieldsSize() int {
 // appendStored appends the encoded form of s to dst. It does not allocate if dst has room
 // for s.size() bytes. The caller has checked the range of the status, filtered the fields
 // with [fieldPolicy.filter] and checked them with [fitsStored], and the annotation with
-// [validAnnotation]. The body is left out if the flags say so.
+// [validAnnotation]. The flags say whether the body, a reference or neither is written.
 func appendStored(dst []byte, s *stored) []byte {
 	body := s.body
-	if !s.flags.keepsBody() {
+	var ref [blobRefSize]byte
+	switch {
+	case s.flags&storedOffloaded != 0:
+		body = s.blob.append(ref[:0])
+	case !s.flags.keepsBody():
 		body = nil
 	}
 	start, version := len(dst), byte(storedVersion)
@@ -218,7 +230,7 @@ func decodeStored(payload []byte) (stored, error) {
 		return stored{}, errStoredSum
 	}
 	s := stored{flags: storedFlags(content[1]), status: int(binary.BigEndian.Uint16(content[2:]))}
-	if s.flags&^storedKnown != 0 {
+	if s.flags&^storedKnown != 0 || s.flags&storedOffloaded != 0 && s.flags != storedOffloaded {
 		return stored{}, errStoredFlags
 	}
 	if s.status < 200 || s.status > 999 {
@@ -245,7 +257,14 @@ func decodeStored(payload []byte) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	if len(body) > 0 && !s.flags.keepsBody() {
+	switch {
+	case s.flags == storedOffloaded:
+		var ok bool
+		if s.blob, ok = decodeBlobRef(body); !ok || !allowsBody(s.status) || trailers > 0 {
+			return stored{}, errStoredBlob
+		}
+		body = nil
+	case len(body) > 0 && !s.flags.keepsBody():
 		return stored{}, errStoredBody
 	}
 	s.header = Header{view: view[:header], viewed: fields - trailers}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -47,6 +48,15 @@ var goldenStored = []struct {
 	},
 	{"cut short", stored{status: 500, flags: storedCut}, "010201f40000000000000000000056e4b6ef"},
 	{
+		"offloaded body",
+		stored{
+			status: 200, flags: storedOffloaded, fields: []Field{{Name: "Content-Type", Value: "text/csv"}},
+			blob: BlobRef{SHA256: sha256.Sum256([]byte("The quick brown fox jumps over the lazy dog")), Size: 43, Day: 20_779},
+		},
+		"010800c80001000000190000002d00000c0008436f6e74656e742d54797065746578742f637376" +
+			"01000000000000002bd7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e5920000512bb00551b1",
+	},
+	{
 		"an annotation",
 		stored{
 			status: 201, fields: []Field{{Name: "Content-Type", Value: "application/json"}}, body: []byte(`{"id":7}`),
@@ -86,6 +96,9 @@ func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	}
 	if got.status != want.status || got.flags != want.flags || !bytes.Equal(got.body, want.body) {
 		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.status, got.flags, got.body, want.status, want.flags, want.body)
+	}
+	if got.blob != want.blob {
+		t.Errorf("decoded the blob %+v, want %+v", got.blob, want.blob)
 	}
 	if cap(got.body) != len(got.body) {
 		t.Errorf("appending to a body of %d bytes would write into the payload", len(got.body))
@@ -191,6 +204,13 @@ func refused() map[string][]byte {
 	field := func(name, value string) string {
 		return string(appendField(nil, &Field{Name: name, Value: value}, kindReplace))
 	}
+	ref := func(version byte, size uint64, day uint32) []byte {
+		b := binary.BigEndian.AppendUint64([]byte{version}, size)
+		return binary.BigEndian.AppendUint32(append(b, make([]byte, 32)...), day)
+	}
+	refers := func(flags storedFlags, status uint16, ref []byte) []byte {
+		return withSum(append(head(byte(flags), status, 0, 0, uint32(len(ref))), ref...))
+	}
 	many := strings.Repeat(field("X", ""), maxStoredFields+1)
 	return map[string][]byte{
 		"empty":                     {},
@@ -205,6 +225,17 @@ func refused() map[string][]byte {
 		"a short head":              withSum(head(0, 200, 0, 0, 0)[:storedHeadSize-1]),
 		"sealed":                    withSum(head(byte(storedSealed), 200, 0, 0, 0)),
 		"offloaded":                 withSum(head(byte(storedOffloaded), 200, 0, 0, 0)),
+		"another reference":         refers(storedOffloaded, 200, ref(2, 1, 0)),
+		"a short reference":         refers(storedOffloaded, 200, ref(1, 1, 0)[:blobRefSize-1]),
+		"a long reference":          refers(storedOffloaded, 200, append(ref(1, 1, 0), 0)),
+		"a blob of no bytes":        refers(storedOffloaded, 200, ref(1, 0, 0)),
+		"a blob of 2^63 bytes":      refers(storedOffloaded, 200, ref(1, 1<<63, 0)),
+		"a blob over the limit":     refers(storedOffloaded, 200, ref(1, maxBlob+1, 0)),
+		"a blob of the year 10000":  refers(storedOffloaded, 200, ref(1, 1, lastDay+1)),
+		"a blob for 204":            refers(storedOffloaded, 204, ref(1, 1, 0)),
+		"offloaded and omitted":     refers(storedOffloaded|storedOmitted, 200, ref(1, 1, 0)),
+		"offloaded and cut":         refers(storedOffloaded|storedCut, 200, ref(1, 1, 0)),
+		"offloaded with a trailer":  withSum(append(append(head(byte(storedOffloaded), 200, 1, 6, blobRefSize), "\x03\x00\x01\x00\x00X"...), ref(1, 1, 0)...)),
 		"an unknown flag":           withSum(head(0x80, 200, 0, 0, 0)),
 		"status 0":                  withSum(head(0, 0, 0, 0, 0)),
 		"status 199":                withSum(head(0, 199, 0, 0, 0)),
@@ -324,15 +355,22 @@ func FuzzStored(f *testing.F) {
 	f.Add(uint16(201), uint8(0), "Content-Type", "application/json", "Link", "</a>", true, []byte(`{"id":7}`), uint(0), uint8(1))
 	f.Add(uint16(204), uint8(1), "A", "", "B", "\xff", false, []byte{}, uint(17), uint8(255))
 	f.Add(uint16(999), uint8(3), "A", "x", "a", "y", true, []byte("never kept"), uint(3), uint8(128))
+	f.Add(uint16(200), uint8(8), "A", "x", "a", "y", true, []byte("a blob"), uint(43), uint8(16))
 	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
 		var p fieldPolicy
 		note := ""
 		if validAnnotation(value1) {
 			note = value1
 		}
-		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedKnown, body: body, annotation: note}
+		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedNoBody, body: body, annotation: note}
+		if storedFlags(flags)&storedOffloaded != 0 && allowsBody(s.status) {
+			s.flags = storedOffloaded
+			s.blob = BlobRef{SHA256: sha256.Sum256(body), Size: 1 + int64(at%maxBlob), Day: int(at % (lastDay + 1))}
+		}
 		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}, {Name: name2, Remove: true}})
-		s.trailers = filterTrailers(nil, []Field{{Name: name2, Value: value1}, {Name: name1, Value: value2, Add: add}})
+		if s.flags != storedOffloaded {
+			s.trailers = filterTrailers(nil, []Field{{Name: name2, Value: value1}, {Name: name1, Value: value2, Add: add}})
+		}
 		if !fitsStored(slices.Concat(s.fields, s.trailers)) {
 			t.Skip("larger than is ever stored")
 		}

@@ -1,0 +1,199 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// This file moves bodies between responses and the blob store (R35). A first response
+// goes through a spool while it streams, and from there to the store before the record is
+// completed. A replay comes back through another one, so that its digest is known before
+// the first byte leaves.
+
+// startSpool begins to spool a body that has outgrown what is kept in memory, from its
+// start, if the policy offloads it.
+func (x *Exchange) startSpool(start []byte) {
+	if x.guard.cfg.Oversize != Offload || x.attempt.Unprotected() || x.request.isCall() {
+		return
+	}
+	var err error
+	if x.spool, err = newSpool(x.guard, x.guard.cfg.MaxBlob); err != nil {
+		x.blobFailed(err)
+		return
+	}
+	x.spoolMore(start)
+}
+
+// spoolMore adds the next part of the body.
+func (x *Exchange) spoolMore(p []byte) {
+	if x.spool == nil {
+		return
+	}
+	if _, err := x.spool.Write(p); err != nil {
+		x.spool = nil
+		x.blobFailed(err)
+	}
+}
+
+// canOffload reports whether a body over the limit may be kept whole. One with trailers
+// may not: they leave no way to tell a client that a body broke off. The message of a
+// call has to be whole in memory.
+func (x *Exchange) canOffload(c *Captured) bool {
+	cfg := &x.guard.cfg
+	return cfg.Oversize == Offload && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.MaxResponseBody)
+}
+
+// dropSpool removes what was spooled.
+func (x *Exchange) dropSpool() {
+	if x.spool != nil {
+		x.spool.Close()
+		x.spool = nil
+	}
+}
+
+// flushSpool completes the spool of a handler that returned.
+func (x *Exchange) flushSpool() {
+	if x.spool == nil {
+		return
+	}
+	if _, err := x.spool.ref(); err != nil {
+		x.spool = nil
+		x.blobFailed(err)
+	}
+}
+
+// offload writes the body to the blob store: what was spooled, or what the framework has
+// in memory.
+func (x *Exchange) offload(c *Captured) (ref BlobRef, ok bool) {
+	if x.spool == nil {
+		x.startSpool(c.Body)
+		x.flushSpool()
+		defer x.dropSpool() // the framework sends what it has
+	}
+	if x.spool == nil {
+		return BlobRef{}, false
+	}
+	ref, err := x.spool.ref()
+	if err == nil {
+		err = x.guard.putBlob(x.Context(), ref, x.spool)
+	}
+	if err != nil {
+		x.blobFailed(err)
+		return BlobRef{}, false
+	}
+	x.guard.counts.offloaded.Add(1)
+	return ref, true
+}
+
+// blobFailed counts and reports a body that is not kept.
+func (x *Exchange) blobFailed(err error) {
+	x.guard.counts.notOffloaded.Add(1)
+	x.guard.reportBlob(x.Context(), x.attempt.ID(), fmt.Errorf("the body of a response is not kept: %w", err))
+}
+
+// putBlob writes a spool to the blob store.
+func (g *Guard) putBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.BlobTimeout) // losing the lease is told by the completion
+	defer cancel()
+	defer recovered("Config.Blobs.Put", &err)
+	return g.cfg.Blobs.Put(ctx, ref.Name(), s.section(ctx))
+}
+
+// replayBlob returns a stored response whose body is a blob, or the problem with it.
+func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
+	spool, err := g.fetchBlob(ctx, s.blob)
+	if err == nil {
+		s.header.fields = markReplayed
+		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.Size}
+	}
+	err = fmt.Errorf("the body of a response is not replayed: %w", err)
+	var damaged damagedBlob
+	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
+		g.counts.blobsLost.Add(1)
+		g.reportBlob(ctx, reprise.ID{}, err)
+		return g.problem(ctx, req, CodeResultUnavailable, 0)
+	}
+	if ctx.Err() == nil { // the client waits for the answer
+		g.counts.blobsUnread.Add(1)
+		g.reportBlob(ctx, reprise.ID{}, err)
+	}
+	return g.write(ctx, req, g.problems.ofBlob(retryStore))
+}
+
+// damagedBlob says what is wrong with the bytes of a blob.
+type damagedBlob string
+
+func (d damagedBlob) Error() string { return "reprise: the blob " + string(d) }
+
+var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", reprise.ErrMisconfigured)
+
+// fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
+func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error) {
+	if g.cfg.Blobs == nil {
+		return nil, errNoBlobs
+	}
+	s, err := newSpool(g, ref.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.BlobTimeout)
+	defer cancel()
+	if err = g.readBlob(ctx, ref, s); err != nil {
+		return nil, err
+	}
+	got, err := s.ref()
+	switch {
+	case err != nil:
+		return nil, err
+	case got.Size != ref.Size:
+		return nil, damagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
+	case got.SHA256 != ref.SHA256:
+		return nil, damagedBlob("has other bytes than were written")
+	}
+	return s, nil
+}
+
+// readBlob reads a blob into a spool, as far as it goes.
+func (g *Guard) readBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
+	defer recovered("Config.Blobs.Open", &err)
+	r, err := g.cfg.Blobs.Open(ctx, ref.Name())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := copyBuffers.Get().(*[copyBuffer]byte)
+	defer copyBuffers.Put(buf)
+	_, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{readUntil{ctx, r}}, buf[:])
+	if errors.Is(err, errSpoolLimit) {
+		return damagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
+	}
+	return err
+}
+
+// readUntil fails once its context has ended.
+type readUntil struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (r readUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// reportBlob notifies the observer of a failure of the blob store.
+func (g *Guard) reportBlob(ctx context.Context, id reprise.ID, err error) {
+	g.engine.Report(ctx, reprise.Event{Kind: reprise.EventBlobError, Label: g.cfg.Name, ID: id, Err: err})
+}

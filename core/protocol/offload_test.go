@@ -1,0 +1,719 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// blobs is a [protocol.BlobStore] in memory that tests break.
+type blobs struct {
+	put  func(ctx context.Context, name string, body *io.SectionReader) error // in place of Put
+	open func(ctx context.Context, content []byte) (io.ReadCloser, error)     // in place of Open
+
+	mu      sync.Mutex
+	content map[string][]byte
+}
+
+func (b *blobs) Put(ctx context.Context, name string, body *io.SectionReader) error {
+	if b.put != nil {
+		return b.put(ctx, name, body)
+	}
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.content == nil {
+		b.content = make(map[string][]byte)
+	}
+	b.content[name] = content
+	return nil
+}
+
+func (b *blobs) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	content, ok := b.content[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", protocol.ErrNoBlob, name)
+	}
+	if b.open != nil {
+		return b.open(ctx, content)
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// change changes the bytes of every blob.
+func (b *blobs) change(f func([]byte) []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, content := range b.content {
+		if content = f(bytes.Clone(content)); content == nil {
+			delete(b.content, name)
+		} else {
+			b.content[name] = content
+		}
+	}
+}
+
+// names returns the names of the blobs.
+func (b *blobs) names() (names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name := range b.content {
+		names = append(names, name)
+	}
+	return names
+}
+
+// offloading is a bench whose guard keeps bodies of more than 1,000 bytes in store.
+type offloading struct {
+	*bench
+
+	store  *blobs
+	dir    string
+	events chan reprise.Event
+}
+
+func offload(t *testing.T, change func(*protocol.Config)) *offloading {
+	t.Helper()
+	return offloadIn(t, memstore.New(), change)
+}
+
+func offloadIn(t *testing.T, records reprise.Store, change func(*protocol.Config)) *offloading {
+	t.Helper()
+	o := &offloading{store: new(blobs), dir: t.TempDir(), events: make(chan reprise.Event, 100)}
+	engine, err := reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+		if e.Kind == reprise.EventBlobError {
+			o.events <- e
+		}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := protocol.Config{
+		Name: "orders", Oversize: protocol.Offload, Blobs: o.store, MaxResponseBody: 1000, MaxBlob: 1 << 20, MaxSpool: 4 << 20, SpoolDir: o.dir,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.bench = &bench{t, guard}
+	t.Cleanup(func() {
+		_ = engine.Close(context.WithoutCancel(t.Context()))
+		o.wantNoFiles()
+	})
+	return o
+}
+
+// wantNoFiles demands that no temporary file is left.
+func (o *offloading) wantNoFiles() {
+	o.t.Helper()
+	files, err := os.ReadDir(o.dir)
+	if err != nil || len(files) > 0 {
+		o.t.Errorf("left %v, %v in the directory of the temporary files", files, err)
+	}
+}
+
+// wantReport demands that the observer was notified, and that the guard counted, one
+// failure.
+func (o *offloading) wantReport(counted uint64, message string) {
+	o.t.Helper()
+	select {
+	case e := <-o.events:
+		if !strings.Contains(e.Err.Error(), message) || e.Label != "orders" {
+			o.t.Errorf("reported %+v, want %q", e, message)
+		}
+	default:
+		o.t.Errorf("reported nothing, want %q", message)
+	}
+	if counted != 1 {
+		o.t.Errorf("counted %d, want 1", counted)
+	}
+}
+
+// large returns a body of n bytes that does not compress.
+func large(n int) []byte {
+	body := make([]byte, n)
+	for i := range body {
+		body[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	return body
+}
+
+// writes is a handler that writes body in pieces of the size.
+func writes(body []byte, piece int) func(*protocol.Recorder, http.Header, *protocol.Exchange) {
+	return func(rec *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Content-Type", "text/csv")
+		h.Set("Location", "/exports/7")
+		rec.WriteHeader(201)
+		for rest := body; len(rest) > 0; {
+			n := min(piece, len(rest))
+			_, _ = rec.Write(rest[:n])
+			rest = rest[n:]
+		}
+	}
+}
+
+// problemCode returns the code of a problem.
+func problemCode(w *httptest.ResponseRecorder) protocol.Code {
+	var p struct {
+		Code protocol.Code `json:"code"`
+	}
+	_ = json.Unmarshal(w.Body.Bytes(), &p)
+	return p.Code
+}
+
+// wantProblem demands that a retry is answered by a problem, and not run.
+func (o *offloading) wantProblem(key string, status int, code protocol.Code) *httptest.ResponseRecorder {
+	o.t.Helper()
+	w := o.retry(key)
+	if w.Code != status || problemCode(w) != code || w.Header().Get("Idempotent-Replayed") != "" {
+		o.t.Errorf("answered %d %.200q, want %d %s", w.Code, w.Body, status, code)
+	}
+	return w
+}
+
+func (o *offloading) retry(key string) *httptest.ResponseRecorder {
+	o.t.Helper()
+	return o.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { o.t.Error("the handler ran again") })
+}
+
+// wantSummary demands that a retry gets what stands for a body that was not kept.
+func (o *offloading) wantSummary(key string) {
+	o.t.Helper()
+	w := o.replay(key)
+	if w.Code != 201 || w.Body.String() != `{"status":"completed"}` || w.Header().Get("Idempotency-Body") != "omitted" {
+		o.t.Errorf("answered %d %v %.200q, want the summary", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestR35OffloadedBodyIsReplayedWhole(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1001, 4096, 100_000, 1 << 20} {
+		for _, piece := range []int{1 << 20, 32 << 10, 999, 77} {
+			o := offload(t, nil)
+			body := large(size)
+			first := o.run("key", writes(body, piece))
+			if first.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) || first.Header().Get("Idempotent-Replayed") != "" {
+				t.Errorf("%d in pieces of %d: first answered %d with %d bytes", size, piece, first.Code, first.Body.Len())
+			}
+			for range 2 {
+				w := o.replay("key")
+				if w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) || w.Header().Get("Content-Type") != "text/csv" || w.Header().Get("Location") != "/exports/7" {
+					t.Errorf("%d in pieces of %d: replayed %d %v with %d bytes", size, piece, w.Code, w.Header(), w.Body.Len())
+				}
+				if got := w.Header().Get("Content-Length"); got != fmt.Sprint(size) {
+					t.Errorf("the replay declares %q bytes, want %d", got, size)
+				}
+			}
+			if stats := o.guard.Stats(); stats.Offloaded != 1 || stats.NotOffloaded+stats.BlobsLost+stats.BlobsUnread != 0 {
+				t.Errorf("counted %+v", stats)
+			}
+		}
+	}
+}
+
+// TestR16OffloadedReplayHasTheGuessedType shows that the media type that the framework
+// would guess is kept for a body of a single write, too.
+func TestR16OffloadedReplayHasTheGuessedType(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []int{5000, 700} {
+		o := offload(t, nil)
+		o.run("key", func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+			for range 5000 / piece {
+				_, _ = rec.WriteString("<html>" + strings.Repeat("x", piece-6))
+			}
+		})
+		if got := o.replay("key").Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
+			t.Errorf("in pieces of %d: replayed as %q", piece, got)
+		}
+	}
+}
+
+func TestR35OffloadLeavesBodiesWithinTheLimitInTheRecord(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	o.run("key", writes(large(1000), 100))
+	if o.replay("key").Body.Len() != 1000 || len(o.store.names()) > 0 {
+		t.Errorf("blobs %v", o.store.names())
+	}
+}
+
+func TestR35BlobIsNamedByDayAndDigest(t *testing.T) {
+	t.Parallel()
+	const digest = "bb0381c13e0817201355e7d700b7623f0e985287add78712a11407c9f754efc8"
+	before := time.Now().UTC().Format("20060102")
+	o := offload(t, nil)
+	body := []byte(strings.Repeat("a", 1001))
+	o.run("key", writes(body, 500))
+	o.run("other key", writes(body, 500))
+	after := time.Now().UTC().Format("20060102")
+	names := o.store.names()
+	if len(names) > 1 && before == after {
+		t.Errorf("equal bodies have the blobs %v", names)
+	}
+	for _, name := range names {
+		if name != before+"/"+digest && name != after+"/"+digest {
+			t.Errorf("blob %s, want %s/%s", name, before, digest)
+		}
+	}
+}
+
+func TestR35LostOrDamagedBlobIsNeverReplayed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func([]byte) []byte{
+		"missing":      func([]byte) []byte { return nil },
+		"empty":        func([]byte) []byte { return []byte{} },
+		"short":        func(b []byte) []byte { return b[:len(b)-1] },
+		"long":         func(b []byte) []byte { return append(b, 0) },
+		"first byte":   func(b []byte) []byte { b[0] ^= 1; return b },
+		"last byte":    func(b []byte) []byte { b[len(b)-1] ^= 0x80; return b },
+		"two swapped":  func(b []byte) []byte { b[1], b[2] = b[2], b[1]; return b },
+		"another blob": func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := offload(t, nil)
+			o.run("key", writes(large(5000), 500))
+			var original []byte
+			o.store.change(func(b []byte) []byte { original = bytes.Clone(b); return change(b) })
+			w := o.wantProblem("key", 409, protocol.CodeResultUnavailable)
+			if w.Header().Get("Retry-After") != "" {
+				t.Error("the client is asked to come back")
+			}
+			o.wantReport(o.guard.Stats().BlobsLost, "is not replayed")
+			if name != "missing" { // whoever restores the blob restores the replays
+				o.store.change(func([]byte) []byte { return original })
+				if !bytes.Equal(o.replay("key").Body.Bytes(), original) {
+					t.Error("the restored blob is not replayed")
+				}
+			}
+		})
+	}
+}
+
+func TestR35BlobStoreThatFailsForNowIsRetryable(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(ctx context.Context, content []byte) (io.ReadCloser, error){
+		"refuses": func(context.Context, []byte) (io.ReadCloser, error) { return nil, errors.New("access denied") },
+		"panics":  func(context.Context, []byte) (io.ReadCloser, error) { panic("no bucket") },
+		"cut": func(_ context.Context, content []byte) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:3000]), brokenReader{io.ErrUnexpectedEOF})), nil
+		},
+		"slow to open": func(ctx context.Context, _ []byte) (io.ReadCloser, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		"slow to read": func(ctx context.Context, content []byte) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:3000]), waitingReader{ctx})), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := offload(t, func(c *protocol.Config) { c.BlobTimeout = 200 * time.Millisecond })
+			body := large(5000)
+			o.run("key", writes(body, 500))
+			o.store.open = open
+			w := o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
+			if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "its response cannot be read at the moment") {
+				t.Errorf("answered %v %s", w.Header(), w.Body)
+			}
+			o.wantReport(o.guard.Stats().BlobsUnread, "is not replayed")
+			o.store.open = nil
+			if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+				t.Error("the blob is not replayed once its store is back")
+			}
+		})
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+
+type waitingReader struct{ ctx context.Context }
+
+func (r waitingReader) Read([]byte) (int, error) {
+	<-r.ctx.Done()
+	return 0, r.ctx.Err()
+}
+
+func TestR35ClientGetsItsResponseWhateverTheBlobStoreDoes(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(ctx context.Context, name string, body *io.SectionReader) error{
+		"refuses": func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") },
+		"panics":  func(context.Context, string, *io.SectionReader) error { panic("no bucket") },
+		"cut": func(_ context.Context, _ string, body *io.SectionReader) error {
+			_, _ = io.CopyN(io.Discard, body, 100)
+			return io.ErrUnexpectedEOF
+		},
+		"hangs": func(ctx context.Context, _ string, _ *io.SectionReader) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		"slow, and asks nothing but the body": func(ctx context.Context, _ string, body *io.SectionReader) error {
+			<-ctx.Done()
+			_, err := io.Copy(io.Discard, body)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := offload(t, func(c *protocol.Config) { c.BlobTimeout = 100 * time.Millisecond })
+			o.store.put = put
+			body := large(5000)
+			if w := o.run("key", writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
+				t.Errorf("answered %d with %d bytes", w.Code, w.Body.Len())
+			}
+			o.wantReport(o.guard.Stats().NotOffloaded, "is not kept")
+			o.wantSummary("key")
+		})
+	}
+}
+
+func TestR35BodyThatMayNotBeOffloadedIsNotKept(t *testing.T) {
+	t.Parallel()
+	body := large(5000)
+	for name, c := range map[string]struct {
+		change func(*protocol.Config)
+		before func(*testing.T, *protocol.Exchange, http.Header)
+		report string
+	}{
+		"over MaxBlob":  {change: func(c *protocol.Config) { c.MaxBlob = 4999 }, report: "MaxBlob"},
+		"over MaxSpool": {change: func(c *protocol.Config) { c.MaxBlob, c.MaxSpool = 4999, 4999 }, report: "is not kept"},
+		"no directory": {
+			change: func(c *protocol.Config) { c.SpoolDir += "/none" }, report: "no temporary file",
+		},
+		"omitted by the handler": {before: func(t *testing.T, x *protocol.Exchange, _ http.Header) {
+			t.Helper()
+			if !protocol.OmitBody(x.Context()) {
+				t.Error("no exchange")
+			}
+		}},
+		"with a trailer": {before: func(_ *testing.T, _ *protocol.Exchange, h http.Header) {
+			h.Set("Trailer", "X-Sum")
+			h.Set("X-Sum", "a")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := offload(t, c.change)
+			w := o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+				if c.before != nil {
+					c.before(t, x, h)
+				}
+				writes(body, 500)(rec, h, x)
+			})
+			if !bytes.Equal(w.Body.Bytes(), body) {
+				t.Errorf("answered %d with %d bytes", w.Code, w.Body.Len())
+			}
+			if c.report != "" {
+				o.wantReport(o.guard.Stats().NotOffloaded, c.report)
+			}
+			if names := o.store.names(); len(names) > 0 {
+				t.Errorf("wrote the blobs %v", names)
+			}
+			o.wantSummary("key")
+		})
+	}
+}
+
+func TestR35SpoolOfOthersFillsMaxSpool(t *testing.T) {
+	t.Parallel()
+	o := offload(t, func(c *protocol.Config) { c.MaxBlob, c.MaxSpool = 6000, 8000 })
+	body := large(6000)
+	o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+		writes(body, 500)(rec, h, x)
+		o.run("other", writes(body, 500)) // while the first one holds its spool
+		o.wantReport(o.guard.Stats().NotOffloaded, "MaxSpool")
+	})
+	o.wantSummary("other")
+	if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+		t.Error("the first one is not kept")
+	}
+	v := o.admit("key", "body")
+	if v.Response.Stream == nil {
+		t.Fatalf("answered %+v", v.Response)
+	}
+	o.wantProblem("key", 503, protocol.CodeStoreUnavailable) // while the replay holds its spool
+	_ = v.Response.Stream.Close()
+	if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+		t.Error("the spool of a closed replay is not given back")
+	}
+}
+
+func TestR35ReleasedResponseIsNotOffloaded(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	for range 2 {
+		w := o.run("key", func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+			rec.WriteHeader(503)
+			_, _ = rec.Write(large(5000))
+		})
+		if w.Code != 503 || w.Body.Len() != 5000 || w.Header().Get("Idempotent-Replayed") != "" {
+			t.Errorf("answered %d with %d bytes", w.Code, w.Body.Len())
+		}
+	}
+	if names := o.store.names(); len(names) > 0 {
+		t.Errorf("wrote the blobs %v", names)
+	}
+}
+
+func TestR35BlobIsWrittenBeforeTheRecord(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	o.store.put = func(context.Context, string, *io.SectionReader) error {
+		o.wantProblem("key", 409, protocol.CodeInProgress)
+		return errors.New("no")
+	}
+	o.run("key", writes(large(5000), 500))
+	o.wantSummary("key")
+}
+
+func TestR35BodyCutShortIsNotOffloaded(t *testing.T) {
+	t.Parallel()
+	o := offload(t, func(c *protocol.Config) { c.Preset = reprise.AtMostOnce })
+	func() {
+		defer func() { _ = recover() }()
+		o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+			writes(large(5000), 500)(rec, h, x)
+			o.wantNoFiles() // on this system an open file needs no name
+			panic("handler")
+		})
+	}()
+	o.wantProblem("key", 409, protocol.CodeResultUnavailable)
+	o.run("declared", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+		h.Set("Content-Length", "6000")
+		writes(large(5000), 500)(rec, h, x)
+	})
+	o.wantProblem("declared", 409, protocol.CodeResultUnavailable)
+	if names := o.store.names(); len(names) > 0 {
+		t.Errorf("wrote the blobs %v", names)
+	}
+}
+
+// goneWire is the way to a client that left.
+type goneWire struct{ httptest.ResponseRecorder }
+
+func (*goneWire) Write([]byte) (int, error) { return 0, errors.New("connection reset") }
+
+func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	body := large(50_000)
+	v := o.admit("key", "body")
+	gone := &goneWire{*httptest.NewRecorder()}
+	rec := new(protocol.Recorder)
+	rec.Start(v.Exchange, gone.Header(), gone, http.DetectContentType)
+	rec.WriteHeader(201)
+	for i := range 50 {
+		if _, err := rec.Write(body[i*1000 : (i+1)*1000]); err != nil {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+	}
+	rec.Finish()
+	rec.Close()
+	if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+		t.Error("the retry does not get the body")
+	}
+	// A client that leaves a replay leaves nothing behind, which the bench looks at.
+	protocol.WriteResponse(http.Header{}, gone, o.admit("key", "body").Response)
+}
+
+// TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore shows that a retry whose
+// client leaves while its blob is read is not reported.
+func TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	o.run("key", writes(large(5000), 500))
+	ctx, leave := context.WithCancel(t.Context())
+	o.store.open = func(ctx context.Context, _ []byte) (io.ReadCloser, error) {
+		leave()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if v := o.admitIn(ctx, "key", strings.NewReader("body")); v.Response.Status != 503 {
+		t.Errorf("answered %d", v.Response.Status)
+	}
+	if stats := o.guard.Stats(); stats.BlobsUnread != 0 || len(o.events) > 0 {
+		t.Errorf("counted %+v", stats)
+	}
+}
+
+func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
+	t.Parallel()
+	o := offload(t, nil)
+	body := large(5000)
+	o.run("key", writes(body, 500))
+	with := o.guard
+	for name, change := range map[string]func(*protocol.Config){
+		"no store":  func(c *protocol.Config) { c.Oversize, c.Blobs = protocol.Summary, nil },
+		"read only": func(c *protocol.Config) { c.Oversize = protocol.Unavailable },
+	} {
+		var err error
+		if o.guard, err = with.With(change); err != nil {
+			t.Fatal(err)
+		}
+		if name == "read only" {
+			if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+				t.Error("a guard that does not offload does not read either")
+			}
+			continue
+		}
+		o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
+		if e := <-o.events; !errors.Is(e.Err, reprise.ErrMisconfigured) {
+			t.Errorf("reported %v", e.Err)
+		}
+	}
+}
+
+// atomically makes the claims of a store Atomic.
+type atomically struct{ reprise.Store }
+
+func (s atomically) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	result, err := s.Store.Claim(ctx, r)
+	result.Atomic = result.Outcome == reprise.Claimed
+	return result, err
+}
+
+func TestR35AtomicResponseIsHeldBackAndOffloaded(t *testing.T) {
+	t.Parallel()
+	o := offloadIn(t, atomically{memstore.New()}, nil)
+	body := large(100_000)
+	first := o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+		rec.WriteHeader(201)
+		_, _ = rec.Write(body)
+		if rec.Flush() {
+			t.Error("a part of the response left before its effects were committed")
+		}
+	})
+	if first.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) || first.Header().Get("Content-Length") != "100000" {
+		t.Errorf("first answered %d %v with %d bytes", first.Code, first.Header(), first.Body.Len())
+	}
+	w := o.replay("key")
+	if !bytes.Equal(w.Body.Bytes(), body) || w.Header().Get("Content-Type") != first.Header().Get("Content-Type") {
+		t.Errorf("replayed %v with %d bytes", w.Header(), w.Body.Len())
+	}
+	if got := first.Header().Get("Content-Type"); got == "" {
+		t.Error("the media type is not guessed")
+	}
+}
+
+func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
+	t.Parallel()
+	o := offloadIn(t, atomically{memstore.New()}, nil)
+	o.store.put = func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") }
+	if w := o.run("key", writes(large(5000), 500)); w.Code != 503 || problemCode(w) != protocol.CodeNotApplied || w.Header().Get("Retry-After") == "" {
+		t.Errorf("answered %d %.200q", w.Code, w.Body)
+	}
+	o.wantReport(o.guard.Stats().NotOffloaded, "access denied")
+	o.store.put = nil
+	if w := o.run("key", writes(large(5000), 500)); w.Code != 201 || w.Body.Len() != 5000 {
+		t.Errorf("the retry is answered %d %.200q", w.Code, w.Body)
+	}
+	for name, handler := range map[string]func(*protocol.Recorder, http.Header, *protocol.Exchange){
+		"too-long": writes(large(1<<20+1), 1<<15),
+		"trailer": func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+			h.Set("Trailer", "X-Sum")
+			h.Set("X-Sum", "a")
+			writes(large(5000), 500)(rec, h, x)
+		},
+	} {
+		if w := o.run(name, handler); w.Code != 500 || problemCode(w) != protocol.CodeResponseTooLarge {
+			t.Errorf("%s: answered %d %.200q", name, w.Code, w.Body)
+		}
+	}
+	released := func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+		rec.WriteHeader(500)
+		_, _ = rec.Write(large(5000))
+	}
+	if w := o.run("released", released); w.Code != 500 || w.Body.Len() != 5000 {
+		t.Errorf("a failure is answered %d with %d bytes", w.Code, w.Body.Len())
+	}
+	omitted := func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+		protocol.OmitBody(x.Context())
+		writes(large(5000), 500)(rec, h, x)
+	}
+	if w := o.run("omitted", omitted); w.Code != 201 || w.Body.Len() != 5000 {
+		t.Errorf("a body that is not to be stored is answered %d with %d bytes", w.Code, w.Body.Len())
+	}
+	o.wantSummary("omitted")
+}
+
+func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
+	t.Parallel()
+	records := memstore.New()
+	o := offloadIn(t, records, nil)
+	o.run("key", writes(large(5000), 500))
+	got, err := records.Inspect(t.Context(), reprise.DeriveID("tenant", "", "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := protocol.DecodeResponse(got.Payload)
+	var elsewhere *protocol.OffloadedError
+	if !errors.As(err, &elsewhere) || elsewhere.Blob.Name() != o.store.names()[0] || elsewhere.Blob.Size != 5000 {
+		t.Fatalf("DecodeResponse: %v, want the blob %v", err, o.store.names())
+	}
+	if r.Status != 201 || r.Length != 5000 || len(r.Body) > 0 || r.Header.Len() != 2 {
+		t.Errorf("decoded %+v", r)
+	}
+	if !strings.Contains(err.Error(), "5000 bytes") {
+		t.Errorf("the error is %q", err)
+	}
+	if _, err := protocol.EncodeResponse(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("EncodeResponse of a stream: %v", err)
+	}
+}
+
+func TestOffloadIsValidated(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := new(blobs)
+	for _, c := range []struct {
+		cfg   protocol.Config
+		field string
+	}{
+		{protocol.Config{Oversize: protocol.Offload}, "Blobs"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, Seal: protocol.Sealing{On: true}}, "Oversize"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: -1}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1<<40 + 1}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1 << 20}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxSpool: 1 << 20}, "MaxSpool"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, BlobTimeout: -1}, "BlobTimeout"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: store, BlobTimeout: 2 * time.Hour}, "BlobTimeout"},
+	} {
+		if _, err := protocol.New(engine, c.cfg); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config."+c.field+":") {
+			t.Errorf("%+v: %v, want a complaint about %s", c.cfg, err, c.field)
+		}
+	}
+	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 8 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg := guard.Config(); cfg.MaxSpool != 8<<30 || cfg.BlobTimeout != 10*time.Second {
+		t.Errorf("the defaults are %v and %v", cfg.MaxSpool, cfg.BlobTimeout)
+	}
+}
