@@ -148,8 +148,8 @@ type ClaimRequest struct {
 	// store that is a Waiter sees to it that the end of that attempt is signalled.
 	Waiting bool
 
-	// Validity asks for ClaimResult.Validity of a completed record. A store that has to
-	// ask its server for it does so only then.
+	// Validity asks for ClaimResult.Validity and ClaimResult.Age of a completed record. A
+	// store that has to ask its server for them does so only then.
 	Validity bool
 }
 
@@ -177,6 +177,11 @@ type ClaimResult struct {
 	// stays valid, by the store's clock at an instant of the call, and more than zero. A
 	// caller that counts it from before the call never relies on a record that has ended.
 	Validity time.Duration
+
+	// Age belongs to Completed, where the request asked for the validity: how long ago
+	// the record was completed, by the store's clock. It may be some milliseconds too
+	// short, and is never too long.
+	Age time.Duration
 
 	// Atomic says that the handler's effects and the completion commit together. Such an
 	// attempt has no lease and is never renewed, and its response leaves only after

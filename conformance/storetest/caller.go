@@ -138,6 +138,9 @@ func (c caller) checkAnswer(got reprise.ClaimResult) {
 	if asked := outcome == reprise.Completed && c.validity; (got.Validity > 0) != asked || got.Validity < 0 {
 		c.env.Errorf("claim answered %v with Validity %v, asked for: %v", outcome, got.Validity, c.validity)
 	}
+	if got.Age < 0 || got.Age > 0 && (outcome != reprise.Completed || !c.validity) {
+		c.env.Errorf("claim answered %v with Age %v, asked for: %v", outcome, got.Age, c.validity)
+	}
 	switch outcome {
 	case reprise.Claimed:
 		if leased && got.Remaining > c.lease {

@@ -66,6 +66,32 @@ var validityCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "validity-age",
+			Rule:   "A claim that asks for the validity is told how long ago the record was completed: never more, and at most a little less.",
+			Source: "ClaimResult.Age",
+		},
+		func(e *env) {
+			const little = 5 * time.Millisecond
+			first := e.caller()
+			claimed := e.now()
+			first.claimNew()
+			e.advance(e.short())
+			before := e.now()
+			first.complete("answer")
+			after := e.now()
+			e.advance(e.short() / 2)
+			asked := first.rival()
+			asked.validity = true
+			passed := e.now().Sub(after)
+			got := asked.claim(reprise.Completed).Age
+			e.between("the age", got, passed-little, e.now().Sub(before))
+			if since := e.now().Sub(claimed); got > since-e.short() {
+				e.Errorf("the age is %v, and the claim was %v ago", got, since)
+			}
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "validity-at-the-end",
 			Rule:   "A completed record has ended at the instant that its validity says, and not before.",
 			Source: "ClaimResult.Validity; Store, interface comment: at = expired",
@@ -79,12 +105,12 @@ var validityCases = []testCase{
 			e.advance(e.short() / 3)
 			left := first.rival().askValidity()
 			e.advance(left - time.Nanosecond)
-			if got := first.rival().askValidity(); got != time.Nanosecond {
-				e.Errorf("the validity is %v, a nanosecond before the end", got)
-			}
-			e.advance(time.Nanosecond)
 			asked := first.rival()
 			asked.validity = true
+			if got := asked.claim(reprise.Completed); got.Validity != time.Nanosecond || got.Age != first.retention-time.Nanosecond {
+				e.Errorf("the validity is %v and the age %v, a nanosecond before the end of %v", got.Validity, got.Age, first.retention)
+			}
+			e.advance(time.Nanosecond)
 			asked.claimNew()
 		},
 	},
@@ -120,7 +146,11 @@ var validityCases = []testCase{
 			if err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
-			e.between("the validity", first.rival().askValidity(), kept-e.now().Sub(start)-time.Second, kept)
+			asked := first.rival()
+			asked.validity = true
+			got := asked.claim(reprise.Completed)
+			e.between("the validity", got.Validity, kept-e.now().Sub(start)-time.Second, kept)
+			e.between("the age", got.Age, 0, e.now().Sub(start))
 			first.rival().replay("resolved")
 		},
 	},

@@ -89,7 +89,7 @@ func (r *record) grant(req *reprise.ClaimRequest, now instant) {
 func completed(rec *record, r *reprise.ClaimRequest, now instant) reprise.ClaimResult {
 	answer := reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}
 	if r.Validity {
-		answer.Validity = rec.valid - now
+		answer.Validity, answer.Age = rec.valid-now, now-rec.lease
 	}
 	return answer
 }

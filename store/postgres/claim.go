@@ -127,18 +127,19 @@ func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *reprise.
 		}
 		var (
 			d    decision
-			left *int64
 			more []any
+
+			validLeft, age *int64
 		)
 		if r.Validity {
-			more = append(more, &left)
+			more = append(more, &validLeft, &age)
 		}
 		err := d.scan(rows, more...)
 		switch {
 		case err != nil:
 			return err
-		case left != nil:
-			d.validLeft = *left
+		case validLeft != nil && age != nil:
+			d.validLeft, d.age = *validLeft, max(*age, 0)
 		case r.Validity && d.word == wordCompleted:
 			return errLostRace // completed after the statement began
 		}

@@ -28,7 +28,10 @@ type decision struct {
 	fence     int64
 	leaseLeft int64 // µs
 	payload   []byte
-	validLeft int64 // µs, of a completed record, where the claim asked for it
+
+	// Of a completed record, where the claim asked for them, in µs.
+	validLeft int64
+	age       int64
 }
 
 func (d *decision) scan(rows pgx.Rows, more ...any) error {
@@ -44,7 +47,7 @@ func (d *decision) result() (reprise.ClaimResult, error) {
 	case wordInProgress:
 		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
 	case wordCompleted:
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload, Validity: fromMicroseconds(d.validLeft)}, nil
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload, Validity: fromMicroseconds(d.validLeft), Age: fromMicroseconds(d.age)}, nil
 	case wordMismatch:
 		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case wordLapsed:

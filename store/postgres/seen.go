@@ -107,7 +107,7 @@ func (r *seen) decide(c *reprise.ClaimRequest) decision {
 	case wordCompleted:
 		d.payload = r.payload
 		if c.Validity {
-			d.validLeft = r.validUntil - r.at
+			d.validLeft, d.age = r.validUntil-r.at, max(r.at-r.leaseUntil, 0)
 		}
 	case wordNew, wordTakeover:
 		d.attempt = 1

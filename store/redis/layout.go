@@ -163,6 +163,7 @@ type record struct {
 	completed   bool
 	forgotten   bool
 	fingerprint reprise.Fingerprint
+	retention   time.Duration // of a completed one
 	payload     []byte
 }
 
@@ -185,7 +186,8 @@ func parseRecord(b []byte) (r record, ok bool) {
 		return r, f.end()
 	case recordCompleted, recordCompletedLater:
 		r.completed = true
-		f.take(7 + 7)
+		f.take(7)
+		r.retention = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
 		length := int(f.u32())
 		f.take(int(f.u8()))
 		if kind == recordCompletedLater {
@@ -225,10 +227,9 @@ func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 		found, ok := parseRecord(b)
 		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: found.payload}, ok
 	case tagValid:
-		r.Outcome, r.Validity = reprise.Completed, max(f.validity(), time.Nanosecond)
+		left := f.validity()
 		found, ok := parseRecord(f.rest)
-		r.Payload = found.payload
-		return r, ok && found.completed
+		return found.replay(max(left, time.Nanosecond), left), ok && found.completed
 	case tagMismatch:
 		r.Outcome = reprise.Mismatch
 	case tagLapsed:
@@ -292,6 +293,12 @@ func (f *fields) take(n int) []byte {
 func (f *fields) u8() byte { return f.take(1)[0] }
 
 func (f *fields) u32() uint32 { return binary.BigEndian.Uint32(f.take(4)) }
+
+func (f *fields) u56() uint64 {
+	var all [8]byte
+	copy(all[1:], f.take(7))
+	return binary.BigEndian.Uint64(all[:])
+}
 
 func (f *fields) u64() uint64 { return binary.BigEndian.Uint64(f.take(8)) }
 

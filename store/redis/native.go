@@ -131,11 +131,11 @@ func (c *command) decideFound() decision {
 	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
 		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case r.completed && c.validity != nil:
-		left, ok := c.validity.answer(found)
+		result, ok := c.validity.answer(found, &r)
 		if !ok {
 			return undecided // the script reads both at one instant
 		}
-		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload, Validity: left}, nil
+		n.result, c.err = result, nil
 	case r.completed:
 		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload}, nil
 	default:

@@ -123,21 +123,23 @@ func TestWhatANativeClaimFinds(t *testing.T) {
 // of this record: the record may have ended, and another one come, between the commands.
 func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 	t.Parallel()
+	const span = time.Hour - time.Millisecond // how long after its completion the key expires
 	found := string(replayable("payload"))
 	same, later := found[:identitySize], found[:identitySize-1]+"\xff"
 	for _, c := range []struct {
 		name       string
 		left, head string
-		want       time.Duration
+		want, age  time.Duration
 	}{
-		{"the same record", ":5000\r\n", bulk(same), 5 * time.Second},
-		{"its last millisecond", ":0\r\n", bulk(same), time.Nanosecond},
-		{"a record that somebody made persist", ":-1\r\n", bulk(same), reprise.MaxDuration},
-		{"another record by now", ":5000\r\n", bulk(later), 0},
-		{"no record any more", ":-2\r\n", bulk(""), 0},
-		{"a record that ended and came back", ":-2\r\n", bulk(same), 0},
-		{"no permission for the first", "-NOPERM\r\n", bulk(same), 0},
-		{"no permission for the second", ":5000\r\n", "-NOPERM\r\n", 0},
+		{"the same record", ":5000\r\n", bulk(same), 5 * time.Second, span - 5001*time.Millisecond},
+		{"its last millisecond", ":0\r\n", bulk(same), time.Nanosecond, span - time.Millisecond},
+		{"its first millisecond", ":3599999\r\n", bulk(same), span, 0},
+		{"a record that somebody made persist", ":-1\r\n", bulk(same), reprise.MaxDuration, 0},
+		{"another record by now", ":5000\r\n", bulk(later), 0, 0},
+		{"no record any more", ":-2\r\n", bulk(""), 0, 0},
+		{"a record that ended and came back", ":-2\r\n", bulk(same), 0, 0},
+		{"no permission for the first", "-NOPERM\r\n", bulk(same), 0, 0},
+		{"no permission for the second", ":5000\r\n", "-NOPERM\r\n", 0, 0},
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
 			f := newFake(t, func(_, _ int, command []string) string {
@@ -154,7 +156,7 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 			})
 			r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
 			got, err := newStore(t, f, config).Claim(t.Context(), r)
-			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("payload"), Validity: c.want}
+			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("payload"), Validity: c.want, Age: c.age}
 			if c.want == 0 { // the script decides
 				want = reprise.ClaimResult{Outcome: reprise.Lapsed}
 			}

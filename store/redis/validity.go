@@ -47,24 +47,30 @@ func (c *command) following(yield func(redis.Cmder) bool) {
 	_ = yield(c.validity.left) && yield(c.validity.head)
 }
 
-// answer returns how long the completed record that was found stays valid. It is not ok
-// where the server refused to say, or the record may have been replaced meanwhile.
-func (q *validityQuestion) answer(found []byte) (left time.Duration, ok bool) {
+// answer returns the answer to a claim that found the completed record r. It is not ok
+// where the server refused to say how long the record stays valid, or another one may
+// have taken its place meanwhile.
+func (q *validityQuestion) answer(found []byte, r *record) (result reprise.ClaimResult, ok bool) {
 	ms, err := q.left.Result()
 	head, headErr := q.head.Bytes()
 	if err != nil || headErr != nil || ms < -1 || len(head) != identitySize || !bytes.Equal(head, found[:identitySize]) {
-		return 0, false
+		return result, false
 	}
-	return validityOf(ms), true
+	if ms < 0 { // somebody made it persist
+		return r.replay(reprise.MaxDuration, reprise.MaxDuration), true
+	}
+	// A key is there until the end of its last millisecond, and nobody knows how much is
+	// left of this one.
+	left := time.Duration(ms) * time.Millisecond
+	return r.replay(max(left, time.Nanosecond), left+time.Millisecond), true
 }
 
-// validityOf returns how long a key of which PTTL says ms is still there. Of the last
-// millisecond, which begins with 0, nobody knows how much is left.
-func validityOf(ms int64) time.Duration {
-	if ms < 0 { // somebody made it persist
-		return reprise.MaxDuration
-	}
-	return max(time.Duration(ms)*time.Millisecond, time.Nanosecond)
+// replay returns the answer to a claim of a completed record, which is valid for between
+// least and most. It was completed some time in the millisecond from which its retention
+// counts.
+func (r *record) replay(least, most time.Duration) reprise.ClaimResult {
+	span := time.Duration(completedSpan(r.retention)) * time.Millisecond
+	return reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload, Validity: least, Age: max(span-most, 0)}
 }
 
 // rewind prepares the question for another attempt.

@@ -66,7 +66,7 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)
 	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now)}
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
 	case live && own && !s.has(claimNotRepeatable):
 		if !s.has(repeatKeepsLease) {
 			s.grant(rec, r, now)
@@ -127,6 +127,18 @@ func (s *Store) validity(rec *record, r *reprise.ClaimRequest, now time.Time) ti
 		return left + 1
 	default:
 		return left
+	}
+}
+
+// age returns how long ago a record was completed.
+func (s *Store) age(rec *record, r *reprise.ClaimRequest, now time.Time) time.Duration {
+	switch {
+	case !r.Validity, s.has(ageUnknown):
+		return 0
+	case s.has(ageOfClaim):
+		return now.Sub(rec.claimedAt)
+	default:
+		return now.Sub(rec.completedAt)
 	}
 }
 

@@ -180,6 +180,8 @@ const (
 	validityStands            Flaw = "validity-stands"
 	validityTooLong           Flaw = "validity-too-long"
 	validityOfResolved        Flaw = "validity-of-resolved"
+	ageOfClaim                Flaw = "age-of-claim"
+	ageUnknown                Flaw = "age-unknown"
 )
 
 var recordFlaws = []Mutant{
@@ -202,6 +204,8 @@ var recordFlaws = []Mutant{
 	{validityOfClaim, "answers the validity of the claim that was completed", "validity-of-takeover"},
 	{validityStands, "answers the whole retention of a record as its validity", "validity-passes"},
 	{validityTooLong, "answers a validity that is an instant too long", "validity-at-the-end"},
+	{ageOfClaim, "counts the age of a record from its claim", "validity-age"},
+	{ageUnknown, "does not know the age of a record", "validity-age"},
 	{validityOfResolved, "answers the retention of the claim as the validity of what an operator resolved", "validity-of-resolution"},
 }
 
