@@ -4,5 +4,5 @@ import "slices"
 
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
-	outcomeCases, streamingCases, timeCases, announceCases, storeFaultCases, scopeCases, problemCases, trapCases,
+	outcomeCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases, scopeCases, problemCases, trapCases,
 )

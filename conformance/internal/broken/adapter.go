@@ -68,8 +68,21 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.has(losesTrailers) {
 			admission.Response.Trailer = protocol.Header{}
 		}
-		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, admission.Response)
+		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, a.response(admission.Response))
 	}
+}
+
+// response is what the adapter writes for r.
+func (a *adapter) response(r protocol.Response) protocol.Response {
+	switch {
+	case r.Stream == nil:
+	case a.has(forgetsStreams):
+		_ = r.Stream.Close()
+		r.Stream = nil
+	case a.has(leavesStreams):
+		r.Stream = io.NopCloser(r.Stream)
+	}
+	return r
 }
 
 // request is what the protocol looks at of r.

@@ -127,6 +127,8 @@ const (
 	losesType        Flaw = "loses-type"
 	losesLength      Flaw = "loses-length"
 	losesTrailers    Flaw = "loses-trailers"
+	forgetsStreams   Flaw = "forgets-streams"
+	leavesStreams    Flaw = "leaves-streams"
 )
 
 var replayFlaws = []Mutant{
@@ -144,5 +146,7 @@ var replayFlaws = []Mutant{
 	{losesType, "replays a body without its media type", "R14e"},
 	{losesLength, "replays without a length", "R14f"},
 	{losesTrailers, "replays without the trailers", "R17d"},
+	{forgetsStreams, "looks for the body of a replay in memory only", "R35f"},
+	{leavesStreams, "does not close the stream of a replay", "R35l"},
 	{tellsKey, "puts the key into its problems", "R45a"},
 }
