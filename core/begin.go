@@ -173,7 +173,11 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			e.outage.begin(sent)
 			return c.startUnprotected(err)
 		}
-		return Result{Outcome: g.Outcome, Payload: g.Payload}, err
+		res := Result{Outcome: g.Outcome, Payload: g.Payload}
+		if g.Outcome == InProgress {
+			res.Remaining = g.Remaining
+		}
+		return res, err
 	}
 }
 

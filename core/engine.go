@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Engine decides, over one [Store], which request runs an operation and which gets its
@@ -62,6 +63,11 @@ type Result struct {
 	Outcome Outcome
 	Attempt *Attempt // of Claimed: run it, and end it by Complete or Release
 	Payload []byte   // of Completed; it must not be modified
+
+	// Remaining, of InProgress, is what the store said was left of the lease of the other
+	// attempt. It is zero where the store was not asked, because the attempt runs in this
+	// process or another call asked a moment ago.
+	Remaining time.Duration
 }
 
 // Begin claims op and says what to do with it. It takes one round trip to the store, or

@@ -52,6 +52,27 @@ func (id ID) Short() string { return hex.EncodeToString(id[:6]) }
 // message.
 type Fingerprint [sha256.Size]byte
 
+// FingerprintOf returns the fingerprint of what is not an HTTP request, such as a message:
+// the digest of its parts, each of which is preceded by its length. Make the key the
+// first part: then nobody who reads the records can try short messages. Layout, version
+// 1, with big-endian lengths:
+//
+//	SHA-256("reprise/value/1\0" ‖ u64(len part) ‖ part ‖ …)
+func FingerprintOf(parts ...[]byte) Fingerprint {
+	h := sha256.New()
+	h.Write([]byte(valueLabel))
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write(part)
+	}
+	return Fingerprint(h.Sum(nil))
+}
+
+// valueLabel is the idLabel of [FingerprintOf].
+const valueLabel = "reprise/value/1\x00"
+
 // Owner is the random token of one attempt. Whoever has it can end the attempt, so it
 // never leaves the process and its store.
 type Owner [16]byte

@@ -1,0 +1,226 @@
+package reprise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Do runs fn once for op, and gives its result to every caller that asks for op again. It
+// is for what is not an HTTP request: the message of a queue, a job, a command. The
+// engine, the stores and their guarantees are those of requests.
+//
+// fn gets the context of its attempt: [AttemptFrom] finds the attempt in it, and a
+// transactional store its transaction. It is not cancelled when ctx ends, but when the
+// attempt loses its lease or exceeds Config.MaxRun; ctx bounds only op.Wait. Effects
+// happen exactly once where they are written in the transaction of a transactional store.
+// Elsewhere an attempt that dies before its result is kept leaves a lapsed record, and
+// op.Preset decides about it.
+//
+// The codec keeps the result; nil is [JSON]. Do returns what the codec read back of what
+// it wrote, in the first run too, so that a value of which the codec loses a part fails
+// the first test and not the first retry. replayed says that the result is that of
+// another attempt. op.Decoder must be nil.
+//
+// # What fn returns
+//
+//	                          Recoverable   AtMostOnce
+//	a value                   kept          kept
+//	Keep(err)                 kept          kept
+//	Retry(err)                released      released
+//	another error             released      kept
+//	a panic, or Goexit        released      kept as ErrPanicked
+//
+// What is kept is returned to every later caller. After a release the next caller runs fn
+// again. In the transaction of a transactional store the effects of fn are kept with a
+// value, and rolled back in every other case: for a refusal that has effects, return a
+// value. A panic goes on to the caller of Do. The text of a kept error is in the record,
+// where operators read it.
+//
+// A value or error that the codec cannot write and read back ends the operation without a
+// result: the callers get [ErrUnkept]. A transactional store releases the operation
+// instead, since its effects can be rolled back.
+//
+// # What Do returns
+//
+// Every error of Do is a [*DoError]. [SettlementOf] says what the consumer of a message
+// does with it:
+//
+//	Do returned                                          the message
+//	no error: fn ran, or its result was replayed         ack
+//	Kept, Answer: fn said Keep, now or before            ack; the refusal is the answer
+//	Status Unrecorded: fn ran, the record may not exist  ack; the value is returned beside the error
+//	ErrInProgress: another attempt runs                  nack, after Remaining
+//	a released error of fn                               nack, after a pause of the consumer's
+//	the store is unavailable, or the engine closed       nack, after a pause
+//	Status Contested: the lease was lost to another      nack, after a pause; its result follows
+//	Status RolledBack: nothing was applied               nack, after a pause
+//	Status Undecided: whether it was committed is open   nack, after a pause; the next delivery finds out
+//	Kept, no Answer: a failure that AtMostOnce kept      park
+//	ErrLapsed: the outcome of an attempt is unknown      park, until an operator resolves it
+//	ErrMismatch: the key belongs to another message      park
+//	ErrCorrupt, ErrUnkept, ErrInvalid                    park
+//
+// An attempt whose lease was lost to another that completed (Status Superseded) returns
+// the other's result, as a replay.
+func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
+	switch {
+	case e == nil || fn == nil:
+		return value, false, &DoError{Outcome: RequestFailed, Cause: fmt.Errorf("%w: Do needs an engine and a function", ErrInvalid)}
+	case op.Decoder != nil:
+		err = fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", ErrInvalid)
+		e.Refuse(ctx, op.Label, RequestFailed, err)
+		return value, false, &DoError{Outcome: RequestFailed, Cause: err}
+	}
+	d := &doing[T]{codec: orJSON(codec), preset: op.Preset}
+	op.Decoder = d
+	res, err := e.Begin(ctx, op)
+	switch {
+	case err != nil:
+		return value, false, notBegun(err)
+	case res.Outcome == Claimed:
+		d.attempt = res.Attempt
+		return d.run(fn) //nolint:contextcheck // the attempt has its own
+	case res.Outcome == Completed:
+		return d.kept.value, true, d.kept.replayError()
+	default:
+		return value, false, &DoError{Outcome: claimOutcomes[res.Outcome], Remaining: res.Remaining, Cause: refusals[res.Outcome]}
+	}
+}
+
+// refusals are the errors of the answers that refuse an operation.
+var refusals = [...]error{InProgress: ErrInProgress, Mismatch: ErrMismatch, Lapsed: ErrLapsed}
+
+// notBegun returns the error for a failed Begin.
+func notBegun(err error) error {
+	outcome := outcomeOf(Result{}, err)
+	if errors.Is(err, ErrInvalid) {
+		outcome = RequestFailed
+	}
+	return &DoError{Outcome: outcome, Cause: err}
+}
+
+// doing is one call of [Do].
+type doing[T any] struct {
+	codec   Codec[T]
+	preset  Preset
+	attempt *Attempt
+	kept    result[T] // what Decode read
+}
+
+// Decode implements [Decoder].
+func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
+	d.kept, err = decodeResult(d.codec, payload)
+	return "", err
+}
+
+// run runs fn and ends the attempt.
+func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			d.abandon()
+		}
+	}()
+	value, err = fn(d.attempt.Context())
+	returned = true
+	switch {
+	case d.attempt.Unprotected():
+		value, err = d.unprotected(value, err)
+	case err != nil && !d.keeps(err):
+		var zero T
+		value, err = zero, d.release(err, nil)
+	default:
+		return d.keep(value, err)
+	}
+	return value, false, err
+}
+
+// keeps reports whether an error of fn is kept.
+func (d *doing[T]) keeps(err error) bool {
+	if keep, decided := decisionOf(err); decided {
+		return keep
+	}
+	return d.preset == AtMostOnce
+}
+
+// abandon ends the attempt of a function that did not return.
+func (d *doing[T]) abandon() {
+	if d.preset == AtMostOnce {
+		_, _ = d.attempt.Complete(Completion{Payload: appendKept(keptPanic, nil), DiscardEffects: true})
+		return
+	}
+	_ = d.attempt.Release()
+}
+
+// release gives the claim up, so that fn runs again.
+func (d *doing[T]) release(err, cause error) error {
+	if failed := d.attempt.Release(); cause == nil {
+		cause = failed // it goes on in the background, or the claim lapses
+	}
+	return &DoError{Outcome: RequestClaimed, Err: undecided(err), Cause: cause}
+}
+
+// keep completes the attempt with what fn returned.
+func (d *doing[T]) keep(value T, err error) (_ T, replayed bool, _ error) {
+	payload, read, failed := encodeResult(d.codec, value, err)
+	switch {
+	case failed == nil:
+	case d.attempt.Atomic():
+		var zero T
+		return zero, false, d.release(err, failed)
+	default:
+		payload, read = appendKept(keptNothing, nil), result[T]{kind: keptNothing, value: value, err: failed}
+	}
+	end, invalid := d.attempt.Complete(Completion{Payload: payload, DiscardEffects: err != nil})
+	if invalid != nil { // the attempt was ended before, which Do never does
+		return value, false, &DoError{Outcome: RequestClaimed, Err: read.err, Cause: invalid}
+	}
+	switch end.Status {
+	case Recorded, Unrecorded:
+		return read.value, false, d.ended(read, end)
+	case Superseded:
+		return d.superseded(end)
+	default:
+		var zero T
+		return zero, false, &DoError{Outcome: RequestClaimed, Status: end.Status, Cause: end.Err}
+	}
+}
+
+// ended returns the error, if there is one, for a result that is this attempt's own.
+func (d *doing[T]) ended(read result[T], end CompleteResult) error {
+	if read.err == nil && end.Status == Recorded {
+		return nil
+	}
+	return &DoError{
+		Outcome: RequestClaimed, Status: end.Status, Kept: read.err != nil, Answer: read.kind == keptAnswer, Err: read.err, Cause: end.Err,
+	}
+}
+
+// superseded returns the result that another attempt kept instead.
+func (d *doing[T]) superseded(end CompleteResult) (value T, replayed bool, _ error) {
+	other, err := decodeResult(d.codec, end.Payload)
+	if err != nil {
+		return value, false, &DoError{Outcome: RequestClaimed, Status: end.Status, Cause: err}
+	}
+	if other.err == nil {
+		return other.value, true, nil
+	}
+	return value, true, &DoError{
+		Outcome: RequestClaimed, Status: end.Status, Kept: true, Answer: other.kind == keptAnswer, Err: other.err, Cause: end.Err,
+	}
+}
+
+// unprotected ends an attempt that ran without a claim. Nothing is kept of it.
+func (d *doing[T]) unprotected(value T, err error) (T, error) {
+	_ = d.attempt.Release() // of nothing
+	failure := &DoError{Outcome: RequestUnprotected, Err: undecided(err), Cause: d.attempt.claimErr}
+	if err != nil && !d.keeps(err) {
+		return value, failure
+	}
+	failure.Status, failure.Kept, failure.Answer = Unrecorded, err != nil, err != nil
+	if _, read, failed := encodeResult(d.codec, value, err); failed == nil { // as with a claim
+		value, failure.Err = read.value, read.err
+	}
+	return value, failure
+}

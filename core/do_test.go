@@ -1,0 +1,545 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+var (
+	errSoldOut = errors.New("sold out")
+	errAway    = errors.New("the bank is away")
+)
+
+// receipt is what the operations of these tests make.
+type receipt struct {
+	Number int
+	hidden int
+}
+
+// receipts keeps receipts, and knows one error by its name.
+var receipts = reprise.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut})
+
+// doer calls Do with a function that counts its runs.
+type doer struct {
+	*bench
+	op    reprise.Operation
+	codec reprise.Codec[receipt]
+	runs  atomic.Int64
+}
+
+func newDoer(b *bench, preset reprise.Preset) *doer {
+	op := order("k")
+	op.Preset = preset
+	return &doer{bench: b, op: op, codec: receipts}
+}
+
+// do runs fn, whose receipt has the number of the run.
+func (d *doer) do(ctx context.Context, fn func(context.Context) error) (receipt, bool, error) {
+	return reprise.Do(ctx, d.Engine, d.op, d.codec, func(ctx context.Context) (receipt, error) {
+		r := receipt{Number: int(d.runs.Add(1)), hidden: 1}
+		return r, fn(ctx)
+	})
+}
+
+// wantRuns fails the test unless fn ran so often.
+func (d *doer) wantRuns(t *testing.T, want int64) {
+	t.Helper()
+	if got := d.runs.Load(); got != want {
+		t.Fatalf("fn ran %d times, want %d", got, want)
+	}
+}
+
+func wantSettlement(t *testing.T, err error, action reprise.Action, delay time.Duration) {
+	t.Helper()
+	if got := reprise.SettlementOf(err); got != (reprise.Settlement{Action: action, Delay: delay}) {
+		t.Errorf("%v settles as %v after %v, want %v after %v", err, got.Action, got.Delay, action, delay)
+	}
+}
+
+func doError(t *testing.T, err error) *reprise.DoError {
+	t.Helper()
+	var e *reprise.DoError
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v, want a DoError", err)
+	}
+	return e
+}
+
+func succeed(context.Context) error { return nil }
+
+// What fn returns, and what becomes of it: on the first call, and on the next.
+func TestDoKeepsOrReleases(t *testing.T) {
+	type row struct {
+		name    string
+		fn      func(context.Context) error
+		kept    bool
+		answer  bool
+		is      error // in the first run and after it
+		action  reprise.Action
+		discard bool // the effects of a transaction
+	}
+	both := []row{
+		{name: "a value", fn: succeed, kept: true, action: reprise.Ack},
+		{
+			name: "an answer", fn: func(context.Context) error { return reprise.Keep(fmt.Errorf("item 7: %w", errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+		},
+		{
+			name: "an answer within", fn: func(context.Context) error { return fmt.Errorf("item 7: %w", reprise.Keep(errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+		},
+		{
+			name: "a joined answer", fn: func(context.Context) error { return errors.Join(errAway, reprise.Keep(errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+		},
+		{name: "retry", fn: func(context.Context) error { return reprise.Retry(errAway) }, is: errAway, action: reprise.Nack},
+		{
+			name: "retry what would be an answer", fn: func(context.Context) error { return reprise.Retry(reprise.Keep(errAway)) },
+			is: errAway, action: reprise.Nack,
+		},
+	}
+	for preset, rows := range map[reprise.Preset][]row{
+		reprise.Recoverable: append([]row{
+			{name: "another error", fn: func(context.Context) error { return errAway }, is: errAway, action: reprise.Nack},
+		}, both...),
+		reprise.AtMostOnce: append([]row{
+			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: reprise.Park, discard: true},
+		}, both...),
+	} {
+		for _, r := range rows {
+			inTimeNamed(t, preset.String()+"/"+r.name, func(t *testing.T) {
+				d := newDoer(setup(t, reprise.Config{}), preset)
+				discard := false
+				d.store.onComplete = func(ctx context.Context, c reprise.CompleteRequest) error {
+					discard = c.DiscardEffects
+					return d.store.Store.Complete(ctx, c)
+				}
+				var first error
+				for n := range 3 {
+					got, replayed, err := d.do(t.Context(), r.fn)
+					if !errors.Is(err, r.is) || (err == nil) != (r.is == nil) {
+						t.Fatalf("call %d: error %v, want %v", n, err, r.is)
+					}
+					wantSettlement(t, err, r.action, 0)
+					if err == nil && got != (receipt{Number: 1}) {
+						t.Fatalf("call %d: %+v, want what the codec read back", n, got)
+					}
+					if replayed != (r.kept && n > 0) {
+						t.Fatalf("call %d: replayed is %v", n, replayed)
+					}
+					if err != nil {
+						if first == nil {
+							first = err
+						}
+						e := doError(t, err)
+						if e.Kept != r.kept || e.Answer != r.answer || err.Error() != first.Error() {
+							t.Fatalf("call %d: kept %v, answer %v, %q, want %v, %v, %q", n, e.Kept, e.Answer, err, r.kept, r.answer, first)
+						}
+					}
+				}
+				runs := int64(3)
+				if r.kept {
+					runs = 1
+				}
+				d.wantRuns(t, runs)
+				if discard != r.discard {
+					t.Errorf("discards effects: %v, want %v", discard, r.discard)
+				}
+			})
+		}
+	}
+}
+
+// A function that panics, or ends its goroutine, does not hold the key.
+func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
+	for name, leave := range map[string]func(context.Context) error{
+		"panic":  func(context.Context) error { panic("a bug") },
+		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
+	} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			inTimeNamed(t, name+"/"+preset.String(), func(t *testing.T) {
+				d := newDoer(setup(t, reprise.Config{}), preset)
+				left := make(chan any, 1)
+				go func() {
+					defer func() { left <- recover() }()
+					_, _, _ = d.do(t.Context(), leave)
+				}()
+				if p := <-left; (name == "panic") != (p == "a bug") {
+					t.Fatalf("it left with %v", p)
+				}
+				got, replayed, err := d.do(t.Context(), succeed)
+				if preset == reprise.Recoverable {
+					if err != nil || replayed || got.Number != 2 {
+						t.Fatal(got, replayed, err)
+					}
+					return
+				}
+				wantError(t, "the next call", err, reprise.ErrPanicked)
+				wantSettlement(t, err, reprise.Park, 0)
+				if e := doError(t, err); !replayed || !e.Kept || e.Answer {
+					t.Errorf("%+v, replayed %v", e, replayed)
+				}
+			})
+		}
+	}
+}
+
+// What Begin answers where fn does not run.
+func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
+	unavailable := func(err error) func(context.Context, *doer) {
+		return func(_ context.Context, d *doer) {
+			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, err
+			}
+		}
+	}
+	lapse := func(_ context.Context, d *doer) {
+		d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+		}
+	}
+	running := func(remaining time.Duration) func(context.Context, *doer) {
+		return func(_ context.Context, d *doer) {
+			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: remaining}, nil
+			}
+		}
+	}
+	payload := func(p string) func(context.Context, *doer) {
+		return func(_ context.Context, d *doer) {
+			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte(p)}, nil
+			}
+		}
+	}
+	for _, r := range []struct {
+		name    string
+		arrange func(context.Context, *doer)
+		is      error
+		outcome reprise.RequestOutcome
+		action  reprise.Action
+		delay   time.Duration
+	}{
+		{"running elsewhere", running(7 * time.Second), reprise.ErrInProgress, reprise.RequestInProgress, reprise.Nack, 7 * time.Second},
+		{"running for nobody knows how long", running(0), reprise.ErrInProgress, reprise.RequestInProgress, reprise.Nack, time.Second},
+		{"lapsed", lapse, reprise.ErrLapsed, reprise.RequestLapsed, reprise.Park, 0},
+		{"another message", func(ctx context.Context, d *doer) {
+			other := d.op
+			other.Fingerprint[0]++
+			_, _, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
+		}, reprise.ErrMismatch, reprise.RequestMismatch, reprise.Park, 0},
+		{"unreachable", unavailable(reprise.ErrUnavailable), reprise.ErrUnavailable, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"unknown", unavailable(reprise.ErrUnknown), reprise.ErrUnknown, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"not replicated", unavailable(reprise.ErrNotReplicated), reprise.ErrNotReplicated, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"full", unavailable(reprise.ErrFull), reprise.ErrFull, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"misconfigured", unavailable(reprise.ErrMisconfigured), reprise.ErrMisconfigured, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, reprise.ErrClosed, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"an unreadable record", unavailable(reprise.ErrCorrupt), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"no payload", payload(""), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"another type", func(ctx context.Context, d *doer) {
+			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
+		}, reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, reprise.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
+		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, reprise.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
+	} {
+		inTimeNamed(t, r.name, func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+			r.arrange(t.Context(), d)
+			counted := d.Stats().Outcomes[r.outcome]
+			_, replayed, err := d.do(t.Context(), succeed)
+			wantError(t, "Do", err, r.is)
+			wantSettlement(t, err, r.action, r.delay)
+			wantSettlement(t, fmt.Errorf("message 9: %w", err), r.action, r.delay)
+			if e := doError(t, err); e.Outcome != r.outcome || e.Status != 0 || e.Kept || e.Err != nil || replayed {
+				t.Errorf("%+v, replayed %v, want outcome %v", e, replayed, r.outcome)
+			}
+			if n := d.Stats().Outcomes[r.outcome] - counted; n != 1 {
+				t.Errorf("counted %d times, want once", n)
+			}
+			d.wantRuns(t, 0)
+		})
+	}
+}
+
+type decoder struct{}
+
+func (*decoder) Decode([]byte) (string, error) { return "", nil }
+
+// What the completion answers, for each thing that fn may return.
+func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
+	answer := func(context.Context) error { return reprise.Keep(errSoldOut) }
+	failure := func(context.Context) error { return errSoldOut }
+	refuse := func(err error) func(*doer) {
+		return func(d *doer) {
+			d.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return err }
+		}
+	}
+	// lost answers that the lease is lost, and then that the record is in the given
+	// state.
+	lost := func(holder reprise.ClaimResult) func(*doer) {
+		return func(d *doer) {
+			d.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrLeaseLost }
+			first := true
+			d.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				if first {
+					first = false
+					return d.store.Store.Claim(ctx, r)
+				}
+				return holder, nil
+			}
+		}
+	}
+	kept := func(value receipt, err error) reprise.ClaimResult {
+		payload, failed := reprise.EncodeResult(receipts, value, err)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: payload}
+	}
+	atomically := func(err error) func(*doer) {
+		return func(d *doer) {
+			refuse(err)(d)
+			d.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				res, err := d.store.Store.Claim(ctx, r)
+				res.Atomic, res.Remaining = true, time.Minute
+				return res, err
+			}
+		}
+	}
+	const second = time.Second
+	for _, r := range []struct {
+		name     string
+		arrange  func(*doer)
+		fn       func(context.Context) error
+		status   reprise.CompleteStatus
+		end      reprise.AttemptEnd
+		number   int // of the receipt that is returned
+		replayed bool
+		is       error // nil: no error
+		action   reprise.Action
+		delay    time.Duration
+	}{
+		{"value/recorded", func(*doer) {}, succeed, 0, reprise.EndRecorded, 1, false, nil, reprise.Ack, 0},
+		{"answer/recorded", func(*doer) {}, answer, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/recorded", func(*doer) {}, failure, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Park, 0},
+
+		{"value/unrecorded", refuse(reprise.ErrCorrupt), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, reprise.ErrCorrupt, reprise.Ack, 0},
+		{"answer/unrecorded", refuse(reprise.ErrClosed), answer, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/unrecorded", refuse(reprise.ErrClosed), failure, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
+		{"value/dropped later", refuse(reprise.ErrUnavailable), succeed, reprise.Unrecorded, reprise.EndDropped, 1, false, reprise.ErrUnavailable, reprise.Ack, 0},
+		{"value/the key is another's", lost(reprise.ClaimResult{Outcome: reprise.Mismatch}), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, reprise.ErrLeaseLost, reprise.Ack, 0},
+
+		{"value/superseded by a value", lost(kept(receipt{Number: 9}, nil)), succeed, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
+		{"answer/superseded by a value", lost(kept(receipt{Number: 9}, nil)), answer, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
+		{"value/superseded by an answer", lost(kept(receipt{}, reprise.Keep(errSoldOut))), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Ack, 0},
+		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
+		{"value/superseded by garbage", lost(reprise.ClaimResult{Outcome: reprise.Completed}), succeed, reprise.Superseded, reprise.EndSuperseded, 0, false, reprise.ErrCorrupt, reprise.Park, 0},
+
+		{"value/contested", lost(reprise.ClaimResult{Outcome: reprise.InProgress}), succeed, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
+		{"answer/contested", lost(reprise.ClaimResult{Outcome: reprise.Lapsed}), answer, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
+		{"failure/contested", lost(reprise.ClaimResult{Outcome: reprise.Lapsed}), failure, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
+
+		{"value/rolled back", atomically(reprise.ErrNotApplied), succeed, reprise.RolledBack, reprise.EndNotApplied, 0, false, reprise.ErrNotApplied, reprise.Nack, second},
+		{"answer/rolled back", atomically(reprise.ErrNotApplied), answer, reprise.RolledBack, reprise.EndNotApplied, 0, false, reprise.ErrNotApplied, reprise.Nack, second},
+		{"value/undecided", atomically(reprise.ErrUnknown), succeed, reprise.Undecided, reprise.EndUndecided, 0, false, reprise.ErrUnknown, reprise.Nack, 2 * second},
+		{"failure/undecided", atomically(reprise.ErrUnavailable), failure, reprise.Undecided, reprise.EndUndecided, 0, false, reprise.ErrUnavailable, reprise.Nack, 2 * second},
+	} {
+		inTimeNamed(t, r.name, func(t *testing.T) {
+			preset := reprise.Recoverable
+			if strings.HasPrefix(r.name, "failure/") {
+				preset = reprise.AtMostOnce
+			}
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			r.arrange(d)
+			got, replayed, err := d.do(t.Context(), r.fn)
+			if !errors.Is(err, r.is) || (err == nil) != (r.is == nil) {
+				t.Fatalf("error %v, want %v", err, r.is)
+			}
+			wantSettlement(t, err, r.action, r.delay)
+			if got.Number != r.number || replayed != r.replayed {
+				t.Errorf("%+v, replayed %v, want number %d, %v", got, replayed, r.number, r.replayed)
+			}
+			if err != nil {
+				if e := doError(t, err); e.Status != r.status || e.Outcome != reprise.RequestClaimed || e.Error() == "" {
+					t.Errorf("%+v, want status %v", e, r.status)
+				}
+			}
+			d.wantRuns(t, 1)
+			time.Sleep(time.Hour) // what goes on in the background ends
+			if s := d.Stats(); s.Ends[r.end] != 1 {
+				t.Errorf("ended as %v, want %v", s.Ends, r.end)
+			}
+		})
+	}
+}
+
+// An unrecorded result that the background records after all is what a retry gets.
+func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+		d.store.onComplete = func(ctx context.Context, _ reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		got, _, err := d.do(t.Context(), succeed)
+		if e := doError(t, err); e.Status != reprise.Unrecorded || e.Err != nil || got.Number != 1 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		_, _, err = d.do(t.Context(), succeed)
+		wantError(t, "meanwhile", err, reprise.ErrInProgress)
+		d.store.heal()
+		time.Sleep(2 * budget)
+		got, replayed, err := d.do(t.Context(), succeed)
+		if err != nil || !replayed || got.Number != 1 {
+			t.Fatal(got, replayed, err)
+		}
+		d.wantRuns(t, 1)
+	})
+}
+
+// A release that is not confirmed is still a release to its caller.
+func TestDoReleaseThatFails(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+		d.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		_, _, err := d.do(t.Context(), func(context.Context) error { return errAway })
+		wantError(t, "Do", err, errAway)
+		wantError(t, "its cause", doError(t, err).Cause, reprise.ErrUnavailable)
+		wantSettlement(t, err, reprise.Nack, 0)
+		d.store.heal()
+		time.Sleep(lease)
+		if got, replayed, err := d.do(t.Context(), succeed); err != nil || replayed || got.Number != 2 {
+			t.Error(got, replayed, err)
+		}
+	})
+}
+
+func TestDoWithoutProtection(t *testing.T) {
+	for _, r := range []struct {
+		name   string
+		err    error
+		status reprise.CompleteStatus
+		action reprise.Action
+	}{
+		{"a value", nil, reprise.Unrecorded, reprise.Ack},
+		{"an answer", reprise.Keep(errSoldOut), reprise.Unrecorded, reprise.Ack},
+		{"an error", errSoldOut, 0, reprise.Nack},
+	} {
+		inTimeNamed(t, r.name, func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+			d.op.FailOpen = true
+			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, reprise.ErrUnavailable
+			}
+			got, replayed, err := d.do(t.Context(), func(context.Context) error { return r.err })
+			e := doError(t, err)
+			if e.Outcome != reprise.RequestUnprotected || e.Status != r.status || replayed {
+				t.Errorf("%+v, replayed %v", e, replayed)
+			}
+			if r.err == nil && got != (receipt{Number: 1}) || r.err != nil && !errors.Is(err, errSoldOut) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			wantError(t, "the cause", e.Cause, reprise.ErrUnavailable)
+			wantSettlement(t, err, r.action, 0)
+		})
+	}
+}
+
+// A duplicate that waits gets the result of the first.
+func TestDoWaits(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+		d.op.Wait = time.Minute
+		started := make(chan struct{})
+		first := make(chan error, 1)
+		go func() {
+			_, _, err := d.do(t.Context(), func(context.Context) error {
+				close(started)
+				time.Sleep(20 * time.Second)
+				return nil
+			})
+			first <- err
+		}()
+		<-started
+		got, replayed, err := d.do(t.Context(), succeed)
+		if err != nil || !replayed || got.Number != 1 || <-first != nil {
+			t.Fatal(got, replayed, err)
+		}
+		d.wantRuns(t, 1)
+	})
+}
+
+// The deadline of the caller is not that of the function, and a takeover is seen by it.
+func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+		d.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		former := d.claim(t, d.op)
+		time.Sleep(2 * lease) // it lapses
+		d.store.heal()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err := d.do(ctx, func(ctx context.Context) error {
+			time.Sleep(2 * time.Second)
+			a, ok := reprise.AttemptFrom(ctx)
+			if !ok || a.Number() != 2 || ctx.Err() != nil {
+				t.Errorf("attempt %v, context %v", a.Number(), ctx.Err())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		complete(t, former, "late", reprise.Superseded)
+	})
+}
+
+// What a call within a function decided is about its own operation.
+func TestDoWithinDo(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		inner := newDoer(b, reprise.Recoverable)
+		inner.op.Key = "inner"
+		outer := newDoer(b, reprise.Recoverable)
+		for n := range int64(2) {
+			_, _, err := outer.do(t.Context(), func(ctx context.Context) error {
+				_, _, err := inner.do(ctx, func(context.Context) error { return reprise.Keep(errSoldOut) })
+				return fmt.Errorf("inner: %w", err)
+			})
+			if e := doError(t, err); e.Kept || !errors.Is(err, errSoldOut) {
+				t.Errorf("%+v", e)
+			}
+			wantSettlement(t, err, reprise.Nack, 0)
+			outer.wantRuns(t, n+1)
+			inner.wantRuns(t, 1)
+		}
+	})
+}
+
+func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, memstore.New(), nil, reprise.Config{})
+	fn := func(context.Context) (int, error) { return 1, nil }
+	_, _, err := reprise.Do(t.Context(), nil, order("k"), nil, fn)
+	wantError(t, "no engine", err, reprise.ErrInvalid)
+	wantSettlement(t, err, reprise.Park, 0)
+	_, _, err = reprise.Do[int](t.Context(), e, order("k"), nil, nil)
+	wantError(t, "no function", err, reprise.ErrInvalid)
+	if reprise.Keep(nil) != nil || reprise.Retry(nil) != nil {
+		t.Error("no error is an error")
+	}
+	wantSettlement(t, nil, reprise.Ack, 0)
+	wantSettlement(t, errAway, reprise.Nack, 0)
+	if got := fmt.Sprint(reprise.Ack, reprise.Nack, reprise.Park, reprise.Action(0)); got != "ack nack park invalid(0)" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,219 @@
+package reprise
+
+import (
+	"errors"
+	"time"
+)
+
+// What [Do] says of an operation besides its value, for [errors.Is].
+var (
+	// ErrInProgress says that another attempt is running. See DoError.Remaining.
+	ErrInProgress = errors.New("reprise: another attempt is running")
+
+	// ErrMismatch says that the key belongs to another fingerprint.
+	ErrMismatch = errors.New("reprise: the key belongs to another operation")
+
+	// ErrLapsed says that the last attempt ended without a result, and that no other may
+	// take it over: under AtMostOnce, or at Operation.MaxAttempts. An operator resolves
+	// the record, or its retention ends.
+	ErrLapsed = errors.New("reprise: the outcome of the last attempt is unknown")
+
+	// ErrPanicked says that the function panicked, or ended its goroutine, and that
+	// AtMostOnce keeps it from running again.
+	ErrPanicked = errors.New("reprise: the operation panicked")
+
+	// ErrUnkept says that the operation ended, and that its result could not be encoded.
+	ErrUnkept = errors.New("reprise: the result of the operation cannot be kept")
+)
+
+// DoError is every error of [Do].
+type DoError struct {
+	// Outcome says whether fn ran: it did for RequestClaimed and RequestUnprotected.
+	Outcome RequestOutcome
+
+	// Status says what became of the completion. It is zero where there was none: fn did
+	// not run, or its attempt was released.
+	Status CompleteStatus
+
+	// Kept says that Err is the result of the operation, which every retry gets again.
+	// With Status Unrecorded a retry may run instead.
+	Kept bool
+
+	// Answer says that fn returned Err with [Keep]: it is an answer, and no failure.
+	Answer bool
+
+	// Remaining, of ErrInProgress, is what was left of the lease of the other attempt. It
+	// is zero where nobody knows.
+	Remaining time.Duration
+
+	// Err is the error of fn, as it was in the first run. It is nil where fn returned
+	// none, and where it did not run.
+	Err error
+
+	// Cause is why fn did not run, why its result is not recorded, or why its release was
+	// not confirmed; nil where there is no such thing.
+	Cause error
+}
+
+// Error returns the text of Err where there is one, and says what happened otherwise.
+func (e *DoError) Error() string {
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Status != 0:
+		return "reprise: the operation ran, and its result is " + e.Status.String() + because(e.Cause)
+	case e.Outcome == RequestUnprotected:
+		return "reprise: the operation ran without protection" + because(e.Cause)
+	case e.Cause != nil:
+		return e.Cause.Error()
+	default:
+		return "reprise: the operation did not run: " + e.Outcome.String()
+	}
+}
+
+func because(cause error) string {
+	if cause == nil {
+		return ""
+	}
+	return ": " + cause.Error()
+}
+
+// Unwrap returns Err and Cause.
+func (e *DoError) Unwrap() []error {
+	var list []error
+	for _, err := range [...]error{e.Err, e.Cause} {
+		if err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
+}
+
+// Keep marks an error of a function that [Do] runs as the answer of the operation, such
+// as a refusal: it is kept under either preset, and every retry gets it. Retries get the
+// same text; what [errors.Is] and [errors.As] find of it is up to the codec (see
+// [ErrorCodec]), in the first run as well. Keep(nil) is nil.
+func Keep(err error) error { return decide(err, true) }
+
+// Retry marks an error of a function that [Do] runs as one after which the operation may
+// run again: its claim is released under either preset. It suits what failed before it
+// had any effect. Retry(nil) is nil.
+func Retry(err error) error { return decide(err, false) }
+
+func decide(err error, keep bool) error {
+	if err == nil {
+		return nil
+	}
+	return &decidedError{err: err, keep: keep}
+}
+
+// decidedError is an error with what fn decided about it.
+type decidedError struct {
+	err  error
+	keep bool
+}
+
+func (e *decidedError) Error() string { return e.err.Error() }
+
+func (e *decidedError) Unwrap() error { return e.err }
+
+// decisionOf returns what fn decided about its error: the outermost decision in it. What
+// another call of Do within fn decided about its own operation does not count.
+func decisionOf(err error) (keep, decided bool) {
+	switch e := err.(type) { //nolint:errorlint // it is a walk like that of errors.As
+	case *decidedError:
+		return e.keep, true
+	case *DoError:
+		return false, false
+	case interface{ Unwrap() error }:
+		return decisionOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if keep, decided = decisionOf(inner); decided {
+				return keep, true
+			}
+		}
+	}
+	return false, false
+}
+
+// undecided returns err without a decision around it.
+func undecided(err error) error {
+	if decided, ok := err.(*decidedError); ok { //nolint:errorlint // one inside belongs to the text around it
+		return decided.err
+	}
+	return err
+}
+
+// Settlement is what the consumer of a message does with it.
+type Settlement struct {
+	Action Action
+
+	// Delay is the pause before the next delivery of a Nack. Zero leaves it to the
+	// consumer, whose own backoff should grow with the number of deliveries.
+	Delay time.Duration
+}
+
+// Action is the part of a [Settlement] that has a name in every queue.
+type Action uint8
+
+// The actions. The zero value is not one of them.
+const (
+	Ack  Action = iota + 1 // the message is done
+	Nack                   // deliver it again
+	Park                   // set it aside for a person: delivered again, it would end the same way
+)
+
+// String returns the action as it appears in logs.
+func (a Action) String() string { return name(actionNames[:], int(a)) }
+
+var actionNames = [...]string{Ack: "ack", Nack: "nack", Park: "park"}
+
+// The pauses that are suggested where nothing is known.
+const (
+	pauseRunning = time.Second
+	pauseStore   = 2 * time.Second
+)
+
+// SettlementOf says what a consumer does with a message for which [Do] returned err. An
+// error that is not of Do is a Nack.
+func SettlementOf(err error) Settlement {
+	if err == nil {
+		return Settlement{Action: Ack}
+	}
+	var e *DoError
+	if !errors.As(err, &e) {
+		return Settlement{Action: Nack}
+	}
+	return e.settlement()
+}
+
+func (e *DoError) settlement() Settlement {
+	switch {
+	case e.Status == RolledBack, e.Status == Contested:
+		return Settlement{Nack, pauseRunning}
+	case e.Status == Undecided:
+		return Settlement{Nack, pauseStore}
+	case e.Answer:
+		return Settlement{Action: Ack}
+	case e.Kept:
+		return Settlement{Action: Park}
+	case e.Status == Unrecorded: // the effect is done, and another run could only repeat it
+		return Settlement{Action: Ack}
+	case errors.Is(e.Cause, ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
+		return Settlement{Action: Park}
+	}
+	switch e.Outcome {
+	case RequestClaimed, RequestUnprotected: // released
+		return Settlement{Action: Nack}
+	case RequestInProgress:
+		if e.Remaining > 0 {
+			return Settlement{Nack, e.Remaining}
+		}
+		return Settlement{Nack, pauseRunning}
+	case RequestUnavailable:
+		return Settlement{Nack, pauseStore}
+	default: // refused for good
+		return Settlement{Action: Park}
+	}
+}

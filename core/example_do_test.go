@@ -1,0 +1,108 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+type transfer struct {
+	Number int
+	Amount int
+}
+
+var errInsufficient = errors.New("insufficient funds")
+
+// transfers keeps a transfer as JSON, and one error by its name.
+var transfers = reprise.NamedErrors[transfer](nil, map[string]error{"insufficient": errInsufficient})
+
+// A message is worked off once, however often it is delivered.
+func ExampleDo() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	numbers := 0
+	consume := func(id string, message []byte) {
+		op := reprise.Operation{
+			Scope: "transfers", // the consumer: another consumer of the same messages has another
+			Key:   id, Fingerprint: reprise.FingerprintOf([]byte(id), message),
+		}
+		done, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
+			numbers++
+			return transfer{Number: numbers, Amount: len(message)}, nil
+		})
+		fmt.Println(done, replayed, err, reprise.SettlementOf(err).Action)
+	}
+	consume("message-1", []byte("five!"))
+	consume("message-1", []byte("five!"))
+	consume("message-1", []byte("seven.."))
+	// Output:
+	// {1 5} false <nil> ack
+	// {1 5} true <nil> ack
+	// {0 0} false reprise: the key belongs to another operation park
+}
+
+// A refusal is an answer: it is kept, and found again by errors.Is. What failed on the way
+// is no answer, and runs again.
+func ExampleKeep() {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	try := func(outcome error) {
+		op := reprise.Operation{Scope: "transfers", Key: "message-1"}
+		_, replayed, err := reprise.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
+			return transfer{}, outcome
+		})
+		fmt.Println(err, errors.Is(err, errInsufficient), replayed, reprise.SettlementOf(err).Action)
+	}
+	try(errors.New("the bank is away"))
+	try(reprise.Keep(fmt.Errorf("account 7: %w", errInsufficient)))
+	try(nil)
+	// Output:
+	// the bank is away false false nack
+	// account 7: insufficient funds true false ack
+	// account 7: insufficient funds true true ack
+}
+
+// An operator resolves a lapsed operation of Do with a result of Do.
+func ExampleEncodeResult() {
+	payload, err := reprise.EncodeResult(transfers, transfer{Number: 7, Amount: 5}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(reprise.IsResult(payload))
+	fmt.Println(reprise.DecodeResult(transfers, payload))
+	raw, err := reprise.DecodeResult(reprise.Bytes(), payload)
+	fmt.Println(string(raw), err)
+	// Output:
+	// true
+	// {7 5} <nil>
+	// {"Number":7,"Amount":5} <nil>
+}
+
+// What a consumer tells its queue.
+func ExampleSettlementOf() {
+	running := &reprise.DoError{Outcome: reprise.RequestInProgress, Remaining: 7e9, Cause: reprise.ErrInProgress}
+	for _, err := range []error{nil, running, errors.New("not of Do")} {
+		switch s := reprise.SettlementOf(err); s.Action {
+		case reprise.Ack:
+			fmt.Println("acknowledge")
+		case reprise.Nack:
+			fmt.Println("deliver again after", s.Delay)
+		case reprise.Park:
+			fmt.Println("set aside:", err)
+		}
+	}
+	// Output:
+	// acknowledge
+	// deliver again after 7s
+	// deliver again after 0s
+}

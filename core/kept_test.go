@@ -1,0 +1,250 @@
+package reprise_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// These vectors were computed by a separate program from docs/adr/0019-do.md, and are
+// frozen.
+func TestResultIsLayoutVersion1(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		name, payload string
+		value         receipt
+		err           error
+	}{
+		{"value", "d001017b224e756d626572223a377d96488e13", receipt{Number: 7}, nil},
+		{"answer", "d0010208736f6c642d6f7574736f6c64206f7574668eb716", receipt{}, reprise.Keep(errSoldOut)},
+		{"failure", "d00103007468652062616e6b20697320617761794e7bfbcd", receipt{}, errAway},
+		{"panic", "d0010488bc2602", receipt{}, reprise.ErrPanicked},
+		{"nothing", "d001057ad7a501", receipt{}, reprise.ErrUnkept},
+	} {
+		payload, err := hex.DecodeString(v.payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(v.err, reprise.ErrPanicked) && !errors.Is(v.err, reprise.ErrUnkept) { // which only Do writes
+			if got, err := reprise.EncodeResult(receipts, v.value, v.err); err != nil || !bytes.Equal(got, payload) {
+				t.Errorf("%s: %x (%v), want %s", v.name, got, err, v.payload)
+			}
+		}
+		value, err := reprise.DecodeResult(receipts, payload)
+		if value != v.value || (err == nil) != (v.err == nil) || err != nil && err.Error() != v.err.Error() {
+			t.Errorf("%s: read as %+v, %v", v.name, value, err)
+		}
+		if err != nil {
+			if e := doError(t, err); !e.Kept || e.Answer != (v.name == "answer") || e.Outcome != reprise.RequestReplayed {
+				t.Errorf("%s: %+v", v.name, e)
+			}
+		}
+		if !reprise.IsResult(payload) || reprise.IsResult(nil) || reprise.IsResult(payload[1:]) {
+			t.Errorf("%s is not told apart", v.name)
+		}
+	}
+}
+
+// Whatever is changed in a result, it is corrupt.
+func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
+	t.Parallel()
+	sound, err := reprise.EncodeResult(receipts, receipt{Number: 7}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sound {
+		for bit := range 8 {
+			damaged := bytes.Clone(sound)
+			damaged[i] ^= 1 << bit
+			_, err := reprise.DecodeResult(receipts, damaged)
+			wantError(t, hex.EncodeToString(damaged), err, reprise.ErrCorrupt)
+		}
+		_, err := reprise.DecodeResult(receipts, sound[:i])
+		wantError(t, "cut short", err, reprise.ErrCorrupt)
+	}
+	for name, head := range map[string]string{
+		"kind 0": "\xd0\x01\x00", "kind 6": "\xd0\x01\x06{}", "version 2": "\xd0\x02\x01{}", "a panic with content": "\xd0\x01\x04x",
+		"a value that the codec cannot read": "\xd0\x01\x01{", "an error without a name": "\xd0\x01\x02", "a name that is cut short": "\xd0\x01\x02\x05sold",
+		"a length that is not the shortest": "\xd0\x01\x02\x80\x00text",
+	} {
+		_, err := reprise.DecodeResult(receipts, summed(head))
+		wantError(t, name, err, reprise.ErrCorrupt)
+	}
+	if got, err := reprise.DecodeResult(reprise.Bytes(), summed("\xd0\x01\x01{")); err != nil || string(got) != "{" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// summed appends the checksum.
+func summed(content string) []byte {
+	return binary.BigEndian.AppendUint32([]byte(content), crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+func FuzzDecodeResult(f *testing.F) {
+	for _, kind := range "\x00\x01\x02\x03\x04\x05\x06" {
+		f.Add(summed("\xd0\x01" + string(kind) + "\x08sold-outtext"))
+	}
+	f.Add([]byte("\x01\x00\x00\xc8"))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		before := bytes.Clone(payload)
+		value, err := reprise.DecodeResult(reprise.NamedErrors(reprise.Bytes(), map[string]error{"sold-out": errSoldOut}), payload)
+		if !bytes.Equal(before, payload) {
+			t.Fatal("the payload was modified")
+		}
+		var kept *reprise.DoError
+		switch {
+		case errors.Is(err, reprise.ErrCorrupt):
+		case errors.As(err, &kept):
+			if !kept.Kept || value != nil {
+				t.Fatalf("%q, %+v", value, kept)
+			}
+		case err != nil:
+			t.Fatalf("another error: %v", err)
+		default:
+			if again, err := reprise.EncodeResult(reprise.Bytes(), value, nil); err != nil || !bytes.Equal(again, payload) {
+				t.Fatalf("%x is encoded as %x (%v)", payload, again, err)
+			}
+		}
+	})
+}
+
+// An error is found again by its name; one whose name is gone keeps its text.
+func TestNamedErrors(t *testing.T) {
+	t.Parallel()
+	payload, err := reprise.EncodeResult(receipts, receipt{}, reprise.Keep(errSoldOut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = reprise.DecodeResult(receipts, payload)
+	wantError(t, "with its name", err, errSoldOut)
+	later := reprise.NamedErrors(reprise.JSON[receipt](), map[string]error{"away": errAway})
+	if _, err = reprise.DecodeResult(later, payload); errors.Is(err, errSoldOut) || err == nil || err.Error() != "sold out" {
+		t.Errorf("without its name: %v", err)
+	}
+	if _, err := reprise.DecodeResult[receipt](nil, summed("\xd0\x01\x02sold out")); err == nil || err.Error() != "sold out" {
+		t.Errorf("a codec without errors keeps %v", err)
+	}
+}
+
+// A caller that changes what it got changes no record.
+func TestBytesAreTheCallersOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for range 3 {
+			got, _, err := reprise.Do(t.Context(), b.Engine, order("k"), reprise.Bytes(), func(context.Context) ([]byte, error) { return []byte("answer"), nil })
+			if err != nil || string(got) != "answer" {
+				t.Fatalf("%q, %v", got, err)
+			}
+			copy(got, "AAAAAA")
+		}
+	})
+}
+
+// badCodec fails as a test says.
+type badCodec struct {
+	encode, decode func() error
+	size           int
+}
+
+func (c badCodec) Encode(receipt) ([]byte, error) {
+	if c.encode != nil {
+		return nil, c.encode()
+	}
+	return make([]byte, c.size), nil
+}
+
+func (c badCodec) Decode([]byte) (receipt, error) {
+	if c.decode != nil {
+		return receipt{}, c.decode()
+	}
+	return receipt{}, nil
+}
+
+func (c badCodec) EncodeError(error) ([]byte, error) { return c.Encode(receipt{}) }
+
+func (c badCodec) DecodeError([]byte) (kept, err error) {
+	if c.decode == nil {
+		return nil, nil //nolint:nilnil // a codec's mistake
+	}
+	return nil, c.decode()
+}
+
+// A result that cannot be kept ends the operation, and does not run it again. Where its
+// effects can be rolled back, they are.
+func TestDoWithAResultThatCannotBeKept(t *testing.T) {
+	fails := func() error { return errAway }
+	panics := func() error { panic("a bug") }
+	for name, codec := range map[string]badCodec{
+		"encode fails": {encode: fails}, "encode panics": {encode: panics},
+		"decode fails": {decode: fails}, "decode panics": {decode: panics},
+		"too large": {size: reprise.MaxPayload - 6},
+	} {
+		for _, leave := range []error{nil, reprise.Keep(errSoldOut)} {
+			inTimeNamed(t, name+" with error "+errText(leave), func(t *testing.T) {
+				d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+				d.codec = codec
+				fn := func(context.Context) error { return leave }
+				got, replayed, err := d.do(t.Context(), fn)
+				wantError(t, "the first run", err, reprise.ErrUnkept)
+				wantSettlement(t, err, reprise.Park, 0)
+				if leave == nil && got != (receipt{Number: 1, hidden: 1}) || replayed {
+					t.Errorf("%+v, replayed %v", got, replayed)
+				}
+				_, replayed, err = d.do(t.Context(), fn)
+				wantError(t, "a retry", err, reprise.ErrUnkept)
+				wantSettlement(t, err, reprise.Park, 0)
+				if !replayed {
+					t.Error("not replayed")
+				}
+				d.wantRuns(t, 1)
+			})
+			inTimeNamed(t, name+" with error "+errText(leave)+" in a transaction", func(t *testing.T) {
+				d := newDoer(setupAtomic(t, time.Minute), reprise.Recoverable)
+				d.codec = codec
+				for n := range int64(2) {
+					_, replayed, err := d.do(t.Context(), func(context.Context) error { return leave })
+					wantError(t, "Do", err, reprise.ErrUnkept)
+					wantSettlement(t, err, reprise.Park, 0)
+					if doError(t, err).Kept || replayed {
+						t.Error("it is kept")
+					}
+					d.wantRuns(t, n+1)
+				}
+			})
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "nil"
+	}
+	return strings.ReplaceAll(err.Error(), " ", "-")
+}
+
+func TestFingerprintOfIsLayoutVersion1(t *testing.T) {
+	t.Parallel()
+	for want, parts := range map[string][]string{
+		"083d2116d4758d1a9dc6c7e141fef03572ca6ecaec51f8620db49fd26ce74509": nil,
+		"03327ab8056c72a6b573c1166c758788574e840344563156ffd445a5744a38ce": {"key-1", "", `{"amount":5}`},
+	} {
+		var list [][]byte
+		for _, p := range parts {
+			list = append(list, []byte(p))
+		}
+		if got := reprise.FingerprintOf(list...); hex.EncodeToString(got[:]) != want {
+			t.Errorf("%q: %x, want %s", parts, got, want)
+		}
+	}
+	if reprise.FingerprintOf([]byte("ab")) == reprise.FingerprintOf([]byte("a"), []byte("b")) {
+		t.Error("bytes that move from one part to the next make no difference")
+	}
+}

@@ -1,0 +1,69 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// A result of Do is no response, and a response no result of Do: who meets the other's
+// record calls it corrupt, and runs nothing.
+func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
+	t.Parallel()
+	result, err := reprise.EncodeResult(nil, map[string]int{"status": 200}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := protocol.DecodeResponse(result); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("a result is read as a response: %v", err)
+	}
+	response, err := protocol.EncodeResponse(protocol.Response{Status: 200, Body: []byte("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, reprise.ErrCorrupt) || reprise.IsResult(response) {
+		t.Errorf("a response is read as a result: %v", err)
+	}
+
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close(context.WithoutCancel(t.Context()))
+	guard, err := protocol.New(engine, protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) {
+		return reprise.Fingerprint{}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := func(key string) protocol.Admission {
+		return guard.Admit(t.Context(), protocol.Request{
+			Method: "POST", Path: "/", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader(""),
+		}, func() (string, error) { return "tenant", nil })
+	}
+	do := func(key string) error {
+		_, _, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
+		return err
+	}
+	if err := do("do"); err != nil {
+		t.Fatal(err)
+	}
+	if a := admit("do"); a.Exchange != nil || a.Response.Status != 500 || !strings.Contains(string(a.Response.Body), "record-corrupt") {
+		t.Errorf("a guard over a record of Do answers %d %s", a.Response.Status, a.Response.Body)
+	}
+	x := admit("guard").Exchange
+	x.Finish(protocol.Captured{Status: 201})
+	x.Close()
+	if err := do("guard"); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("Do over a record of a guard: %v", err)
+	}
+	if n := engine.Stats().Outcomes[reprise.RequestCorrupt]; n != 2 {
+		t.Errorf("%d corrupt records are counted, want 2", n)
+	}
+}
