@@ -58,6 +58,10 @@ func New(store Store, cfg Config) (*Engine, error) {
 // Config returns the configuration of the engine with its defaults filled in.
 func (e *Engine) Config() Config { return e.cfg }
 
+// Binds reports whether the store puts something into the contexts of handlers, such as
+// the transaction in which their effects commit: see [ContextBinder].
+func (e *Engine) Binds() bool { return e.store.binder != nil }
+
 // Result is the answer to [Engine.Begin].
 type Result struct {
 	Outcome Outcome

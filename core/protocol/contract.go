@@ -1,0 +1,290 @@
+package protocol
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Policy is what a guard does, as a value with every default filled in. From it come the
+// contract that clients and API teams need:
+//
+//   - an OpenAPI 3.1 document of components ([Policy.OpenAPIJSON], [Policy.OpenAPIYAML]);
+//   - the fields that CORS has to allow and to expose ([Policy.CORS]);
+//   - the page on which the API publishes its policy ([Policy.Markdown]), or one from a
+//     template of your own, whose data a Policy is.
+//
+// It says what a guard knows of itself. Change what you know better before you generate:
+// Transactional, Fingerprint, Problems.
+type Policy struct {
+	Name string // of the configuration; may be empty
+
+	// Which requests are keyed, and what a key is.
+	Header       string
+	Aliases      []string
+	KeyMode      KeyMode
+	MaxKeyLength int // of the decoded key, in bytes
+	Methods      []string
+	Required     bool
+	Endpoint     string // part of the identity of a key; may be empty
+	Selective    bool   // Config.Select or Config.Skip may exempt requests from this policy
+
+	// What counts as the same request.
+	Fingerprint        string   // the end of the sentence "A retry must have …"
+	FingerprintHeaders []string // request fields that count too
+
+	// What happens to it.
+	Preset      reprise.Preset
+	MaxAttempts int // 0: unlimited
+	Wait        time.Duration
+	FailOpen    bool
+
+	// Transactional says that effects may commit with the response. A guard sets it where
+	// its store can do so, whether the handlers use it or not.
+	Transactional bool
+
+	// How long and how much is kept, and of which responses.
+	Retention       time.Duration // of the guard, or else of the engine
+	MaxRequestBody  int           // in bytes
+	MaxResponseBody int           // in bytes
+	Oversize        Oversize
+	KeepHeaders     []string // nil: all but those that belong to a single response
+	NotKept         []StatusRange
+
+	// What responses say.
+	Expires     bool
+	PolicyURL   string
+	Problems    []Problem // every refusal that the policy can give, with its Retry-After
+	OwnProblems bool      // Config.WriteProblem decides what they look like
+}
+
+// StatusRange is a range of statuses, with its ends.
+type StatusRange struct{ From, To int }
+
+// String returns the range as text, such as "429" or "500–599".
+func (r StatusRange) String() string {
+	if r.From == r.To {
+		return fmt.Sprint(r.From)
+	}
+	return fmt.Sprintf("%d–%d", r.From, r.To)
+}
+
+// Policy returns the policy of the guard. It calls Config.Decide, if there is one, for
+// every status from 200 to 599.
+func (g *Guard) Policy() Policy {
+	c := g.Config()
+	p := Policy{
+		Name: c.Name, Header: c.Header, Aliases: c.Aliases, KeyMode: c.KeyMode, MaxKeyLength: c.MaxKeyLength,
+		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
+		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
+		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
+		Transactional: g.engine.Binds(),
+		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), MaxRequestBody: c.MaxRequestBody,
+		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
+		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
+	}
+	for _, entry := range problemTable {
+		if p.answers(entry.Code) {
+			p.Problems = append(p.Problems, g.problems.of(entry.Code, retryTimes[entry.Code]))
+		}
+	}
+	return p
+}
+
+// retryTimes are the times after which the refusals ask for a retry.
+var retryTimes = map[Code]time.Duration{
+	CodeInProgress: retryRunning, CodeNotApplied: retryRunning, CodeStoreUnavailable: retryStore,
+}
+
+// answers reports whether a guard of this policy can answer with the code.
+func (p *Policy) answers(code Code) bool {
+	switch code {
+	case CodeKeyMissing:
+		return p.Required
+	case CodeOutcomeUnknown:
+		return p.Preset == reprise.AtMostOnce || p.MaxAttempts > 0
+	case CodeNotApplied, CodeResponseTooLarge:
+		return p.Transactional
+	default:
+		return true
+	}
+}
+
+// notKept returns the statuses whose responses are released.
+func (g *Guard) notKept() []StatusRange {
+	var ranges []StatusRange
+	for status := 200; status <= 599; status++ {
+		switch last := len(ranges) - 1; {
+		case g.keeps(status):
+		case last >= 0 && ranges[last].To == status-1:
+			ranges[last].To = status
+		default:
+			ranges = append(ranges, StatusRange{status, status})
+		}
+	}
+	return ranges
+}
+
+// keeps reports whether a whole response with this status is kept. If Config.Decide
+// panics, the attempt ends as if the handler did.
+func (g *Guard) keeps(status int) (kept bool) {
+	defer func() {
+		if recover() != nil {
+			kept = g.cfg.Preset == reprise.AtMostOnce
+		}
+	}()
+	policy := ByPreset
+	if g.cfg.Decide != nil {
+		policy = g.cfg.Decide(status)
+	}
+	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
+}
+
+// Keeps reports whether a whole response with this status is replayed. A handler may
+// decide otherwise for its own request (see [Keep], [Release]).
+func (p Policy) Keeps(status int) bool {
+	return !slices.ContainsFunc(p.NotKept, func(r StatusRange) bool { return r.From <= status && status <= r.To })
+}
+
+// describeFingerprint says what a retry must have in common with its first request.
+func describeFingerprint(f Fingerprinter) string {
+	same := func(other Fingerprinter) bool {
+		return reflect.ValueOf(f).Pointer() == reflect.ValueOf(other).Pointer()
+	}
+	switch {
+	case f == nil, same(DefaultFingerprint):
+		return "the same method, path, query, media type, content coding and body, byte for byte"
+	case same(CanonicalJSON):
+		return "the same method, path, query, media type and content coding, and the same body; JSON bodies may differ in white space and in the order of members"
+	case same(NoFingerprint):
+		return "the same key; nothing else of the request is compared"
+	default:
+		return "the same content, as this API defines it"
+	}
+}
+
+// KeyPattern returns a regular expression for the value of the header, in the common
+// subset of ECMA-262 and Go. Every value that the guard accepts matches it. A value that
+// matches is refused only if its parameters are malformed, or if it is too long (see
+// KeyMaxLength) where MaxKeyLength is over 1,000, which regular expressions cannot count
+// everywhere.
+func (p Policy) KeyPattern() string {
+	count := "+"
+	if p.MaxKeyLength <= 1000 {
+		count = fmt.Sprintf("{1,%d}", p.MaxKeyLength)
+	}
+	quoted := `"(?:[ !#-\[\]-~]|\\["\\])` + count + `"(?:;[ -~]*)?`
+	if p.KeyMode == Strict {
+		return "^" + quoted + "$"
+	}
+	return `^(?:[A-Za-z0-9._~:+/=-]` + count + `|` + quoted + `)$`
+}
+
+// KeyMaxLength returns how long the value of the header may be, in bytes: the longest
+// key, quoted, with each character escaped, and parameters.
+func (p Policy) KeyMaxLength() int { return 2*p.MaxKeyLength + maxKeyParameters }
+
+// responseField is a field of responses, as the contract describes it.
+type responseField struct {
+	name, component, description string
+
+	values []string // all of them; nil: any
+	sample string
+}
+
+// markers returns the fields that the protocol sets on the responses to keyed requests.
+func (p *Policy) markers() []responseField {
+	list := []responseField{{
+		name: fieldReplayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
+		description: "The response is a replay: the operation ran before, and did not run for this request.",
+	}}
+	status := responseField{
+		name: fieldStatus, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
+		description: "unrecorded: the operation ran, and its response was not recorded in time; a retry may be told that it is in progress.",
+	}
+	if p.FailOpen {
+		status.values = append(status.values, "unprotected")
+		status.description += " unprotected: the operation ran while the store was unavailable; a retry may run it again."
+	}
+	list = append(list, status)
+	if p.Oversize == Summary {
+		list = append(list, responseField{
+			name: fieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
+			description: `The body of the first response was not kept, and this replay has {"status":"completed"} in its place.`,
+		})
+	}
+	if p.Expires {
+		list = append(list, responseField{
+			name: fieldExpires, component: "IdempotencyKeyExpires", sample: "@1795305600",
+			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. After it the key is new.",
+		})
+	}
+	return list
+}
+
+// CORS has the fields that a browser needs for requests to another origin. Give them to
+// the CORS middleware, which belongs outside of this one (docs/middlewares.md).
+type CORS struct {
+	AllowHeaders  []string // request fields: Access-Control-Allow-Headers
+	ExposeHeaders []string // response fields: Access-Control-Expose-Headers
+	AllowMethods  []string // Access-Control-Allow-Methods
+}
+
+// CORS returns what a browser has to be allowed for this policy, besides what the API
+// needs anyway.
+func (p Policy) CORS() CORS {
+	c := CORS{AllowHeaders: append([]string{p.Header}, p.Aliases...), AllowMethods: slices.Clone(p.Methods)}
+	for _, f := range p.markers() {
+		c.ExposeHeaders = append(c.ExposeHeaders, f.name)
+	}
+	c.ExposeHeaders = append(c.ExposeHeaders, "Retry-After")
+	if p.PolicyURL != "" {
+		c.ExposeHeaders = append(c.ExposeHeaders, "Link")
+	}
+	return c
+}
+
+// joined lists words for a sentence: "a, b and c".
+func joined(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// span returns a duration as a person says it.
+func span(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		n := d / unit.length
+		switch {
+		case d%unit.length != 0 || n == 0:
+		case n == 1 && unit.name == "day":
+			return "24 hours"
+		case n == 1:
+			return "1 " + unit.name
+		default:
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return d.String()
+}
+
+// size returns a number of bytes as a person says it.
+func size(n int) string {
+	switch {
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
+}
