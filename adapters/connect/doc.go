@@ -1,2 +1,26 @@
-// Package repriseconnect serves the Idempotency-Key header in unary calls of Connect.
+// Package repriseconnect serves the Idempotency-Key header in unary calls of Connect,
+// over each of its protocols: Connect, gRPC and gRPC-Web.
+//
+//	engine, err := reprise.New(memstore.New(), reprise.Config{})
+//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	path, handler := ordersv1connect.NewOrdersHandler(orders,
+//		connect.WithInterceptors(authenticate, repriseconnect.NewInterceptor(guard, tenantOf)))
+//
+// The key is in the header of the call: Idempotency-Key, or what Config.Header says. A
+// retry with the same key, procedure and message gets the message or the error of the
+// first call, with its details, header and trailer; the handler does not run again. The
+// protocol, the codec and the compression of the retry may be others.
+//
+// Interceptors that authenticate or limit rates belong before this one. The handler runs
+// once for each key. The context of a run outlives its client and the timeout of the call;
+// reprise.Config.MaxRun bounds it. An interceptor before this one sees the message of a
+// replay as a *dynamicpb.Message, and so does a codec.
+//
+// Calls by GET, procedures that are declared to have no side effects (idempotency_level =
+// NO_SIDE_EFFECTS) and streaming calls pass through. See docs/rpc.md for the codes. The
+// tests with real clients are in lab/rpc.
+//
+// Package reprisehttp protects the same handlers from outside, where one request of HTTP
+// is one call: streams of the server too, but a retry then has to come through the same
+// protocol, byte for byte.
 package repriseconnect

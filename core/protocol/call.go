@@ -62,8 +62,8 @@ type CallReply struct {
 
 // AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
 // Select and Fingerprint see it as a POST to the path of the procedure, without a
-// Content-Type; a safe one is a GET. The services of gRPC itself (/grpc.health.v1.Health/
-// and the like) pass through, so that a required key does not stop health checks.
+// Content-Type; a safe one is a GET. So are health checks, reflection and channelz, which
+// have to work where a key is required.
 func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, error)) CallAdmission {
 	admission := g.Admit(ctx, c.request(), scope)
 	if admission.Pass || admission.Exchange != nil {
@@ -124,10 +124,21 @@ func (x *Exchange) callReply(reply Reply) CallReply {
 // request returns the request that the policy sees.
 func (c *Call) request() Request {
 	method := "POST"
-	if c.Safe || strings.HasPrefix(c.Procedure, "/grpc.") {
+	if c.Safe || isDiagnostic(c.Procedure) {
 		method = "GET"
 	}
 	return Request{Method: method, Path: c.Procedure, Host: c.Host, Header: callMetadata{c.Metadata}, message: c.Message}
+}
+
+// isDiagnostic reports whether a procedure is one of the services with which gRPC looks at
+// a server. They only read, and no descriptor says so.
+func isDiagnostic(procedure string) bool {
+	for _, service := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz."} {
+		if strings.HasPrefix(procedure, service) {
+			return true
+		}
+	}
+	return false
 }
 
 // callMetadata is the metadata of a call without what only says how the message was sent.

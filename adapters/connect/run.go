@@ -1,0 +1,63 @@
+package repriseconnect
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// run runs a handler in an exchange.
+func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x *protocol.Exchange) (connect.AnyResponse, error) {
+	defer x.Close()
+	outer := outerMetadata(ctx)
+	returned := false
+	defer func() {
+		if !returned { // the handler panicked, or ended its goroutine
+			x.AbandonCall(false)
+		}
+	}()
+	res, err := next(x.Context(), req)
+	returned = true
+	err = withoutControlFields(err)
+	reply := finish(x, outer, res, err)
+	if reply.Replace {
+		outer.restore()
+		return send(ctx, req, reply.Result)
+	}
+	for _, f := range reply.Added {
+		if f.Add {
+			outer.header.Add(f.Name, f.Value)
+			continue
+		}
+		if err == nil {
+			res.Header().Del(f.Name)
+		}
+		outer.header.Set(f.Name, f.Value)
+	}
+	return res, err
+}
+
+// finish finishes the exchange with what the handler returned.
+func finish(x *protocol.Exchange, outer *metadata, res connect.AnyResponse, err error) protocol.CallReply {
+	header, trailer := outer.added()
+	var result protocol.CallResult
+	if err != nil {
+		failed := coded(err)
+		if !connect.IsWireError(failed) { // Connect does not send the metadata of those
+			trailer = merge(trailer, metaOf(failed))
+		}
+		result = resultOf(failed)
+	} else {
+		dropControlFields(res.Header(), res.Trailer())
+		header, trailer = merge(header, res.Header()), merge(trailer, res.Trailer())
+		body, err := encode(res.Any())
+		if err != nil {
+			return x.AbandonCall(true) // Connect cannot send it either
+		}
+		result = protocol.CallResult{Type: nameOf(res.Any()), Body: body}
+	}
+	result.Header, result.Trailer = fields(header), fields(trailer)
+	return x.FinishCall(result)
+}
