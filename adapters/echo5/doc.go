@@ -11,8 +11,8 @@
 // [github.com/reprise-go/reprise/core/protocol].
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
-// error that a handler of Echo returns, and would record an empty 200 in its place. It
-// detects Echo and refuses to run inside.
+// error that a handler of Echo returns, and would keep an empty 200 in its place. It
+// detects that, and panics.
 //
 // An [echo.Context] is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.

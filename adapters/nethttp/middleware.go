@@ -31,11 +31,19 @@ func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers inside it once for each key. Many routes may share a
 // guard. It panics if guard or scope is nil.
+//
+// It is not for the handlers of Gin, Echo and Fiber, whose responses it does not see, or
+// sees too early; they have adapters of their own. A chain made by echo.WrapMiddleware or
+// by adaptor.HTTPMiddleware of Fiber panics at its first request, and so does a handler
+// of Gin that answers past the middleware. An http.Handler may be protected below a
+// framework (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), and a whole Echo or Gin
+// instance as the http.Handler that it is.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")
 	}
 	return func(next http.Handler) http.Handler {
+		checkCallers()
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			admission := guard.Admit(r.Context(), request(r), func() (string, error) { return scope(r) })
 			switch {
@@ -53,12 +61,14 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 // run runs the handler in an exchange.
 func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
 	rec := &writer{behind: w}
+	gin := ginStateOf(w)
 	rec.Start(x, w.Header(), w, http.DetectContentType)
 	defer rec.Close() // also if next panics
 	inner := r.WithContext(x.Context())
 	inner.Body = x.Body()
 	defer copyBack(r, inner)
 	next.ServeHTTP(rec, inner)
+	gin.check(rec)
 	rec.Finish()
 }
 

@@ -13,7 +13,8 @@ import (
 type writer struct {
 	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
-	behind http.ResponseWriter
+	behind   http.ResponseWriter
+	hijacked bool
 }
 
 // Header returns the map that all layers share.
@@ -35,6 +36,7 @@ func (w *writer) FlushError() error {
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.behind).Hijack()
 	if err == nil {
+		w.hijacked = true
 		w.Recorder.Hijack()
 	}
 	return conn, rw, err

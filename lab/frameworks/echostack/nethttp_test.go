@@ -1,0 +1,83 @@
+//go:build !without_echo
+
+package echostack
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
+)
+
+// A layer of net/http does not see the error that a handler of Echo returns, and Echo
+// answers it after the layer returned: to the adapter it is an empty 200, and would be
+// replayed as one.
+func TestR32NetHTTPAdapterInWrapMiddleware(t *testing.T) {
+	t.Parallel()
+	other := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
+	}
+	for name, layer := range map[string]func(http.Handler, func(http.Handler) http.Handler) http.Handler{
+		"alone":         func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(next) },
+		"first of two":  func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(other(next)) },
+		"second of two": func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return other(ours(next)) },
+	} {
+		for position, add := range map[string]func(*echo.Echo, echo.MiddlewareFunc){
+			"Use": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Use(m) },
+			"Pre": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Pre(m) },
+		} {
+			t.Run(name+"/"+position, func(t *testing.T) {
+				t.Parallel()
+				stack.RunMisuse(t, "repriseecho", func(guard *protocol.Guard) http.Handler {
+					e := quiet()
+					ours := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
+					add(e, echo.WrapMiddleware(func(next http.Handler) http.Handler { return layer(next, ours) }))
+					e.POST("/", func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") })
+					return e
+				})
+			})
+		}
+	}
+}
+
+// What is made of http.Handler may be protected as such, below Echo and around it.
+func TestNetHTTPAdapterBelowAndAroundEcho(t *testing.T) {
+	t.Parallel()
+	for status, handler := range stack.Plain {
+		t.Run("WrapHandler/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler { return next }))
+				e.POST("/", echo.WrapHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // which is built anew for each request
+					reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler).ServeHTTP(w, r)
+				})))
+				return e
+			})
+		})
+	}
+	for status, handler := range map[int]echo.HandlerFunc{
+		http.StatusOK:       func(echo.Context) error { return nil },
+		http.StatusConflict: func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") },
+	} {
+		t.Run("around/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.POST("/", handler)
+				return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(e)
+			})
+		})
+	}
+}
+
+func quiet() *echo.Echo {
+	e := echo.New()
+	e.Logger.SetOutput(io.Discard)
+	return e
+}
