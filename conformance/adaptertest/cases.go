@@ -4,5 +4,6 @@ import "slices"
 
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
-	outcomeCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases, scopeCases, problemCases, trapCases,
+	outcomeCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
+	sealingCases, scopeCases, problemCases, trapCases,
 )

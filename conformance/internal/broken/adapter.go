@@ -21,10 +21,23 @@ type Scope = func(*http.Request) (string, error)
 // that net/http can show.
 func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.Handler {
 	return func(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
+		guard = policyWith(flaw, guard)
 		return func(next http.Handler) http.Handler {
 			return &adapter{flaw: flaw, guard: guard, scope: scope, next: next, sent: make(map[string]http.Header)}
 		}
 	}
+}
+
+// policyWith returns a guard that is wrong in how it seals, if the flaw is that.
+func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
+	if flaw != forgetsSeal && flaw != forgetsStrict {
+		return guard
+	}
+	other, err := guard.With(func(c *protocol.Config) { c.Seal.On, c.Seal.Strict = flaw != forgetsSeal, false })
+	if err != nil {
+		panic(err) // it asks for less than the guard that there is
+	}
+	return other
 }
 
 // adapter is an adapter for net/http, and wrong in one way.
@@ -54,6 +67,8 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
 	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
 	switch {
+	case a.has(runsUnreadable) && refused && bytes.Contains(admission.Response.Body, []byte(protocol.CodeRecordCorrupt)):
+		a.next.ServeHTTP(w, r)
 	case admission.Pass, a.has(malformedAsAbsent) && refused && bytes.Contains(admission.Response.Body, []byte(protocol.CodeKeyInvalid)):
 		if a.has(marksUnkeyed) {
 			w.Header().Set("Idempotency-Status", "unprotected")

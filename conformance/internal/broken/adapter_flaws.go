@@ -87,6 +87,9 @@ const (
 	forgetsExpiry        Flaw = "forgets-expiry"
 	promisesExpiry       Flaw = "promises-expiry"
 	oneLink              Flaw = "one-link"
+	forgetsSeal          Flaw = "forgets-seal"
+	forgetsStrict        Flaw = "forgets-strict"
+	runsUnreadable       Flaw = "runs-unreadable"
 )
 
 var runFlaws = []Mutant{
@@ -107,6 +110,9 @@ var runFlaws = []Mutant{
 	{forgetsExpiry, "does not say until when a response is replayed", "R37c"},
 	{promisesExpiry, "says of every response until when it is replayed", "R37d"},
 	{oneLink, "sends the last link only", "R10d"},
+	{forgetsSeal, "has a guard that seals nothing", "R42c"},
+	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
+	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

@@ -1,0 +1,155 @@
+package adaptertest
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/reprise-go/reprise/conformance"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// secretBytes are the bytes of a secret with an ID: something to look for in a record.
+func secretBytes(id string) []byte { return bytes.Repeat([]byte("master secret "+id+" "), 3) }
+
+// sealing returns a policy that seals with a secret.
+func (e *env) sealing(id string) protocol.Sealing {
+	e.Helper()
+	secret, err := protocol.NewSecret(id, secretBytes(id))
+	if err != nil {
+		e.Fatal(err)
+	}
+	return protocol.Sealing{On: true, Secret: secret}
+}
+
+// sealedFor names the operation of c, whose key is a bare one.
+func (e *env) sealedFor(c call) protocol.SealedFor {
+	e.Helper()
+	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
+	if err != nil {
+		e.Fatal(err)
+	}
+	return protocol.SealedFor{ID: reprise.DeriveID(c.tenant, "", c.keys[0]), Fingerprint: fingerprint, Key: c.keys[0]}
+}
+
+// recorded returns what the store keeps for c.
+func (srv *server) recorded(c call) []byte {
+	srv.Helper()
+	who := srv.sealedFor(c)
+	got, err := srv.store.Claim(srv.Context(), reprise.ClaimRequest{
+		ID: who.ID, Owner: reprise.NewOwner(), Fingerprint: who.Fingerprint, Lease: long, Retention: long,
+	})
+	if err != nil || got.Outcome != reprise.Completed {
+		srv.Fatalf("the store answers %v, %v, want a completed record", got.Outcome, err)
+	}
+	return got.Payload
+}
+
+var sealingCases = []testCase{
+	{
+		conformance.Case{ID: "R42c", Rule: "A sealed response is replayed byte for byte, and the record has nothing of it, of the key or of the secret; what was recorded before sealing is replayed too.", Source: "profile"},
+		func(e *env) {
+			seal := e.sealing("2026-11")
+			srv := e.serve(Options{Guard: protocol.Config{Seal: seal}})
+			secret := Program{Status: 201, Headers: []Pair{{"X-Private", "a private field"}}, Body: strings.Repeat("a private body ", 50)}
+			everyByte := Program{Status: 200, BodyBase64: make([]byte, 256)}
+			for i := range everyByte.BodyBase64 {
+				everyByte.BodyBase64[i] = byte(i)
+			}
+			for _, p := range []Program{secret, everyByte, {Status: 204}} {
+				c := e.post(p).freshKey()
+				srv.replays(c, srv.run(c))
+				payload := srv.recorded(c)
+				for _, private := range []string{"private", c.keys[0], c.tenant, "master secret"} {
+					if bytes.Contains(payload, []byte(private)) {
+						srv.Errorf("the record has %q:\n%s", private, hex.Dump(payload))
+					}
+				}
+				r, err := seal.OpenResponse(payload, e.sealedFor(c))
+				if err != nil || r.Status != p.Status {
+					srv.Errorf("with the key the record is opened as %d, %v", r.Status, err)
+				}
+			}
+			c := e.post(created).freshKey()
+			before, err := protocol.EncodeResponse(protocol.Response{Status: 202, Body: []byte("of before")})
+			if err != nil {
+				srv.Fatal(err)
+			}
+			srv.claims(c, reprise.ClaimRequest{}).completes(string(before))
+			if a := srv.send(c); a.status != 202 || a.body != "of before" || a.value(replayedField) != "true" {
+				srv.Errorf("what was recorded before sealing is replayed as %v", a)
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R42d", Rule: "A sealed response that is damaged, of another operation, request, key or secret, and one that is not sealed where the policy is strict, is not served in part, and nothing runs.", Source: "profile"},
+		func(e *env) {
+			seal := e.sealing("2026-11")
+			seal.Strict = true
+			srv := e.serve(Options{Guard: protocol.Config{Seal: seal}})
+			answer := protocol.Response{Status: 201, Body: []byte("a private body")}
+			sealed := func(by protocol.Sealing, who protocol.SealedFor) []byte {
+				payload, err := by.SealResponse(answer, who)
+				if err != nil {
+					srv.Fatal(err)
+				}
+				return payload
+			}
+			for what, payloadOf := range map[string]func(protocol.SealedFor) []byte{
+				"not sealed": func(protocol.SealedFor) []byte {
+					payload, err := protocol.EncodeResponse(answer)
+					if err != nil {
+						srv.Fatal(err)
+					}
+					return payload
+				},
+				"sealed without the secret":  func(who protocol.SealedFor) []byte { return sealed(protocol.Sealing{On: true}, who) },
+				"sealed with another secret": func(who protocol.SealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
+				"of another operation": func(who protocol.SealedFor) []byte {
+					who.ID[0] ^= 1
+					return sealed(seal, who)
+				},
+				"of another request": func(who protocol.SealedFor) []byte {
+					who.Fingerprint[0] ^= 1
+					return sealed(seal, who)
+				},
+				"of another key": func(who protocol.SealedFor) []byte {
+					who.Key += "1"
+					return sealed(seal, who)
+				},
+				"cut short": func(who protocol.SealedFor) []byte {
+					payload := sealed(seal, who)
+					return payload[:len(payload)-1]
+				},
+				"a byte longer": func(who protocol.SealedFor) []byte { return append(sealed(seal, who), 0) },
+				"of a later version": func(who protocol.SealedFor) []byte {
+					payload := sealed(seal, who)
+					payload[0]++
+					return payload
+				},
+				"with a bit changed": func(who protocol.SealedFor) []byte {
+					payload := slices.Clone(sealed(seal, who))
+					payload[len(payload)-20] ^= 1
+					return payload
+				},
+			} {
+				c := e.post(created).freshKey()
+				srv.claims(c, reprise.ClaimRequest{}).completes(string(payloadOf(e.sealedFor(c))))
+				a := srv.send(c)
+				if a.status != 500 || strings.Contains(a.body, "private") {
+					srv.Errorf("a record %s is answered %v", what, a)
+				}
+				srv.wantProblem(a, c, protocol.CodeRecordCorrupt)
+			}
+			srv.ran(0)
+			c := e.post(created).freshKey()
+			srv.claims(c, reprise.ClaimRequest{}).completes(string(sealed(seal, e.sealedFor(c))))
+			if a := srv.send(c); a.status != 201 || a.body != string(answer.Body) {
+				srv.Errorf("what was sealed for the request is answered %v", a)
+			}
+		},
+	},
+}
