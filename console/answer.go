@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,7 @@ const shownBody = 64 << 10
 // answerView is a stored answer.
 type answerView struct {
 	Problem string // it cannot be read
+	Sealed  bool   // only the client's key opens it
 	Status  int
 	Header  []protocol.Field
 	Trailer []protocol.Field
@@ -30,6 +32,11 @@ func showAnswer(payload []byte) *answerView {
 	switch {
 	case errors.Is(err, protocol.ErrBodyOmitted):
 		return &answerView{Problem: "The body was not kept. A retry gets a summary, or 409 result-unavailable: see the policy.", Status: answer.Status}
+	case errors.Is(err, protocol.ErrSealed):
+		return &answerView{
+			Problem: "The answer is sealed: only a request with the client's key opens it. A retry gets it.",
+			Sealed:  true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()),
+		}
 	case errors.Is(err, protocol.ErrResultUnavailable):
 		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept. A retry gets 409 result-unavailable.", Status: answer.Status}
 	case err != nil:

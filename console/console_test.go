@@ -96,6 +96,12 @@ func (b *bench) answered(key string, r protocol.Response) reprise.ID {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return b.completed(got, key, payload)
+}
+
+// completed records a payload as the answer of an attempt.
+func (b *bench) completed(got reprise.Result, key string, payload []byte) reprise.ID {
+	b.Helper()
 	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.Status != reprise.Recorded {
 		b.Fatalf("complete: %+v, %v", done, err)
 	}
@@ -472,4 +478,28 @@ func TestHandlerRefusesWhatCannotWork(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalid", what, err)
 		}
 	}
+}
+
+// What is sealed is said to be sealed, not to be corrupt, and shows what is in the clear.
+func TestSealedAnswersAreShownAsSealed(t *testing.T) {
+	inTime(t, func(b *bench) {
+		for key, seal := range map[string]protocol.Sealing{"whole": {On: true}, "body": {On: true, ClearHead: true}} {
+			got, err := b.engine.Begin(b.Context(), operation(key))
+			if err != nil || got.Attempt == nil {
+				b.Fatalf("begin: %+v, %v", got, err)
+			}
+			payload, err := seal.SealResponse(protocol.Response{
+				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
+			}, protocol.SealedFor{ID: reprise.DeriveID("tenant", "", key), Key: key})
+			if err != nil {
+				b.Fatal(err)
+			}
+			shown := b.get(recordPage(b.completed(got, key, payload)) + "?reveal=1")
+			b.want(key, shown, 200, "The answer is sealed")
+			clear := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
+			if clear != seal.ClearHead || strings.Contains(shown.text, "private") || strings.Contains(shown.text, "record-corrupt") {
+				b.Errorf("%s: %s", key, shown.text)
+			}
+		}
+	})
 }

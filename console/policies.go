@@ -87,6 +87,25 @@ func options(c *protocol.Config) [][2]string {
 		{"Response body", byteCount(c.MaxResponseBody) + " at most, then " + oversize},
 		{"Fingerprint fields", or(len(c.FingerprintHeaders) == 0, strings.Join(c.FingerprintHeaders, ", "), "none")},
 		{"Kept fields", or(c.KeepHeaders == nil, strings.Join(c.KeepHeaders, ", "), "all but those of a single response")},
+		{"Records are sealed", sealing(&c.Seal)},
 		{"Runs unprotected while the store is down", yes(c.FailOpen)},
 	}
+}
+
+// sealing describes how a policy seals.
+func sealing(c *protocol.Sealing) string {
+	if !c.On {
+		return "no"
+	}
+	text := "with the client's key"
+	if id := c.Secret.ID(); id != "" {
+		text += " and the secret " + id
+	}
+	if c.ClearHead {
+		text += "; status and fields are readable"
+	}
+	if c.Strict {
+		text += "; what is not sealed is refused"
+	}
+	return text
 }

@@ -56,12 +56,14 @@ func nextFor(r *reprise.Record) string {
 	switch {
 	case errors.Is(a.err, protocol.ErrResultUnavailable):
 		return "409 result-unavailable: the response was cut short, and is not kept"
+	case errors.Is(a.err, protocol.ErrSealed):
+		return "the sealed answer, if the guard that reads it has the secret that it was sealed with"
 	case errors.Is(a.err, protocol.ErrBodyOmitted):
 		return statusText(a.response.Status) + " with a summary in place of its body, which was not kept (or 409 result-unavailable, as the policy says)"
 	case a.err != nil:
 		return "500 record-corrupt: the answer cannot be read"
 	}
-	return statusText(a.response.Status) + " with Idempotency-Replayed: true and a body of " + ui.Bytes(int64(len(a.response.Body)))
+	return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(int64(len(a.response.Body)))
 }
 
 // fieldJSON is a field of an answer in the output for programs.
@@ -80,6 +82,7 @@ type answerJSON struct {
 	BodySize int         `json:"body_size"`
 	Body     *string     `json:"body,omitempty"`        // if it is text and asked for
 	Bytes    *string     `json:"body_base64,omitempty"` // if it is asked for
+	Sealed   bool        `json:"sealed,omitempty"`      // only the client's key opens it
 	Problem  string      `json:"problem,omitempty"`     // why it is not a whole response
 }
 
@@ -92,7 +95,7 @@ func newAnswerJSON(a *answer, reveal bool) *answerJSON {
 		BodySize: len(a.response.Body),
 	}
 	if a.err != nil {
-		out.Problem = a.err.Error()
+		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, protocol.ErrSealed)
 	}
 	if reveal && a.err == nil {
 		encoded := base64.StdEncoding.EncodeToString(a.response.Body)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -98,5 +100,28 @@ func TestRunWithoutAStore(t *testing.T) {
 	code := Run(t.Context(), []string{"stuck"}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(string) string { return "" }})
 	if code != ExitUsage || out.Len() > 0 || !strings.HasPrefix(errs.String(), "reprise: no store: ") {
 		t.Errorf("exit code %d, output %q, errors %q", code, &out, &errs)
+	}
+}
+
+func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
+	t.Parallel()
+	for _, clear := range []bool{true, false} {
+		payload, err := protocol.Sealing{On: true, ClearHead: clear}.SealResponse(
+			protocol.Response{Status: 201, Body: []byte("private")}, protocol.SealedFor{Key: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := reprise.Record{State: reprise.StateCompleted, Payload: payload}
+		a := answerOf(&record)
+		out := newAnswerJSON(a, true)
+		if !out.Sealed || out.Body != nil || (out.Status == 201) != clear || !strings.Contains(out.Problem, "sealed") {
+			t.Errorf("clear head %t: %+v", clear, out)
+		}
+		if next := nextFor(&record); !strings.Contains(next, "sealed answer") {
+			t.Errorf("clear head %t: the client gets %s", clear, next)
+		}
+		if lines := fmt.Sprint(answerLines(a, true)); !strings.Contains(lines, "sealed") || strings.Contains(lines, "private") || strings.Contains(lines, "201") != clear {
+			t.Errorf("clear head %t: %s", clear, lines)
+		}
 	}
 }
