@@ -27,6 +27,7 @@ require (
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
@@ -47,6 +48,7 @@ require (
 	github.com/aymanbagabas/go-osc52/v2 v2.0.1 // indirect
 	github.com/bytedance/sonic v1.13.2 // indirect
 	github.com/bytedance/sonic/loader v0.2.4 // indirect
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/charmbracelet/colorprofile v0.2.3-0.20250311203215-f60798e515dc // indirect
 	github.com/charmbracelet/x/ansi v0.10.1 // indirect
@@ -123,6 +125,7 @@ replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../adapters/gin
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
+	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance
 	github.com/reprise-go/reprise/core => ../core
 	github.com/reprise-go/reprise/store/postgres => ../store/postgres
