@@ -1,4 +1,150 @@
-// Command consumer consumes payments from NATS JetStream.
+// Consumer books payments from a NATS JetStream stream, once each.
+//
+// JetStream delivers a message at least once: again when its acknowledgement is lost, when
+// the work took longer than AckWait, when a consumer died, and when a publisher sent it
+// again after the stream's window for duplicates. The key of a payment is its message id,
+// and the row that it books commits together with the record that it was booked, in one
+// PostgreSQL transaction. Kill the process at any moment.
+//
+//	nats-server -js &
+//	go run . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres
+//	nats pub payments.in '{"account":"7","amount":500}' -H Nats-Msg-Id:payment-1
 package main
 
-func main() {}
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+//go:embed schema.sql
+var schema string
+
+// options are what the program is started with.
+type options struct {
+	nats, postgres string
+	workers        int
+	ackWait        time.Duration // until JetStream delivers a message again
+	heartbeat      time.Duration // how often a running payment asks for more time
+	work           time.Duration // how long a payment takes at most, to watch redeliveries
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.nats, "nats-url", nats.DefaultURL, "the NATS server, with JetStream")
+	flag.StringVar(&o.postgres, "postgres-url", "postgres://127.0.0.1/postgres", "the database; the tables are made in it")
+	flag.IntVar(&o.workers, "workers", 8, "payments at once; each holds a connection")
+	flag.DurationVar(&o.ackWait, "ack-wait", 30*time.Second, "deliver a message again after this time")
+	flag.DurationVar(&o.heartbeat, "heartbeat", 10*time.Second, "ask for more time this often; a third of -ack-wait")
+	flag.DurationVar(&o.work, "work", 0, "make each payment take up to this long")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		slog.Error("consumer", slog.Any("error", err))
+		os.Exit(1)
+	}
+}
+
+// run consumes until ctx ends. Then it takes no more messages, and waits for those that
+// it works on.
+func run(ctx context.Context, o options) error {
+	c, err := pgxpool.ParseConfig(o.postgres)
+	if err != nil {
+		return err
+	}
+	c.MaxConns = int32(o.workers) + 2 //nolint:gosec // a number of workers
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	config := reprisepg.Config{TxTimeout: 10 * time.Second}
+	if err := migrate(ctx, pool, config); err != nil {
+		return err
+	}
+	store, err := reprisepg.OpenTransactional(ctx, pool, config)
+	if err != nil {
+		return err
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		return err
+	}
+
+	conn, err := nats.Connect(o.nats, nats.MaxReconnects(-1))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	source, err := subscribe(ctx, conn, o)
+	if err != nil {
+		return err
+	}
+	b := &bookkeeper{engine: engine, heartbeat: o.heartbeat, work: o.work, slots: make(chan struct{}, o.workers)}
+	consuming, err := source.Consume(b.take, jetstream.PullMaxMessages(o.workers))
+	if err != nil {
+		return err
+	}
+	fmt.Println("consuming")
+
+	<-ctx.Done()
+	consuming.Stop() // messages that were fetched and not begun are delivered again
+	<-consuming.Closed()
+	b.running.Wait()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	return errors.Join(engine.Close(closing), conn.FlushWithContext(closing)) // the last acknowledgements
+}
+
+// subscribe makes the stream and the consumer that all processes of this program share.
+// How often a message is delivered is not limited: a message that cannot be worked off is
+// terminated, and any other is not to be lost because a database was away.
+func subscribe(ctx context.Context, conn *nats.Conn, o options) (jetstream.Consumer, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "PAYMENTS", Subjects: []string{"payments.>"}, Duplicates: 100 * time.Millisecond, // short, so that the example sees duplicates
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: "bookkeeping", AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.ackWait, MaxDeliver: -1,
+	})
+}
+
+// migrate creates what is missing. Of processes that start at once, one does it and the
+// others wait; the lock ends with the connection.
+func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	alone := conn.Hijack()
+	defer alone.Close(context.WithoutCancel(ctx))
+	if _, err := alone.Exec(ctx, `SELECT pg_advisory_lock(hashtext('consumer'))`); err != nil {
+		return err
+	}
+	if _, err := alone.Exec(ctx, schema); err != nil {
+		return err
+	}
+	return reprisepg.Migrate(ctx, pool, config)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// payment is a message.
+type payment struct {
+	Account string `json:"account"`
+	Amount  int64  `json:"amount"`
+}
+
+// booked is what a payment ends with.
+type booked struct {
+	Balance int64 `json:"balance"`
+}
+
+var (
+	errInsufficient = errors.New("insufficient funds")
+	errUnreadable   = errors.New("the message is no payment")
+)
+
+// results keeps what payments end with. The names stay in records: do not change them.
+var results = reprise.NamedErrors[booked](nil, map[string]error{
+	"insufficient-funds": errInsufficient, "unreadable": errUnreadable,
+})
+
+// bookkeeper books payments.
+type bookkeeper struct {
+	engine          *reprise.Engine
+	heartbeat, work time.Duration
+	slots           chan struct{} // one for each worker
+	running         sync.WaitGroup
+}
+
+// take starts to work on a message as soon as a worker is free. It is called for one
+// message after the other, so JetStream sends no more than can be worked on.
+func (b *bookkeeper) take(msg jetstream.Msg) {
+	b.slots <- struct{}{}
+	b.running.Go(func() {
+		defer func() { <-b.slots }()
+		b.consume(msg)
+	})
+}
+
+// consume works on a delivery of a message.
+func (b *bookkeeper) consume(msg jetstream.Msg) {
+	id := msg.Headers().Get(jetstream.MsgIDHeader)
+	stop := b.keepAlive(msg)
+	_, replayed, err := reprise.Do(context.Background(), b.engine, reprise.Operation{
+		// Another consumer of this stream has another scope, or one of the two would not
+		// run.
+		Scope: "bookkeeping",
+
+		// What the publisher gave the message, and not its number in the stream: a message
+		// that is published twice has two of these.
+		Key: id, Fingerprint: reprise.FingerprintOf([]byte(id), msg.Data()),
+
+		// Longer than anybody publishes a message again.
+		Retention: 7 * 24 * time.Hour,
+		Label:     "bookkeeping",
+	}, results, func(ctx context.Context) (booked, error) {
+		if b.work > 0 {
+			<-time.After(rand.N(b.work)) //nolint:gosec // nobody gains by guessing it
+		}
+		return book(ctx, id, msg.Data())
+	})
+	stop()
+	log := slog.With(slog.String("id", id), slog.Bool("replayed", replayed), slog.Any("error", err))
+	if err := settle(msg, err); err != nil {
+		log.Warn("not settled: it is delivered again", slog.Any("settling", err))
+	}
+}
+
+// book writes what a payment does, in the transaction that also has the record of it.
+func book(ctx context.Context, id string, message []byte) (booked, error) {
+	var p payment
+	if err := json.Unmarshal(message, &p); err != nil {
+		return booked{}, reprise.Keep(fmt.Errorf("%w: %w", errUnreadable, err))
+	}
+	tx, ok := reprisepg.Tx(ctx)
+	if !ok {
+		return booked{}, errors.New("there is no transaction: the store is not transactional")
+	}
+	var balance int64
+	if err := tx.QueryRow(ctx, `SELECT balance FROM accounts WHERE id = $1 FOR UPDATE`, p.Account).Scan(&balance); err != nil {
+		return booked{}, fmt.Errorf("account %s: %w", p.Account, err) // it may be opened yet: the message comes again
+	}
+	if balance += p.Amount; balance < 0 {
+		return booked{}, reprise.Keep(fmt.Errorf("account %s: %w", p.Account, errInsufficient)) // so it is refused for good
+	}
+	if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = $2 WHERE id = $1`, p.Account, balance); err != nil {
+		return booked{}, err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO entries (message, account, amount) VALUES ($1, $2, $3)`, id, p.Account, p.Amount)
+	return booked{Balance: balance}, err
+}
+
+// keepAlive tells JetStream, until stop is called, that the message is being worked on.
+// Without it a message that takes longer than AckWait is delivered again; that delivery
+// is answered ErrInProgress, and costs no more than a round trip.
+func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
+	done := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		beat := time.NewTicker(b.heartbeat)
+		defer beat.Stop()
+		for {
+			select {
+			case <-beat.C:
+				_ = msg.InProgress() // if it is lost, the message is delivered again
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); ended.Wait() }
+}
+
+// settle says to JetStream what becomes of a message for which Do returned err.
+//
+// An acknowledgement that is lost does no harm: the message is delivered again, and its
+// result replayed.
+func settle(msg jetstream.Msg, err error) error {
+	switch s := reprise.SettlementOf(err); s.Action {
+	case reprise.Ack:
+		return msg.Ack()
+	case reprise.Park:
+		// JetStream publishes an advisory with the number of the message, which stays in
+		// the stream; "reprise show" says what became of its operation.
+		return msg.TermWithReason(err.Error())
+	default:
+		delay := s.Delay
+		if delay == 0 {
+			delay = backoff(msg)
+		}
+		return msg.NakWithDelay(delay)
+	}
+}
+
+// backoff grows from 100 ms to a minute with the number of deliveries.
+func backoff(msg jetstream.Msg) time.Duration {
+	deliveries := uint64(1)
+	if info, err := msg.Metadata(); err == nil {
+		deliveries = info.NumDelivered
+	}
+	return min(100*time.Millisecond<<min(deliveries-1, 10), time.Minute)
+}
