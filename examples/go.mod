@@ -7,8 +7,10 @@ require (
 	github.com/gofiber/fiber/v2 v2.45.0
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/labstack/echo/v4 v4.12.0
+	github.com/labstack/echo/v5 v5.0.0
 	github.com/redis/go-redis/v9 v9.19.0
 	github.com/reprise-go/reprise/adapters/echo v0.0.0
+	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
@@ -66,6 +68,7 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/protobuf v1.36.6 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )

@@ -12,6 +12,7 @@ var foreignPackages = map[string]bool{
 	"handlers":    true, // gorilla's
 	"middleware":  true, // Echo's and chi's
 	"fiber":       true,
+	"adaptor":     true, // Fiber's package
 	"fasthttp":    true,
 	"idempotency": true, // Fiber's middleware
 	"timeout":     true, // Fiber's middleware
@@ -36,6 +37,8 @@ var foreignNames = map[string]bool{
 	"RepriseOutcomeUnknown": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
 	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
+
+	"RouteNotFound": true, // Echo
 
 	// Fiber and fasthttp.
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,

@@ -1,0 +1,97 @@
+// Echo5-memory takes names for a workshop, on Echo v5 with records in memory: its error
+// handler writes the responses of the errors that handlers return, and retries get those
+// as well.
+//
+//	go run ./examples/echo5-memory
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/labstack/echo/v5"
+	"github.com/labstack/echo/v5/middleware"
+
+	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func main() {
+	if err := serve(); err != nil {
+		slog.Error("echo5-memory", slog.Any("error", err))
+		os.Exit(1)
+	}
+}
+
+func serve() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	e, engine, err := newAPI(2)
+	if err != nil {
+		return err
+	}
+	config := echo.StartConfig{Address: "127.0.0.1:8080", GracefulTimeout: 10 * time.Second}
+	err = config.Start(ctx, e) // returns after the requests have ended
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, engine.Close(closing)) // and now their background work
+}
+
+// newAPI returns the API of a workshop with so many places, and its engine, which the
+// caller closes.
+func newAPI(places int64) (*echo.Echo, *reprise.Engine, error) {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	e := echo.New()
+	e.HTTPErrorHandler = func(c *echo.Context, err error) {
+		status, text := http.StatusInternalServerError, "something went wrong" // not kept: the retry runs again
+		var coded echo.HTTPStatusCoder
+		if errors.As(err, &coded) {
+			status, text = coded.StatusCode(), err.Error()
+		}
+		_ = c.JSON(status, map[string]string{"error": text})
+	}
+	e.Use(middleware.Recover(), middleware.BasicAuth(known)) // outside: a key belongs to a user
+	user := func(c *echo.Context) (string, error) {
+		name, _, _ := c.Request().BasicAuth()
+		return name, nil
+	}
+	var taken atomic.Int64
+	e.POST("/places", func(c *echo.Context) error {
+		place := taken.Add(1)
+		if place > places {
+			return refusal("the workshop is full") // becomes a response like any other: replayed
+		}
+		name, _ := user(c)
+		return c.JSON(http.StatusCreated, map[string]any{"place": place, "for": name})
+	}, repriseecho5.Middleware(guard, user))
+	return e, engine, nil
+}
+
+// refusal is an error with a status, as Echo v5 looks for it.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// StatusCode implements [echo.HTTPStatusCoder].
+func (r refusal) StatusCode() int { return http.StatusConflict }
+
+// known accepts two users.
+func known(_ *echo.Context, user, password string) (bool, error) {
+	return (user == "ada" || user == "bob") && password == "pw-of-"+user, nil
+}
