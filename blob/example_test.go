@@ -1,0 +1,70 @@
+package repriseblob_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"gocloud.dev/blob/memblob"
+
+	repriseblob "github.com/reprise-go/reprise/blob"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// An export of three megabytes is recorded in a bucket, and its retry gets all of it.
+// Adapters do what answer does here.
+func Example() {
+	ctx := context.Background()
+	bucket := memblob.OpenBucket(nil) // or blob.OpenBucket(ctx, "s3://exports")
+	defer bucket.Close()
+	blobs, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = engine.Close(ctx) }()
+	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: blobs})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	export := bytes.Repeat([]byte("2026-11-22;42\n"), 3<<20/14)
+	answer := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		admission := guard.Admit(ctx, protocol.Request{
+			Method: "POST", Path: "/exports", Header: http.Header{"Idempotency-Key": {"8e03978e-40d5-43dd-bc93-6894a57f9324"}},
+		}, func() (string, error) { return "tenant-1", nil })
+		if admission.Exchange == nil {
+			protocol.WriteResponse(w.Header(), w, admission.Response)
+			return w
+		}
+		var rec protocol.Recorder
+		rec.Start(admission.Exchange, w.Header(), w, http.DetectContentType)
+		defer rec.Close()
+		_, _ = rec.Write(export) // the handler
+		rec.Finish()
+		return w
+	}
+	first, retry := answer(), answer()
+	fmt.Println("the same bytes:", bytes.Equal(first.Body.Bytes(), retry.Body.Bytes()))
+	fmt.Println("replayed:", retry.Header().Get("Idempotent-Replayed"))
+
+	// Once a day, in one process: the retention of 24 hours, and a day more.
+	swept, err := blobs.Sweep(ctx, 48*time.Hour)
+	fmt.Println("swept:", swept.Blobs, err)
+	// Output:
+	// the same bytes: true
+	// replayed: true
+	// swept: 0 <nil>
+}

@@ -1,0 +1,142 @@
+package repriseblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Config is how a [Store] uses its bucket. The zero value of every field is its
+// documented default.
+type Config struct {
+	// Prefix begins every key, such as "reprise/". Services with a bucket in common may
+	// have a common prefix, and then one sweep. The default is none.
+	Prefix string
+
+	// BufferSize and MaxConcurrency are those of [blob.WriterOptions]: how long the parts
+	// of an upload are, and how many are sent at once. A driver that reads the parts from
+	// the temporary file, as that of S3 does, needs no memory for them; the one of Google
+	// Cloud Storage has a buffer of BufferSize for each upload. The defaults are the
+	// driver's.
+	BufferSize, MaxConcurrency int
+}
+
+// Store is a [protocol.BlobStore] over a bucket. It is safe for concurrent use, and does
+// not close the bucket.
+type Store struct {
+	bucket *blob.Bucket
+	cfg    Config
+	files  bool // the bucket is a directory
+}
+
+var _ protocol.BlobStore = (*Store)(nil)
+
+// New returns a store over bucket. The error wraps [reprise.ErrInvalid].
+func New(bucket *blob.Bucket, cfg Config) (*Store, error) {
+	switch {
+	case bucket == nil:
+		return nil, fmt.Errorf("%w: New needs a bucket", reprise.ErrInvalid)
+	case cfg.BufferSize < 0 || cfg.MaxConcurrency < 0:
+		return nil, fmt.Errorf("%w: Config.BufferSize and Config.MaxConcurrency must not be negative", reprise.ErrInvalid)
+	}
+	var directory os.FileInfo
+	return &Store{bucket: bucket, cfg: cfg, files: bucket.As(&directory)}, nil
+}
+
+// Put implements [protocol.BlobStore].
+func (s *Store) Put(ctx context.Context, name string, body *io.SectionReader) error {
+	ctx, cancel := context.WithCancel(ctx) // the way to give up a write
+	defer cancel()
+	options := &blob.WriterOptions{
+		ContentType: "application/octet-stream", BufferSize: s.cfg.BufferSize, MaxConcurrency: s.cfg.MaxConcurrency,
+	}
+	key, from := s.cfg.Prefix+name, &source{SectionReader: body, failed: cancel}
+	var err error
+	if s.files {
+		err = s.writeFile(ctx, cancel, key, from, options)
+	} else {
+		err = s.bucket.Upload(ctx, key, from, options)
+	}
+	if err != nil {
+		return fmt.Errorf("repriseblob: write %s: %w", key, err)
+	}
+	return nil
+}
+
+// writeFile writes to a directory. Upload would give a file its name although the disk
+// was full in the middle of it.
+func (s *Store) writeFile(ctx context.Context, cancel context.CancelFunc, key string, from io.Reader, options *blob.WriterOptions) error {
+	w, err := s.bucket.NewWriter(ctx, key, options)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, from)
+	if err != nil {
+		cancel()
+	}
+	return errors.Join(err, w.Close())
+}
+
+// source is a body that gives up the write where it cannot be read: a driver that only
+// stops reading might keep what it has for whole. It shows the driver that parts of it
+// can be read at once, so that they need not be in memory.
+type source struct {
+	*io.SectionReader
+
+	failed func()
+}
+
+// Read implements [io.Reader].
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.SectionReader.Read(p)
+	return n, s.check(err)
+}
+
+// ReadAt implements [io.ReaderAt].
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.SectionReader.ReadAt(p, off)
+	return n, s.check(err)
+}
+
+func (s *source) check(err error) error {
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is a failure
+		s.failed()
+	}
+	return err
+}
+
+// Open implements [protocol.BlobStore].
+func (s *Store) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	key := s.cfg.Prefix + name
+	r, err := s.bucket.NewReader(ctx, key, nil)
+	switch {
+	case err == nil:
+		return r, nil
+	case gcerrors.Code(err) == gcerrors.NotFound && s.there(ctx):
+		return nil, fmt.Errorf("%w: %s", protocol.ErrNoBlob, key)
+	default:
+		return nil, fmt.Errorf("repriseblob: read %s: %w", key, err)
+	}
+}
+
+// there reports whether the bucket itself can be seen: a wrong name, or a directory that
+// is not mounted, has no blob either, and is no reason to tell a client so.
+func (s *Store) there(ctx context.Context) bool {
+	accessible, err := s.bucket.IsAccessible(ctx)
+	return accessible && err == nil
+}
+
+// isBlob reports whether name, without the prefix, is that of a blob: a day and a digest.
+func isBlob(name string) bool {
+	day, digest, ok := strings.Cut(name, "/")
+	return ok && len(day) == 8 && len(digest) == 64 && strings.Trim(day, "0123456789") == "" && strings.Trim(digest, "0123456789abcdef") == ""
+}

@@ -1,0 +1,245 @@
+package repriseblob
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+func setup(t *testing.T, cfg Config) (*Store, *blob.Bucket) {
+	t.Helper()
+	bucket := memblob.OpenBucket(nil)
+	t.Cleanup(func() { _ = bucket.Close() })
+	s, err := New(bucket, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, bucket
+}
+
+func section(text string) *io.SectionReader {
+	return io.NewSectionReader(strings.NewReader(text), 0, int64(len(text)))
+}
+
+// named returns the name of a blob of the day.
+func named(text, on string) string {
+	at, err := time.Parse(dayLayout, on)
+	if err != nil {
+		panic(err)
+	}
+	return protocol.BlobRef{SHA256: sha256.Sum256([]byte(text)), Size: int64(len(text)), Day: int(at.Unix() / 86400)}.Name()
+}
+
+func read(t *testing.T, s *Store, name string) string {
+	t.Helper()
+	r, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func keys(t *testing.T, bucket *blob.Bucket) (all []string) {
+	t.Helper()
+	for list := bucket.List(nil); ; {
+		o, err := list.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o.Key)
+	}
+}
+
+func TestBlobComesBack(t *testing.T) {
+	t.Parallel()
+	s, bucket := setup(t, Config{Prefix: "reprise/"})
+	name := named("body", "20261122")
+	for range 2 { // writing it again is no error
+		if err := s.Put(t.Context(), name, section("body")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, s, name); got != "body" {
+		t.Errorf("read %q", got)
+	}
+	if got := keys(t, bucket); !slices.Equal(got, []string{"reprise/" + name}) {
+		t.Errorf("the bucket has %v", got)
+	}
+}
+
+func TestMissingBlobIsToldFromAMissingBucket(t *testing.T) {
+	t.Parallel()
+	s, bucket := setup(t, Config{})
+	if _, err := s.Open(t.Context(), named("none", "20261122")); !errors.Is(err, protocol.ErrNoBlob) {
+		t.Errorf("a missing blob: %v, want ErrNoBlob", err)
+	}
+	_ = bucket.Close()
+	if _, err := s.Open(t.Context(), named("none", "20261122")); err == nil || errors.Is(err, protocol.ErrNoBlob) {
+		t.Errorf("a closed bucket: %v, want another error than ErrNoBlob", err)
+	}
+	if err := s.Put(t.Context(), "20261122/x", section("x")); err == nil {
+		t.Error("a closed bucket was written")
+	}
+}
+
+// failing fails in the middle of a body.
+type failing struct{}
+
+var errDisk = errors.New("disk")
+
+func (failing) ReadAt(p []byte, off int64) (int, error) {
+	if off > 0 {
+		return 0, errDisk
+	}
+	return copy(p, "part"), errDisk
+}
+
+func TestPutIsWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	s, bucket := setup(t, Config{})
+	name := named("the whole body", "20261122")
+	if err := s.Put(t.Context(), name, io.NewSectionReader(failing{}, 0, 14)); err == nil {
+		t.Error("a part was written")
+	}
+	if got := keys(t, bucket); len(got) > 0 {
+		t.Errorf("the bucket has %v", got)
+	}
+	if err := s.Put(t.Context(), name, section("the whole body")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), name, io.NewSectionReader(failing{}, 0, 14)); err == nil {
+		t.Error("a part was written over the whole")
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Put(cancelled, name, section("the whole body")); err == nil {
+		t.Error("wrote after the context ended")
+	}
+	if got := read(t, s, name); got != "the whole body" {
+		t.Errorf("read %q", got)
+	}
+}
+
+func TestSweepDeletesTheDaysBefore(t *testing.T) {
+	t.Parallel()
+	s, bucket := setup(t, Config{Prefix: "r/"})
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	put := func(names ...string) {
+		for _, name := range names {
+			if err := s.Put(t.Context(), name, section("body")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	old := []string{named("a", "19700101"), named("a", "20261119"), named("b", "20261119"), named("c", "20261120")}
+	kept := []string{named("a", "20261121"), named("a", "20261122"), named("a", "20261123"), named("a", "99991231")}
+	put(old...)
+	put(kept...)
+	others := []string{"r/20261119/not a blob", "r/2026/" + strings.Repeat("0", 64), "r/readme", "20261119/" + strings.Repeat("0", 64), "other/x"}
+	for _, key := range others {
+		if err := bucket.WriteAll(t.Context(), key, []byte("x"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.sweep(t.Context(), 24*time.Hour, now)
+	if err != nil || got != (Swept{4, 16}) {
+		t.Errorf("swept %+v, %v", got, err)
+	}
+	want := slices.Clone(others)
+	for _, name := range kept {
+		want = append(want, "r/"+name)
+	}
+	slices.Sort(want)
+	if got := keys(t, bucket); !slices.Equal(got, want) {
+		t.Errorf("left %v\nwant %v", got, want)
+	}
+	if got, err := s.sweep(t.Context(), 24*time.Hour, now); err != nil || got != (Swept{}) {
+		t.Errorf("swept %+v again, %v", got, err)
+	}
+}
+
+// TestSweepNeverMeetsAWriter shows the boundary: what was written in the last instant of
+// a day is kept for the whole time.
+func TestSweepNeverMeetsAWriter(t *testing.T) {
+	t.Parallel()
+	s, bucket := setup(t, Config{})
+	name := named("a", "20261120")
+	if err := s.Put(t.Context(), name, section("body")); err != nil {
+		t.Fatal(err)
+	}
+	const olderThan = 48 * time.Hour
+	end := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	if _, err := s.sweep(t.Context(), olderThan, end.Add(olderThan-time.Nanosecond)); err != nil || len(keys(t, bucket)) != 1 {
+		t.Errorf("swept a blob that may be younger: %v, left %v", err, keys(t, bucket))
+	}
+	if _, err := s.sweep(t.Context(), olderThan, end.Add(olderThan)); err != nil || len(keys(t, bucket)) != 0 {
+		t.Errorf("%v, left %v", err, keys(t, bucket))
+	}
+}
+
+func TestSweepStops(t *testing.T) {
+	t.Parallel()
+	s, _ := setup(t, Config{})
+	if _, err := s.Sweep(t.Context(), 24*time.Hour-1); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("less than a day: %v", err)
+	}
+	for range 3 {
+		if err := s.Put(t.Context(), named("x", "20200101"), section("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Sweep(cancelled, 24*time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context ended: %v", err)
+	}
+	if got, err := s.Sweep(t.Context(), 24*time.Hour); err != nil || got.Blobs != 1 {
+		t.Errorf("swept %+v, %v", got, err)
+	}
+}
+
+func TestNewIsChecked(t *testing.T) {
+	t.Parallel()
+	if _, err := New(nil, Config{}); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("no bucket: %v", err)
+	}
+	bucket := memblob.OpenBucket(nil)
+	defer bucket.Close()
+	if _, err := New(bucket, Config{BufferSize: -1}); !errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("a negative size: %v", err)
+	}
+}
+
+func TestSourceShowsParts(t *testing.T) {
+	t.Parallel()
+	var src io.Reader = &source{SectionReader: section("body"), failed: func() { t.Error("failed") }}
+	if _, ok := src.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); !ok {
+		t.Error("a driver has to read the parts into memory")
+	}
+	if got, err := io.ReadAll(src); err != nil || !bytes.Equal(got, []byte("body")) {
+		t.Errorf("read %q, %v", got, err)
+	}
+}

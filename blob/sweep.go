@@ -1,0 +1,92 @@
+package repriseblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// Swept is what a sweep deleted.
+type Swept struct {
+	Blobs int
+	Bytes int64
+}
+
+const (
+	dayLayout = "20060102"
+	day       = 24 * time.Hour
+)
+
+// Sweep deletes the blobs that belong to no record any more: those of the days that ended
+// more than olderThan ago. Make olderThan the longest retention of the guards that use
+// the prefix, plus the longest Config.Horizon, plus a day for clocks that differ and
+// for completions that go on in the background: less than a day is refused with
+// [reprise.ErrInvalid]. A retention that is made longer does not protect what was swept
+// before.
+//
+// A sweep goes by the day in the name of a blob. Nothing writes a name after its day, so
+// a sweep cannot take a blob from a response that is being recorded. It touches nothing
+// else under the prefix. Where a sweep fails or ctx ends, it returns what it has deleted
+// so far, and the next one goes on.
+func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, error) {
+	return s.sweep(ctx, olderThan, time.Now())
+}
+
+func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Time) (swept Swept, err error) {
+	if olderThan < day {
+		return swept, fmt.Errorf("%w: Sweep of what is older than %v, want 24h at least", reprise.ErrInvalid, olderThan)
+	}
+	// The day of this instant has not ended so long ago, those before it have.
+	first := now.Add(-olderThan).UTC().Format(dayLayout)
+	days := s.bucket.List(&blob.ListOptions{Prefix: s.cfg.Prefix, Delimiter: "/"})
+	for {
+		d, err := days.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return swept, nil
+		}
+		if err != nil {
+			return swept, fmt.Errorf("repriseblob: list %s: %w", s.cfg.Prefix, err)
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(d.Key, s.cfg.Prefix), "/")
+		if !d.IsDir || len(name) != len(dayLayout) || strings.Trim(name, "0123456789") != "" || name >= first {
+			continue
+		}
+		if err := s.sweepDay(ctx, d.Key, &swept); err != nil {
+			return swept, err
+		}
+	}
+}
+
+// sweepDay deletes the blobs whose keys begin with prefix.
+func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept) error {
+	blobs := s.bucket.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		b, err := blobs.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("repriseblob: list %s: %w", prefix, err)
+		}
+		if b.IsDir || !isBlob(strings.TrimPrefix(b.Key, s.cfg.Prefix)) {
+			continue
+		}
+		if ctx.Err() != nil { // a driver need not look
+			return context.Cause(ctx)
+		}
+		err = s.bucket.Delete(ctx, b.Key)
+		if err != nil && gcerrors.Code(err) != gcerrors.NotFound { // another sweep was faster
+			return fmt.Errorf("repriseblob: delete %s: %w", b.Key, err)
+		}
+		swept.Blobs++
+		swept.Bytes += b.Size
+	}
+}
