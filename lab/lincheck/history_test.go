@@ -1,0 +1,396 @@
+package lincheck
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+// deployment is a store as a service has it: several processes over what keeps the
+// records.
+type deployment struct {
+	stores    []reprise.Store // one a process
+	atomic    bool
+	exclusive bool          // an attempt is one client's, which ends it before it begins another
+	engines   bool          // the engine renews, and releases what nobody may run
+	repeats   bool          // the client repeats calls by itself, as one of a cluster does until it knows the nodes
+	precision time.Duration // of the store's clock: how much later than the reading an instant may be
+	patience  time.Duration // how long a cancelled call may go on; calls take less
+}
+
+// The size of one history.
+const (
+	clients   = 8
+	calls     = 120 // of each client
+	ids       = 6
+	deadline  = 30 * time.Second // for the checker, of one ID
+	histories = 2                // of each deployment; more in a soak
+)
+
+// recorder collects the operations of one history, by ID.
+type recorder struct {
+	start time.Time
+	mu    sync.Mutex
+	byID  map[reprise.ID][]porcupine.Operation
+	tally map[string]int
+	wrong []error
+}
+
+func (h *recorder) now() time.Duration { return time.Since(h.start) }
+
+func (h *recorder) add(client int, in input, out output) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ends := out.at.to
+	h.byID[in.id] = append(h.byID[in.id], porcupine.Operation{
+		ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(ends),
+	})
+	switch {
+	case out.refused != "":
+		h.tally["unavailable"]++
+	case out.unknown:
+		h.tally["unknown "+string(in.kind)]++
+	case in.kind == claim:
+		what := out.outcome.String()
+		if out.outcome == reprise.Claimed && out.attempt > 1 {
+			what = "takeover"
+		}
+		h.tally[what]++
+	case in.kind == renew:
+		h.tally["renewal "+out.renewal.String()]++
+	case in.kind == complete && !out.accepted:
+		h.tally["refused completion"]++
+	default:
+		h.tally[string(in.kind)]++
+	}
+}
+
+// client is one caller of a store.
+type client struct {
+	*recorder
+	number int
+	store  reprise.Store
+	dice   *rand.Rand
+	d      *deployment
+	ids    []reprise.ID
+	owned  []held // the attempts that it began and may end
+	others *strangers
+}
+
+type held struct {
+	id    reprise.ID
+	owner reprise.Owner
+	print reprise.Fingerprint
+	keep  time.Duration // the retention of its claim
+}
+
+// strangers are the attempts of all clients, so that one may act in the name of another.
+type strangers struct {
+	mu  sync.Mutex
+	all []held
+}
+
+func (s *strangers) add(a held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, a)
+}
+
+func (s *strangers) pick(dice *rand.Rand) (held, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == 0 {
+		return held{}, false
+	}
+	return s.all[len(s.all)-1-dice.IntN(min(len(s.all), 20))], true
+}
+
+// run makes the client's calls.
+func (c *client) run(ctx context.Context) {
+	for range calls {
+		c.once(ctx)
+		time.Sleep(time.Duration(c.dice.IntN(4000)) * time.Microsecond) //nolint:forbidigo // clients take their time
+	}
+	for _, a := range c.owned { // so that no transaction is left open
+		c.call(ctx, input{kind: release, id: a.id, owner: a.owner})
+	}
+}
+
+// once makes one call.
+func (c *client) once(ctx context.Context) {
+	roll := c.dice.IntN(100)
+	if c.d.exclusive && len(c.owned) > 0 && roll < 50 {
+		roll = 50 + c.dice.IntN(50)
+	}
+	if roll < 50 {
+		c.begin(ctx)
+		return
+	}
+	a, ok := c.others.pick(c.dice)
+	if mine := len(c.owned); mine > 0 && c.dice.IntN(100) < 75 || c.d.exclusive && mine > 0 {
+		a, ok = c.owned[c.dice.IntN(mine)], true
+	} else if c.d.exclusive {
+		return
+	}
+	if !ok {
+		return
+	}
+	switch {
+	case roll < 65:
+		in := input{kind: complete, id: a.id, owner: a.owner, print: a.print, retention: c.between(10, 60), payload: fmt.Sprintf("%d of %d", c.dice.Uint32(), c.number)}
+		if c.d.engines {
+			in.retention = a.keep // an engine was told when it claimed
+		}
+		c.call(ctx, in)
+		c.forget(a)
+	case roll < 75 && c.dice.IntN(2) == 0 && !c.d.exclusive:
+		c.forget(a) // and so it lapses
+	case roll < 90 && !c.d.exclusive:
+		c.call(ctx, input{kind: renew, id: a.id, owner: a.owner, lease: c.between(5, 40)})
+	default:
+		c.call(ctx, input{kind: release, id: a.id, owner: a.owner})
+		c.forget(a)
+	}
+}
+
+func (c *client) forget(a held) {
+	if c.dice.IntN(100) < 20 && !c.d.exclusive {
+		return // and so it says it again
+	}
+	for i := range c.owned {
+		if c.owned[i] == a {
+			c.owned = append(c.owned[:i], c.owned[i+1:]...)
+			return
+		}
+	}
+}
+
+func (c *client) between(least, most int) time.Duration {
+	return time.Duration(least*1000+c.dice.IntN((most-least)*1000)) * time.Microsecond
+}
+
+// begin claims an ID, as a new owner or as one that claimed before.
+func (c *client) begin(ctx context.Context) {
+	in := input{
+		kind: claim, id: c.ids[c.dice.IntN(len(c.ids))], owner: c.newOwner(), lease: c.between(5, 40), retention: c.between(20, 120),
+		takeover: c.dice.IntN(100) < 75,
+	}
+	if c.dice.IntN(100) < 10 {
+		in.print[0] = 1
+	}
+	if c.dice.IntN(100) < 30 {
+		in.attempts = 3
+	}
+	if c.d.engines {
+		in.lease, in.attempts, in.takeover = engineLease, 0, true
+	}
+	if n := len(c.owned); n > 0 && c.dice.IntN(100) < 25 {
+		a := c.owned[c.dice.IntN(n)]
+		in.id, in.owner, in.print = a.id, a.owner, a.print
+	}
+	if a, ok := c.others.pick(c.dice); ok && !c.d.exclusive && c.dice.IntN(100) < 5 {
+		in.id, in.owner, in.print = a.id, a.owner, a.print
+	}
+	out := c.call(ctx, in)
+	if a := (held{in.id, in.owner, in.print, in.retention}); out.unknown || out.outcome == reprise.Claimed {
+		c.owned = append(c.owned, a)
+		c.others.add(a)
+	}
+}
+
+func (c *client) newOwner() (o reprise.Owner) {
+	binary.BigEndian.PutUint64(o[:], c.dice.Uint64())
+	binary.BigEndian.PutUint64(o[8:], uint64(c.number)+1) //nolint:gosec // a small number
+	return o
+}
+
+// call makes a call, of which some are cancelled and some lose their answer, and records
+// it.
+func (c *client) call(ctx context.Context, in input) output {
+	in.atomic, in.fleeting = c.d.atomic, c.d.atomic || c.d.engines
+	loses := c.dice.IntN(100) < 5
+	if c.dice.IntN(100) < 4 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(c.dice.IntN(1500))*time.Microsecond)
+		defer cancel()
+		ctx = short
+	}
+	from := c.now()
+	out, err := c.ask(ctx, in)
+	out.at = window{from, c.now() + c.d.precision}
+	switch {
+	case err == nil && !loses:
+	case err == nil: // it took place, and nobody knows its answer
+		out = output{at: out.at, unknown: true}
+	case errors.Is(err, reprise.ErrUnavailable) && !c.d.engines:
+		c.add(c.number, in, output{at: out.at, refused: err.Error()})
+		return output{}
+	case errors.Is(err, reprise.ErrUnavailable), errors.Is(err, reprise.ErrUnknown), errors.Is(err, reprise.ErrNotReplicated):
+		out = output{at: window{from, out.at.to + c.d.patience}, unknown: true}
+	case errors.Is(err, reprise.ErrNotApplied):
+		out.accepted = false
+		in.kind, out = release, output{at: out.at} // the transaction is gone
+	default:
+		c.mu.Lock()
+		c.wrong = append(c.wrong, fmt.Errorf("%s: %w", in.kind, err))
+		c.mu.Unlock()
+		return output{}
+	}
+	c.add(c.number, in, out)
+	if c.d.repeats && in.kind == claim && !out.unknown {
+		c.add(c.number, in, output{at: out.at, unknown: true}) // an execution before the one that was answered
+	}
+	return out
+}
+
+// ask translates a call to the store and its answer back.
+func (c *client) ask(ctx context.Context, in input) (output, error) {
+	switch in.kind {
+	case claim:
+		res, err := c.store.Claim(ctx, reprise.ClaimRequest{
+			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Retention: in.retention, Takeover: in.takeover, MaxAttempts: in.attempts,
+		})
+		return output{
+			outcome: res.Outcome, attempt: res.Attempt, fence: res.Fence, payload: string(res.Payload),
+			lapsed: res.Outcome == reprise.Claimed && !res.Atomic && res.Remaining <= 0,
+		}, err
+	case renew:
+		res, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})
+		if err != nil {
+			return output{}, err
+		}
+		return output{renewal: res[0]}, nil
+	case complete:
+		err := c.store.Complete(ctx, reprise.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Retention: in.retention})
+		if errors.Is(err, reprise.ErrLeaseLost) {
+			return output{}, nil
+		}
+		return output{accepted: err == nil}, err
+	default:
+		return output{}, c.store.Release(ctx, in.id, in.owner)
+	}
+}
+
+// history lets clients loose on a deployment, and returns what they met.
+func history(t *testing.T, d *deployment, seed uint64) *recorder {
+	t.Helper()
+	h := &recorder{start: time.Now(), byID: map[reprise.ID][]porcupine.Operation{}, tally: map[string]int{}}
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated
+	names := make([]reprise.ID, ids)
+	for i := range names {
+		for j := range names[i] {
+			names[i][j] = byte(dice.Uint32())
+		}
+	}
+	var group sync.WaitGroup
+	others := &strangers{}
+	for n := range clients {
+		c := &client{
+			recorder: h, number: n, store: d.stores[n%len(d.stores)], dice: rand.New(rand.NewPCG(seed, uint64(n)+1)), //nolint:gosec // to be repeated
+			d: d, ids: names, others: others,
+		}
+		group.Go(func() { c.run(t.Context()) })
+	}
+	group.Wait()
+	return h
+}
+
+// check reports the first ID of a history that no order of its operations explains.
+func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
+	tb.Helper()
+	for _, err := range h.wrong {
+		tb.Errorf("a call answered what no model knows: %v", err)
+	}
+	for id, operations := range h.byID {
+		result, info := porcupine.CheckOperationsVerbose(model(), operations, deadline)
+		switch result {
+		case porcupine.Ok:
+			continue
+		case porcupine.Unknown:
+			tb.Errorf("seed %d: the checker did not come to an end for %d operations", seed, len(operations))
+		default:
+			name := "" // a picture of the history, where a person asked for it
+			if dir := os.Getenv("REPRISE_HISTORIES"); dir != "" {
+				name = fmt.Sprintf("%s/%s-%d.html", dir, strings.NewReplacer("/", "-", "=", "-").Replace(tb.Name()), seed)
+				_ = porcupine.VisualizePath(model(), info, name)
+			}
+			tb.Logf("seed %d: no order explains the %d operations on %v %s\n%s", seed, len(operations), id, name, unexplained(operations, info))
+			return false
+		}
+	}
+	return true
+}
+
+// checked runs histories on a deployment until its time is up, and demands that each has
+// an explanation and that together they met everything that there is to meet.
+func checked(t *testing.T, d *deployment, meets ...string) {
+	t.Helper()
+	tally := map[string]int{}
+	n := 0
+	for until := time.Now().Add(labtest.Soak(t)); n < histories || time.Now().Before(until); n++ {
+		seed := rand.Uint64() //nolint:gosec // printed where it matters
+		h := history(t, d, seed)
+		if !h.check(t, seed) {
+			t.Errorf("seed %d: the history is not linearizable", seed)
+		}
+		for what, n := range h.tally {
+			tally[what] += n
+		}
+	}
+	for _, what := range meets {
+		if tally[what] == 0 {
+			t.Errorf("no call met %q, so nothing was shown about it", what)
+		}
+	}
+	t.Logf("%d histories: %v", n, tally)
+}
+
+// unexplained returns the operations around the first that the longest explanation leaves
+// out.
+func unexplained(operations []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	longest := []int{}
+	for _, orders := range info.PartialLinearizations() {
+		for _, order := range orders {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	explained := map[int]int{}
+	for place, i := range longest {
+		explained[i] = place + 1
+	}
+	order := make([]int, len(operations))
+	first := time.Duration(math.MaxInt64)
+	for i := range operations {
+		order[i] = i
+		if out := operations[i].Output.(output); explained[i] == 0 && !out.unknown {
+			first = min(first, out.at.from)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(operations[a].Call, operations[b].Call) })
+	var text strings.Builder
+	for _, i := range order {
+		in, out := operations[i].Input.(input), operations[i].Output.(output)
+		if out.at.from > first+60*time.Millisecond || out.at.to < first-150*time.Millisecond {
+			continue
+		}
+		fmt.Fprintf(&text, "%4d  %-9s %x print=%d lease=%v retention=%v takeover=%v/%d → %s\n",
+			explained[i], in.kind, in.owner[:2], in.print[0], in.lease, in.retention, in.takeover, in.attempts, out)
+	}
+	return text.String()
+}
