@@ -20,6 +20,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -62,7 +63,8 @@ const RecordOverhead = 320
 // [reprise.Inspector], [reprise.Purger] and [reprise.Meter]. It is safe for concurrent
 // use. Make one with [New] or [NewBounded].
 type Store struct {
-	epoch  time.Time // the zero of the store's clock
+	epoch  time.Time    // the zero of the store's clock
+	ahead  atomic.Int64 // how far Advance moved the clock
 	usage  usage
 	shards [shardCount]shard
 }
@@ -113,7 +115,18 @@ func (s *Store) IgnoresValues() reprise.Store { return s }
 
 // now reads the store's clock. An operation reads it under the lock of its shard, so that
 // the readings of one ID are in the order of its operations.
-func (s *Store) now() instant { return time.Since(s.epoch) }
+func (s *Store) now() instant { return time.Since(s.epoch) + time.Duration(s.ahead.Load()) }
+
+// Advance moves the clock of the store forward by d, for tests: leases lapse and
+// retentions end without a wait. The clocks of engines do not move, so an attempt that
+// runs meanwhile loses its lease, which its engine notices when it renews it. Advance
+// panics if d is negative.
+func (s *Store) Advance(d time.Duration) {
+	if d < 0 {
+		panic("memstore: Advance by a negative duration")
+	}
+	s.ahead.Add(int64(d))
+}
 
 // shard returns the part of the store that keeps id. An ID is a digest, so its first byte
 // spreads well.

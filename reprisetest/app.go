@@ -1,0 +1,249 @@
+package reprisetest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// App is a handler under test as the processes of a service have it: each has an engine
+// and a guard of its own, over one store in memory. One process serves at a time; the
+// methods that let it die go on with the next. An App is for one goroutine.
+type App struct {
+	tb    testing.TB
+	cfg   protocol.Config
+	build func(*protocol.Guard) http.Handler
+	store *memstore.Store
+	now   process
+}
+
+// process is one process of the service.
+type process struct {
+	engine  *reprise.Engine
+	handler http.Handler
+	faults  *faultstore.Faults
+}
+
+// The engines of an App. The lease is the default, since Advance ends it; what waits for
+// a store that fails is short.
+const (
+	lease   = 30 * time.Second
+	attempt = 100 * time.Millisecond
+)
+
+// patience is how long an App waits for what goes on behind a response.
+const patience = 10 * time.Second
+
+// New returns an App for the handler that build makes, with its middleware, of a guard
+// with the policy cfg. build is called for each process: what the processes share, such
+// as a database, is made outside of it. The test closes the App when it ends.
+//
+//	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
+//		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))
+//	})
+func New(tb testing.TB, cfg protocol.Config, build func(*protocol.Guard) http.Handler) *App {
+	tb.Helper()
+	a := &App{tb: tb, cfg: cfg, build: build, store: memstore.New()}
+	a.start(cfg)
+	return a
+}
+
+// start starts the next process.
+func (a *App) start(cfg protocol.Config) {
+	a.tb.Helper()
+	store, faults := faultstore.New(a.store)
+	engine, err := reprise.New(store, reprise.Config{
+		Lease: lease, ClaimTimeout: attempt, CompleteTimeout: attempt, Observer: reprise.Silent,
+	})
+	if err != nil {
+		a.tb.Fatal(err)
+	}
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		a.tb.Fatal(err)
+	}
+	a.tb.Cleanup(func() {
+		faults.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), attempt)
+		defer cancel()
+		_ = engine.Close(ctx) // what a dead process left undone stays so
+	})
+	a.now = process{engine: engine, handler: a.build(guard), faults: faults}
+}
+
+// Store returns the store, for a test that looks at the records.
+func (a *App) Store() *memstore.Store { return a.store }
+
+// Handler returns the handler of the process that serves now, for [Replay], [Race] and
+// servers.
+func (a *App) Handler() http.Handler { return a.now.handler }
+
+// Advance lets time pass for the store: leases lapse and retentions end. The time of the
+// handler and of timers does not move; a test in a bubble of testing/synctest sleeps
+// instead.
+func (a *App) Advance(d time.Duration) { a.store.Advance(d) }
+
+// Send sends a request once.
+func (a *App) Send(r *http.Request) *Answer {
+	a.tb.Helper()
+	return read(a.tb, r).send(a.tb, a.now.handler)
+}
+
+// Lapse lets a process die after it claimed the request and before its handler ran, and
+// then lets the lease lapse. It returns the answer to the retry, which another process
+// serves.
+//
+// It fails the test unless the retry is refused until then, and runs as attempt 2
+// afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown,
+// because the new process cannot know that nothing ran.
+func (a *App) Lapse(r *http.Request) *Answer {
+	a.tb.Helper()
+	m := read(a.tb, r)
+	dying := a.cfg
+	dying.FailOpen = false // or else the handler would run
+	a.start(dying)
+	a.now.faults.Always(faultstore.Claim, faultstore.LoseReply())
+	a.silence()
+	lost := m.send(a.tb, a.now.handler)
+	if !a.counted(reprise.RequestUnavailable, 1) {
+		a.tb.Errorf("the request was not claimed by the guard: %s\n\n%v", unguarded, lost)
+		return lost
+	}
+	return a.takeOver(m)
+}
+
+// Crash lets a process die after the handler ran and before its response was recorded or
+// sent: the effect happened, and nobody knows. Then it lets the lease lapse. It returns
+// the answer to the retry, which another process serves.
+//
+// It fails the test unless the retry is refused until then, and runs as attempt 2
+// afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown.
+// How often the effect happened is for the test to look at: a handler that cannot tell
+// attempt 2 from attempt 1 has two.
+func (a *App) Crash(r *http.Request) *Answer {
+	a.tb.Helper()
+	m := read(a.tb, r)
+	a.start(a.cfg)
+	a.now.faults.Always(faultstore.Complete, down)
+	a.silence()
+	lost := m.send(a.tb, a.now.handler)
+	if !a.counted(reprise.RequestClaimed, 1) {
+		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, lost)
+		return lost
+	}
+	return a.takeOver(m)
+}
+
+const unguarded = "the route may be without the middleware, the method not keyed, or the request without a key"
+
+var down = faultstore.FailBefore(fmt.Errorf("%w: reprisetest: the store is down", reprise.ErrUnavailable))
+
+// silence keeps a process from renewing and releasing what it claimed.
+func (a *App) silence() {
+	a.now.faults.Always(faultstore.Renew, down)
+	a.now.faults.Always(faultstore.Release, down)
+}
+
+// takeOver sends a request to the next process, before and after the lease of the first
+// one lapsed.
+func (a *App) takeOver(m message) *Answer {
+	a.tb.Helper()
+	a.start(a.cfg)
+	early := m.send(a.tb, a.now.handler)
+	if !a.counted(reprise.RequestInProgress, 1) {
+		a.tb.Errorf("the retry before the lease lapsed was not refused:\n\n%v", early)
+		return early
+	}
+	a.store.Advance(lease)
+	late := m.send(a.tb, a.now.handler)
+	if a.cfg.Preset == reprise.AtMostOnce || a.cfg.MaxAttempts == 1 {
+		if !a.counted(reprise.RequestLapsed, 1) {
+			a.tb.Errorf("the retry after the lease lapsed was not refused with outcome-unknown:\n\n%v", late)
+		}
+		return late
+	}
+	if !a.counted(reprise.RequestClaimed, 1) {
+		a.tb.Errorf("the retry after the lease lapsed did not run:\n\n%v", late)
+	}
+	return late
+}
+
+// counted reports whether the process has counted n requests of an outcome.
+func (a *App) counted(outcome reprise.RequestOutcome, n uint64) bool {
+	return a.now.engine.Stats().Totals.Outcomes[outcome] == n
+}
+
+// StoreDown sends a request while the store cannot be reached. It fails the test unless
+// the guard refuses it, or, with FailOpen, runs it unprotected. Then the store is back.
+func (a *App) StoreDown(r *http.Request) *Answer {
+	a.tb.Helper()
+	want := reprise.RequestUnavailable
+	if a.cfg.FailOpen {
+		want = reprise.RequestUnprotected
+	}
+	before := a.now.engine.Stats().Totals.Outcomes[want]
+	a.now.faults.Always(faultstore.Claim, down)
+	answer := a.Send(r)
+	a.now.faults.Clear(faultstore.Claim)
+	if !a.counted(want, before+1) {
+		a.tb.Errorf("the request while the store is down is not %v: %s\n\n%v", want, unguarded, answer)
+	}
+	return answer
+}
+
+// StoreFailsAfterRun lets the store fail between the handler and its record, and come
+// back after the response left. It fails the test unless the client gets its response,
+// and a retry then gets the replay of it, without a second run. It returns both.
+func (a *App) StoreFailsAfterRun(r *http.Request) (first, again *Answer) {
+	a.tb.Helper()
+	return a.failCompletion(r, down, "unrecorded")
+}
+
+// StoreLosesReply lets the store record the response, and lose its own reply. It fails
+// the test unless the client gets its response, and a retry the replay of it. It returns
+// both.
+func (a *App) StoreLosesReply(r *http.Request) (first, again *Answer) {
+	a.tb.Helper()
+	return a.failCompletion(r, faultstore.LoseReply(), "")
+}
+
+func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark string) (first, again *Answer) {
+	a.tb.Helper()
+	m := read(a.tb, r)
+	if mark == "" {
+		a.now.faults.Next(faultstore.Complete, fault)
+	} else {
+		a.now.faults.Always(faultstore.Complete, fault)
+	}
+	claimed := a.now.engine.Stats().Totals.Outcomes[reprise.RequestClaimed]
+	first = m.send(a.tb, a.now.handler)
+	a.now.faults.Clear(faultstore.Complete)
+	switch {
+	case !a.counted(reprise.RequestClaimed, claimed+1):
+		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, first)
+		return first, first
+	case first.Panic != nil || first.Header.Get("Idempotency-Status") != mark:
+		a.tb.Errorf("the first response has Idempotency-Status %q, want %q; a response that is not kept cannot show it\n\n%v",
+			first.Header.Get("Idempotency-Status"), mark, first)
+		return first, first
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		running := a.now.engine.Stats().Totals.Running
+		if running == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	again = m.send(a.tb, a.now.handler)
+	wantReplay(a.tb, first, again)
+	if again.Replayed() && !a.counted(reprise.RequestClaimed, claimed+1) {
+		a.tb.Errorf("the handler ran %d times, want 1", a.now.engine.Stats().Totals.Outcomes[reprise.RequestClaimed]-claimed)
+	}
+	return first, again
+}

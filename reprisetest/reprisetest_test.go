@@ -1,0 +1,316 @@
+package reprisetest_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/reprisetest"
+)
+
+// guarded returns a handler with its middleware, over a store of its own.
+func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handler {
+	tb.Helper()
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Silent})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return once(guard, h)
+}
+
+func order() *http.Request { return reprisetest.Post("/orders", "book") }
+
+// flaws are handlers that are wrong, with a part of what every function says of them.
+var flaws = map[string]struct {
+	handler http.HandlerFunc
+	replay  string // what Replay says; empty: it is content
+}{
+	"answers a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "429 is never kept"},
+	"fails":                             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "500 is not kept"},
+	"panics":                            {func(http.ResponseWriter, *http.Request) { panic("a bug") }, "the handler panicked"},
+	"releases its key": {func(w http.ResponseWriter, r *http.Request) {
+		protocol.Release(r.Context())
+		w.WriteHeader(201)
+	}, "the handler ran again"},
+}
+
+func TestReplayOfAGoodHandler(t *testing.T) {
+	t.Parallel()
+	var db orders
+	h := guarded(t, protocol.Config{Required: true}, db.create)
+	r := order()
+	first, again := reprisetest.Replay(t, h, r)
+	if first.Status != 201 || string(first.Body) != "order 1: book\n" || first.Replayed() || !again.Replayed() || db.count() != 1 {
+		t.Errorf("answered %v\nand %v, %d orders", first, again, db.count())
+	}
+	if body, err := io.ReadAll(r.Body); err != nil || string(body) != "book" {
+		t.Errorf("the request has the body %q, %v", body, err)
+	}
+}
+
+func TestReplayFailsForWrongHandlers(t *testing.T) {
+	t.Parallel()
+	var db orders
+	for name, c := range flaws {
+		got := failure(t, func(tb testing.TB) { reprisetest.Replay(tb, guarded(tb, protocol.Config{}, c.handler), order()) })
+		if !strings.Contains(got, c.replay) {
+			t.Errorf("a handler that %s: %q, want %q", name, got, c.replay)
+		}
+	}
+	bare := order()
+	bare.Header.Del("Idempotency-Key")
+	used := order()
+	h := guarded(t, protocol.Config{}, db.create)
+	reprisetest.Replay(t, h, used)
+	for name, c := range map[string]struct {
+		handler http.Handler
+		r       *http.Request
+		want    string
+	}{
+		"no middleware":       {http.HandlerFunc(db.create), order(), "the handler ran again"},
+		"no key":              {h, bare, "the handler ran again"},
+		"no key, required":    {guarded(t, protocol.Config{Required: true}, db.create), bare, "the middleware refused it"},
+		"a key that was used": {h, used, "answered with a replay"},
+		"a layer outside that changes bodies": {
+			changing(guarded(t, protocol.Config{}, db.create)), order(),
+			"- body, line 2: response 1\n+ body, line 2: response 2",
+		},
+	} {
+		if got := failure(t, func(tb testing.TB) { reprisetest.Replay(tb, c.handler, c.r) }); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// changing appends to every response.
+func changing(next http.Handler) http.Handler {
+	var n atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := httptest.NewRecorder()
+		next.ServeHTTP(inner, r)
+		inner.Header().Del("Content-Length")
+		for name, values := range inner.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(inner.Code)
+		_, _ = w.Write(inner.Body.Bytes())
+		fmt.Fprintf(w, "response %d\n", n.Add(1))
+	})
+}
+
+func TestRace(t *testing.T) {
+	t.Parallel()
+	var db orders
+	for _, wait := range []time.Duration{0, 5 * time.Second} {
+		before := db.count()
+		slow := func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(5 * time.Millisecond) // so that the requests meet
+			db.create(w, r)
+		}
+		if ran := reprisetest.Race(t, guarded(t, protocol.Config{Wait: wait}, slow), 20, order()); ran.Status != 201 || db.count() != before+1 {
+			t.Errorf("wait %v: %d orders, answered %v", wait, db.count()-before, ran)
+		}
+	}
+	if got := failure(t, func(tb testing.TB) { reprisetest.Race(tb, http.HandlerFunc(db.create), 5, order()) }); !strings.Contains(got, "5 ran, want 1") {
+		t.Errorf("without the middleware: %q", got)
+	}
+	if got := failure(t, func(tb testing.TB) {
+		reprisetest.Race(tb, guarded(tb, protocol.Config{}, flaws["panics"].handler), 5, order())
+	}); !strings.Contains(got, "panicked") {
+		t.Errorf("a handler that panics: %q", got)
+	}
+	if got := failure(t, func(tb testing.TB) {
+		reprisetest.Race(tb, guarded(tb, protocol.Config{}, func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(20 * time.Millisecond)
+			w.WriteHeader(429)
+		}), 5, order())
+	}); got == "" {
+		t.Error("a handler whose response is not kept: no failure")
+	}
+}
+
+// newApp returns an App, and the attempts that its handler saw.
+func newApp(tb testing.TB, cfg protocol.Config, db *orders) (*reprisetest.App, *[]int) {
+	tb.Helper()
+	attempts := new([]int)
+	return reprisetest.New(tb, cfg, func(guard *protocol.Guard) http.Handler {
+		return once(guard, func(w http.ResponseWriter, r *http.Request) {
+			attempt, _ := reprise.AttemptFrom(r.Context())
+			*attempts = append(*attempts, attempt.Number())
+			db.create(w, r)
+		})
+	}), attempts
+}
+
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cfg      protocol.Config
+		attempts string
+		status   int
+	}{
+		"recoverable":  {protocol.Config{}, "[1 2]", 201},
+		"at most once": {protocol.Config{Preset: reprise.AtMostOnce}, "[1]", 409},
+		"one attempt":  {protocol.Config{MaxAttempts: 1}, "[1]", 409},
+		"fail open":    {protocol.Config{FailOpen: true}, "[1 2]", 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var db orders
+			app, attempts := newApp(t, c.cfg, &db)
+			app.Send(order()) // another one, before
+			*attempts = nil
+			if a := app.Crash(order()); a.Status != c.status || fmt.Sprint(*attempts) != c.attempts {
+				t.Errorf("attempts %v, want %s; answered %v", *attempts, c.attempts, a)
+			}
+			reprisetest.Replay(t, app.Handler(), order()) // the next process serves
+		})
+	}
+}
+
+func TestLapse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cfg      protocol.Config
+		attempts string
+		status   int
+	}{
+		"recoverable":  {protocol.Config{}, "[2]", 201},
+		"at most once": {protocol.Config{Preset: reprise.AtMostOnce}, "[]", 409},
+		"fail open":    {protocol.Config{FailOpen: true}, "[2]", 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var db orders
+			app, attempts := newApp(t, c.cfg, &db)
+			if a := app.Lapse(order()); a.Status != c.status || fmt.Sprint(*attempts) != c.attempts {
+				t.Errorf("attempts %v, want %s; answered %v", *attempts, c.attempts, a)
+			}
+		})
+	}
+}
+
+func TestStoreThatFails(t *testing.T) {
+	t.Parallel()
+	var db orders
+	app, attempts := newApp(t, protocol.Config{}, &db)
+	if a := app.StoreDown(order()); a.Status != 503 || db.count() != 0 {
+		t.Errorf("the store is down: %d orders, answered %v", db.count(), a)
+	}
+	r := order()
+	first, again := app.StoreFailsAfterRun(r)
+	if first.Header.Get("Idempotency-Status") != "unrecorded" || !again.Replayed() || db.count() != 1 {
+		t.Errorf("the store fails after the run: %d orders, answered %v\nand %v", db.count(), first, again)
+	}
+	first, again = app.StoreLosesReply(order())
+	if first.Header.Get("Idempotency-Status") != "" || !again.Replayed() || db.count() != 2 || fmt.Sprint(*attempts) != "[1 1]" {
+		t.Errorf("the store loses its reply: %d orders, answered %v\nand %v", db.count(), first, again)
+	}
+	open, _ := newApp(t, protocol.Config{FailOpen: true}, &db)
+	if a := open.StoreDown(order()); a.Header.Get("Idempotency-Status") != "unprotected" || a.Status != 201 {
+		t.Errorf("fail open: answered %v", a)
+	}
+}
+
+// Each function fails for a route that was registered without the middleware, and for a
+// handler whose response is not kept.
+func TestFunctionsOfAppFailForWrongHandlers(t *testing.T) {
+	t.Parallel()
+	functions := map[string]func(*reprisetest.App, *http.Request){
+		"Crash":              func(a *reprisetest.App, r *http.Request) { a.Crash(r) },
+		"Lapse":              func(a *reprisetest.App, r *http.Request) { a.Lapse(r) },
+		"StoreDown":          func(a *reprisetest.App, r *http.Request) { a.StoreDown(r) },
+		"StoreFailsAfterRun": func(a *reprisetest.App, r *http.Request) { a.StoreFailsAfterRun(r) },
+		"StoreLosesReply":    func(a *reprisetest.App, r *http.Request) { a.StoreLosesReply(r) },
+	}
+	for name, run := range functions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var db orders
+			bare := func(*protocol.Guard) http.Handler { return http.HandlerFunc(db.create) }
+			if got := failure(t, func(tb testing.TB) { run(reprisetest.New(tb, protocol.Config{}, bare), order()) }); !strings.Contains(got, "without the middleware") {
+				t.Errorf("without the middleware: %q", got)
+			}
+			if !strings.HasPrefix(name, "Store") || name == "StoreDown" {
+				return
+			}
+			forgetful := func(guard *protocol.Guard) http.Handler {
+				return once(guard, flaws["answers a status that is not kept"].handler)
+			}
+			if got := failure(t, func(tb testing.TB) { run(reprisetest.New(tb, protocol.Config{}, forgetful), order()) }); got == "" {
+				t.Error("a response that is not kept: no failure")
+			}
+		})
+	}
+	used := failure(t, func(tb testing.TB) {
+		var db orders
+		app, _ := newApp(tb, protocol.Config{}, &db)
+		r := order()
+		app.Send(r)
+		app.Crash(r)
+	})
+	if !strings.Contains(used, "did not run under the guard") {
+		t.Errorf("a key that was used: %q", used)
+	}
+	if got := failure(t, func(tb testing.TB) { reprisetest.New(tb, protocol.Config{Header: "not a name"}, nil) }); !strings.Contains(got, "Header") {
+		t.Errorf("an invalid policy: %q", got)
+	}
+}
+
+// The retention ends on the store's clock, and in a bubble on that of the bubble.
+func TestAdvanceEndsTheRetention(t *testing.T) {
+	t.Parallel()
+	var db orders
+	app, _ := newApp(t, protocol.Config{}, &db)
+	r := order()
+	reprisetest.Replay(t, app.Handler(), r)
+	app.Advance(24 * time.Hour)
+	if a := app.Send(r); a.Replayed() || db.count() != 2 {
+		t.Errorf("after the retention: %d orders, %v", db.count(), a)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		app, _ := newApp(t, protocol.Config{}, &db)
+		r := order()
+		reprisetest.Replay(t, app.Handler(), r)
+		time.Sleep(24 * time.Hour)
+		if a := app.Send(r); a.Replayed() {
+			t.Errorf("after the retention in a bubble: %v", a)
+		}
+		app.Crash(order())
+	})
+}
+
+// A framework whose handlers are functions is tested through its own way to serve one
+// request.
+func TestFunc(t *testing.T) {
+	t.Parallel()
+	var db orders
+	h := guarded(t, protocol.Config{}, db.create)
+	served := func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Result(), nil
+	}
+	first, _ := reprisetest.Replay(t, reprisetest.Func(served), order())
+	if !bytes.HasPrefix(first.Body, []byte("order 1")) || first.Status != 201 || first.Header.Get("Content-Type") != "text/plain" {
+		t.Errorf("answered %v", first)
+	}
+	broken := func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+	if got := failure(t, func(tb testing.TB) { reprisetest.Replay(tb, reprisetest.Func(broken), order()) }); !strings.Contains(got, "unexpected EOF") {
+		t.Errorf("a function that fails: %q", got)
+	}
+}
