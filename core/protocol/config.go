@@ -314,8 +314,6 @@ func (c *Config) checkBlobs() error {
 	switch {
 	case c.Oversize == Offload && c.Blobs == nil:
 		return invalid("Blobs", "Offload needs a blob store")
-	case c.Oversize == Offload && c.Seal.On:
-		return invalid("Oversize", "Offload cannot be combined with Seal.On, because blobs are not sealed")
 	case c.MaxBlob < 1 || c.MaxBlob > maxBlob:
 		return invalid("MaxBlob", "%d, want 1 to %d", c.MaxBlob, int64(maxBlob))
 	case c.Oversize == Offload && c.MaxBlob <= int64(c.MaxResponseBody):

@@ -109,7 +109,7 @@ func DecodeResponse(payload []byte) (Response, error) {
 	case s.flags&storedOmitted != 0:
 		return Response{Status: s.status, Header: s.header}, ErrBodyOmitted
 	case s.flags&storedOffloaded != 0:
-		return Response{Status: s.status, Header: s.header, Length: s.blob.Size}, &OffloadedError{s.blob}
+		return Response{Status: s.status, Header: s.header, Length: s.blob.length()}, &OffloadedError{s.blob}
 	}
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}, nil
 }

@@ -145,7 +145,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 	x.flushSpool()
 	reply := x.finish(c)
 	if x.spool != nil && !c.Sent && !reply.Replace {
-		reply.Stream, reply.Length = x.spool.body(), x.spool.size
+		reply.Stream, reply.Length = x.spool.body(), x.spool.length()
 		x.spool = nil
 	}
 	x.dropSpool()

@@ -25,6 +25,9 @@ func (x *Exchange) startSpool(start []byte) {
 		x.blobFailed(err)
 		return
 	}
+	if x.guard.cfg.Seal.On {
+		x.spool.encrypt()
+	}
 	x.spoolMore(start)
 }
 
@@ -108,7 +111,7 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	spool, err := g.fetchBlob(ctx, s.blob)
 	if err == nil {
 		s.header.fields = markReplayed
-		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.Size}
+		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
 	var damaged damagedBlob
@@ -159,6 +162,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error
 	case got.SHA256 != ref.SHA256:
 		return nil, damagedBlob("has other bytes than were written")
 	}
+	s.key = ref.key
 	return s, nil
 }
 

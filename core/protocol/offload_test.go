@@ -697,7 +697,6 @@ func TestOffloadIsValidated(t *testing.T) {
 		field string
 	}{
 		{protocol.Config{Oversize: protocol.Offload}, "Blobs"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, Seal: protocol.Sealing{On: true}}, "Oversize"},
 		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: -1}, "MaxBlob"},
 		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1<<40 + 1}, "MaxBlob"},
 		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1 << 20}, "MaxBlob"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -271,4 +272,42 @@ func TestCostOfSealing(t *testing.T) { //nolint:paralleltest // counts allocatio
 	if got := sealedReplay - plainReplay; got > 19 {
 		t.Errorf("%v allocations more for a replay, want 19 at most", got)
 	}
+}
+
+// Bodies that are offloaded are sealed, too.
+func TestSealedBodiesAreOffloaded(t *testing.T) {
+	t.Parallel()
+	body := bytes.Repeat([]byte("the account of Jane Doe "), 10_000)
+	o := offload(t, func(c *protocol.Config) { c.Seal = protocol.Sealing{On: true, Secret: secret(t, "1")} })
+	for _, key := range []string{"a", "b"} {
+		if first := o.run(key, writes(body, 1000)); first.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) {
+			t.Errorf("first answered %d with %d bytes", first.Code, first.Body.Len())
+		}
+		w := o.replay(key)
+		if w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) || w.Header().Get("Content-Length") != strconv.Itoa(len(body)) {
+			t.Errorf("replayed %d %v with %d bytes", w.Code, w.Header(), w.Body.Len())
+		}
+	}
+	if names := o.store.names(); len(names) != 2 {
+		t.Errorf("equal bodies have the blobs %v, want one for each", names)
+	}
+	for name, content := range o.store.content {
+		if bytes.Contains(content, []byte("Jane Doe")) {
+			t.Errorf("%s is in the clear", name)
+		}
+	}
+	// A guard that has stopped sealing reads them, and one that seals reads those of
+	// before.
+	off := o.with(func(c *protocol.Config) {
+		c.Seal = protocol.Sealing{OtherSecrets: []protocol.Secret{secret(t, "1")}}
+	})
+	if w := off.replay("a"); !bytes.Equal(w.Body.Bytes(), body) {
+		t.Errorf("without sealing, replayed %d bytes", w.Body.Len())
+	}
+	off.run("c", writes(body, 1000))
+	if w := o.replay("c"); !bytes.Equal(w.Body.Bytes(), body) {
+		t.Errorf("of before sealing, replayed %d bytes", w.Body.Len())
+	}
+	o.store.change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+	o.wantProblem("a", 409, protocol.CodeResultUnavailable)
 }

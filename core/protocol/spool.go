@@ -16,18 +16,21 @@ import (
 // no name where the system lets an open file be removed, so that nothing is left of it
 // when the process dies. It is not safe for concurrent use.
 //
-// The bytes of the file are those of the blob. Write is the only way in, body the only
+// The bytes of the file are those of the blob, and encrypted where the record is sealed.
+// Write is the only way in, body the only
 // way to a client, and section the way to the blob store.
 type spool struct {
 	g     *Guard
-	limit int64 // of size
+	limit int64 // of what is written
 
 	file  *os.File
 	name  string // of the file, to be removed at the end; empty: it has none any more
 	out   *bufio.Writer
 	sum   hash.Hash
 	size  int64
-	ended error // why the spool is of no use; nil while it is
+	seal  *blobSealer // of a body that is encrypted; else nil
+	key   *blobKey    // of a file that is encrypted; else nil
+	ended error       // why the spool is of no use; nil while it is
 }
 
 const spoolBuffer = 16 << 10
@@ -57,18 +60,47 @@ func (s *spool) Write(p []byte) (int, error) {
 	switch {
 	case s.ended != nil:
 		return 0, s.ended
-	case s.size+int64(len(p)) > s.limit:
+	case s.length()+int64(len(p)) > s.limit:
 		return 0, s.end(errSpoolLimit)
-	case s.g.spooled.Add(int64(len(p))) > s.g.cfg.MaxSpool:
+	}
+	var err error
+	if s.seal != nil {
+		err = s.seal.write(p, s.write)
+	} else {
+		err = s.write(p)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// encrypt makes the spool encrypt what is written to it from now on.
+func (s *spool) encrypt() {
+	s.seal = newBlobSealer()
+	s.key = &s.seal.key
+}
+
+// write writes bytes of the blob.
+func (s *spool) write(p []byte) error {
+	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.MaxSpool {
 		s.g.spooled.Add(-int64(len(p)))
-		return 0, s.end(errSpoolFull)
+		return s.end(errSpoolFull)
 	}
 	s.size += int64(len(p))
 	s.sum.Write(p)
 	if _, err := s.out.Write(p); err != nil {
-		return 0, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
+		return s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
-	return len(p), nil
+	return nil
+}
+
+// length returns how long the body is.
+func (s *spool) length() int64 {
+	if s.seal != nil {
+		return s.seal.size
+	}
+	return s.size
 }
 
 // ref flushes the spool, and returns the reference to its bytes as a blob of today.
@@ -76,10 +108,15 @@ func (s *spool) ref() (BlobRef, error) {
 	if s.ended != nil {
 		return BlobRef{}, s.ended
 	}
+	if s.seal != nil {
+		if err := s.seal.end(s.write); err != nil {
+			return BlobRef{}, err
+		}
+	}
 	if err := s.out.Flush(); err != nil {
 		return BlobRef{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
-	ref := BlobRef{Size: s.size, Day: int(time.Now().Unix() / secondsPerDay)}
+	ref := BlobRef{Size: s.size, Day: int(time.Now().Unix() / secondsPerDay), key: s.key}
 	s.sum.Sum(ref.SHA256[:0])
 	return ref, nil
 }
@@ -105,11 +142,15 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 
 // body returns a reader of the whole body for a client, which closes the spool.
 func (s *spool) body() io.ReadCloser {
-	return &spoolBody{SectionReader: io.NewSectionReader(s.file, 0, s.size), spool: s}
+	file := io.NewSectionReader(s.file, 0, s.size)
+	if s.key != nil {
+		return &spoolBody{Reader: newBlobOpener(file, s.key), spool: s}
+	}
+	return &spoolBody{Reader: file, spool: s}
 }
 
 type spoolBody struct {
-	*io.SectionReader
+	io.Reader
 
 	spool *spool
 }

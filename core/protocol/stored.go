@@ -131,7 +131,7 @@ func (s *stored) size() int {
 	case s.flags.keepsBody():
 		size += len(s.body)
 	case s.flags&storedOffloaded != 0:
-		size += blobRefSize
+		size += s.blob.size()
 	}
 	return size
 }
@@ -161,7 +161,7 @@ func (s *stored) fieldsSize() int {
 // [validAnnotation]. The flags say whether the body, a reference or neither is written.
 func appendStored(dst []byte, s *stored) []byte {
 	body := s.body
-	var ref [blobRefSize]byte
+	var ref [blobRefSize + blobKeySize]byte
 	switch {
 	case s.flags&storedOffloaded != 0:
 		body = s.blob.append(ref[:0])

@@ -1,0 +1,166 @@
+package protocol
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"io"
+)
+
+// A guard that seals encrypts the bodies that it offloads, too, on their way into the
+// spool, so that neither the blob store nor the temporary file has them in the clear. A
+// blob has a random key of its own, which the sealed record keeps; the digest and the
+// size in the record are those of the encrypted bytes.
+//
+// The body is cut into chunks of 64 KiB, of which the last one may be shorter and is never
+// empty. Each is
+//
+//	12 bytes nonce ‖ ciphertext ‖ 16 bytes tag
+//
+// of AES-256-GCM, with the associated data
+//
+//	"reprise/blob/1\0" ‖ u64 number of the chunk, from 0 ‖ u8 1 for the last chunk, else 0
+//
+// so that no chunk can be left out, moved, repeated or added.
+const (
+	blobChunk    = 64 << 10
+	blobOverhead = envelopeNonce + envelopeTag
+	blobLabel    = "reprise/blob/1\x00"
+)
+
+type blobKey [32]byte
+
+// blobCipher seals or opens the chunks of one blob.
+type blobCipher struct {
+	aead       cipher.AEAD
+	associated []byte
+	n          uint64 // of the next chunk
+}
+
+func newBlobCipher(key *blobKey) *blobCipher {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // never: it is a length of AES
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // never: it is AES
+	}
+	return &blobCipher{aead: aead, associated: append(make([]byte, 0, len(blobLabel)+9), blobLabel...)}
+}
+
+// next returns the associated data of the next chunk.
+func (c *blobCipher) next(last bool) []byte {
+	b := binary.BigEndian.AppendUint64(c.associated[:len(blobLabel)], c.n)
+	c.n++
+	if last {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// blobSealer encrypts what is written to a spool.
+type blobSealer struct {
+	*blobCipher
+
+	key    blobKey
+	chunk  []byte // what is not sealed yet; full only until more comes
+	sealed []byte
+	size   int64 // of what was written
+	ended  bool
+}
+
+func newBlobSealer() *blobSealer {
+	s := &blobSealer{chunk: make([]byte, 0, blobChunk), sealed: make([]byte, 0, blobChunk+blobOverhead)}
+	_, _ = rand.Read(s.key[:]) // never fails: it ends the program instead
+	s.blobCipher = newBlobCipher(&s.key)
+	return s
+}
+
+// write seals p and gives every chunk that is full, and not the last one, to out.
+func (s *blobSealer) write(p []byte, out func([]byte) error) error {
+	for len(p) > 0 {
+		if len(s.chunk) == blobChunk {
+			if err := s.flush(false, out); err != nil {
+				return err
+			}
+		}
+		n := min(len(p), blobChunk-len(s.chunk))
+		s.chunk, p = append(s.chunk, p[:n]...), p[n:]
+		s.size += int64(n)
+	}
+	return nil
+}
+
+// end gives the last chunk to out. It does so once.
+func (s *blobSealer) end(out func([]byte) error) error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	return s.flush(true, out)
+}
+
+func (s *blobSealer) flush(last bool, out func([]byte) error) error {
+	sealed := s.aead.Seal(s.sealed[:0], nil, s.chunk, s.next(last))
+	s.chunk = s.chunk[:0]
+	return out(sealed)
+}
+
+// sealedBlobSize returns how many bytes are in a sealed blob of a size. ok is false if no
+// blob has that size.
+func sealedBlobSize(size int64) (plain int64, ok bool) {
+	const whole = blobChunk + blobOverhead
+	chunks := (size + whole - 1) / whole
+	plain = size - chunks*blobOverhead
+	return plain, plain > (chunks-1)*blobChunk
+}
+
+// blobOpener reads a sealed blob. A chunk leaves once it was authenticated.
+type blobOpener struct {
+	*blobCipher
+
+	from  *io.SectionReader
+	chunk []byte
+	plain []byte
+	rest  []byte // of plain, to be read
+}
+
+func newBlobOpener(from *io.SectionReader, key *blobKey) *blobOpener {
+	return &blobOpener{
+		blobCipher: newBlobCipher(key), from: from,
+		chunk: make([]byte, blobChunk+blobOverhead), plain: make([]byte, 0, blobChunk),
+	}
+}
+
+// Read implements [io.Reader].
+func (o *blobOpener) Read(p []byte) (int, error) {
+	if len(o.rest) == 0 {
+		if err := o.open(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, o.rest)
+	o.rest = o.rest[n:]
+	return n, nil
+}
+
+// open opens the next chunk.
+func (o *blobOpener) open() error {
+	at, _ := o.from.Seek(0, io.SeekCurrent) // a section can tell where it is
+	left := o.from.Size() - at
+	if left <= 0 {
+		return io.EOF
+	}
+	chunk := o.chunk[:min(left, int64(len(o.chunk)))]
+	if _, err := io.ReadFull(o.from, chunk); err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	plain, err := o.aead.Open(o.plain[:0], nil, chunk, o.next(left == int64(len(chunk))))
+	if err != nil {
+		return damagedBlob("cannot be opened with the key in its record")
+	}
+	o.rest = plain
+	return nil
+}
