@@ -14,11 +14,14 @@ require (
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
+
+require github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 
 require (
 	github.com/andybalholm/brotli v1.1.0 // indirect
@@ -79,6 +82,7 @@ replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../adapters/gin
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
+	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance
 	github.com/reprise-go/reprise/core => ../core
 	github.com/reprise-go/reprise/lab => ../lab

@@ -1,0 +1,172 @@
+package repriseclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	repriseclient "github.com/reprise-go/reprise/client"
+)
+
+// A service that breaks the connection once.
+func unreliable() *httptest.Server {
+	first := true
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if first {
+			first = false
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Idempotent-Replayed", "true")
+		w.WriteHeader(http.StatusCreated)
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "paid %s", body)
+	}))
+}
+
+func ExampleNewTransport() {
+	server := unreliable()
+	defer server.Close()
+
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/payments", strings.NewReader("12 EUR"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	fmt.Printf("%d %s\n", resp.StatusCode, body)
+	fmt.Println("replayed:", repriseclient.Replayed(resp))
+	// Output:
+	// 201 paid 12 EUR
+	// replayed: true
+}
+
+// An operation that must survive a restart has its key written down before it is first
+// sent, in the transaction that decides it. After a restart the program sends what is
+// still pending, with the keys that were written down.
+func ExampleWithKey() {
+	server := unreliable()
+	defer server.Close()
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+
+	// Rows of an outbox: INSERT INTO outbox (key, body) … beside the refund itself.
+	type row struct{ key, body string }
+	outbox := []row{{key: "refund-" + repriseclient.NewKey(), body: "12 EUR"}}
+
+	// At the start of the program, and whenever there is a new row:
+	for len(outbox) > 0 {
+		next := outbox[0]
+		ctx := repriseclient.WithKey(context.Background(), next.key)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/refunds", strings.NewReader(next.body))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp, err := client.Do(req)
+		if err != nil || repriseclient.GaveUp(resp) {
+			fmt.Println("not known yet: try the row again later, with its key")
+			return
+		}
+		fmt.Println(resp.StatusCode)
+		_ = resp.Body.Close()
+		outbox = outbox[1:] // DELETE, or UPDATE … SET done
+	}
+	// Output: 201
+}
+
+func ExampleUnknownOutcomeError() {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler) // a service that takes requests and never answers
+	}))
+	defer server.Close()
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{
+		MaxAttempts: 3, Delay: time.Millisecond,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Do(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	var unknown *repriseclient.UnknownOutcomeError
+	if errors.As(err, &unknown) {
+		fmt.Printf("unknown after %d attempts\n", unknown.Attempts)
+	}
+	// Output: unknown after 3 attempts
+}
+
+// The spelling of a service is data: take a preset, and change what is different.
+func ExampleStripe() {
+	service := repriseclient.Stripe()
+	fmt.Println(service.Header, service.MaxKey, service.RetryHeader, service.RetryStatuses)
+	service.RetryStatuses = append(service.RetryStatuses, http.StatusTooEarly)
+	_, err := repriseclient.NewTransport(nil, repriseclient.Config{Service: service})
+	fmt.Println(err)
+	// Output:
+	// Idempotency-Key 255 Stripe-Should-Retry [409 429 502 503 504]
+	// <nil>
+}
+
+func ExampleAdyen() {
+	fmt.Printf("%+v\n", repriseclient.Adyen())
+	// Output: {Header:idempotency-key Bare:true MaxKey:64 Replayed:- RetryHeader:Transient-Error RetryStatuses:[]}
+}
+
+func ExampleProblemOf() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"code":"outcome-unknown","status":409,"retryable":false}`)
+	}))
+	defer server.Close()
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	if p, ok := repriseclient.ProblemOf(resp); ok && p.Code == repriseclient.CodeOutcomeUnknown {
+		fmt.Println("find out what happened before anything is sent again")
+	}
+	// Output: find out what happened before anything is sent again
+}
