@@ -173,11 +173,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			e.outage.begin(sent)
 			return c.startUnprotected(err)
 		}
-		res := Result{Outcome: g.Outcome, Payload: g.Payload}
-		if g.Outcome == InProgress {
-			res.Remaining = g.Remaining
-		}
-		return res, err
+		return c.found(g.ClaimResult), err
 	}
 }
 

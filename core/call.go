@@ -16,7 +16,8 @@ type call struct {
 	id          ID
 	owner       Owner
 	fingerprint Fingerprint
-	retention   time.Duration
+	retention   time.Duration // of the answer
+	horizon     time.Duration // how much longer the operation is remembered
 	maxAttempts int
 	preset      Preset
 	failOpen    bool
@@ -35,7 +36,7 @@ var scopeSeed = maphash.MakeSeed()
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
-		retention: op.Retention, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
+		retention: op.Retention, horizon: op.Horizon, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if e.cfg.Observer != nil {
@@ -48,9 +49,25 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 func (c *call) claimRequest(takeover bool) ClaimRequest {
 	return ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope,
-		Lease: c.engine.cfg.Lease, Retention: c.retention,
-		Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
+		Lease: c.engine.cfg.Lease, Retention: c.remembered(),
+		Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.horizon > 0,
 	}
+}
+
+// remembered returns how long the store keeps the record.
+func (c *call) remembered() time.Duration { return c.retention + c.horizon }
+
+// found returns the answer of the store as the policy of the call has it: a record whose
+// retention has ended, and which is remembered, has no answer any more.
+func (c *call) found(r ClaimResult) Result {
+	res := Result{Outcome: r.Outcome, Payload: r.Payload}
+	switch {
+	case r.Outcome == InProgress:
+		res.Remaining = r.Remaining
+	case r.Outcome == Completed && c.horizon > 0 && r.Age >= c.retention:
+		res = Result{Outcome: Expired}
+	}
+	return res
 }
 
 // hasValues reports whether the store may find anything in the context of the request.

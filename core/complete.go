@@ -66,7 +66,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}
 	ctx := a.completionContext()
 	r := CompleteRequest{
-		ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.retention,
+		ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.remembered(),
 		Fingerprint: a.fingerprint, Label: a.label, Attempt: a.number, Fence: a.fence,
 		DiscardEffects: c.DiscardEffects,
 	}

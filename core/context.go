@@ -133,8 +133,9 @@ func (v AttemptView) Fence() uint64 { return v.a.fence }
 // ID returns the operation's ID, for logs.
 func (v AttemptView) ID() ID { return v.a.id }
 
-// Retention returns how long the response is kept, counted from its completion.
-func (v AttemptView) Retention() time.Duration { return v.a.retention }
+// Retention returns how long the response is kept, counted from its completion: until the
+// horizon ends, if there is one.
+func (v AttemptView) Retention() time.Duration { return v.a.remembered() }
 
 // Key returns the idempotency key for one downstream call of this operation, the same in
 // every attempt. Give each call its own name. It is a UUID (version 8) derived from the

@@ -59,6 +59,7 @@ import (
 //	Kept, no Answer: a failure that AtMostOnce kept      park
 //	ErrLapsed: the outcome of an attempt is unknown      park, until an operator resolves it
 //	ErrMismatch: the key belongs to another message      park
+//	ErrExpired: it ended, and its result is forgotten    park
 //	ErrCorrupt, ErrUnkept, ErrInvalid                    park
 //
 // An attempt whose lease was lost to another that completed (Status Superseded) returns
@@ -89,7 +90,7 @@ func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn 
 }
 
 // refusals are the errors of the answers that refuse an operation.
-var refusals = [...]error{InProgress: ErrInProgress, Mismatch: ErrMismatch, Lapsed: ErrLapsed}
+var refusals = [...]error{InProgress: ErrInProgress, Mismatch: ErrMismatch, Lapsed: ErrLapsed, Expired: ErrExpired}
 
 // notBegun returns the error for a failed Begin.
 func notBegun(err error) error {

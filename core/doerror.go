@@ -18,6 +18,10 @@ var (
 	// the record, or its retention ends.
 	ErrLapsed = errors.New("reprise: the outcome of the last attempt is unknown")
 
+	// ErrExpired says that the operation has ended, and that the retention of its result
+	// has ended too. See Operation.Horizon.
+	ErrExpired = errors.New("reprise: the operation has ended, and its result is not kept any more")
+
 	// ErrPanicked says that the function panicked, or ended its goroutine, and that
 	// AtMostOnce keeps it from running again.
 	ErrPanicked = errors.New("reprise: the operation panicked")

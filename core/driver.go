@@ -40,6 +40,9 @@ func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, er
 	if err == nil && (res.Outcome < Claimed || res.Outcome > Lapsed) {
 		return ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", ErrUnknown, res.Outcome)
 	}
+	if err == nil && r.Validity && res.Outcome == Completed && res.Validity <= 0 {
+		return ClaimResult{}, fmt.Errorf("%w: the store does not know ClaimRequest.Validity, which a horizon needs", ErrMisconfigured)
+	}
 	return res, err
 }
 

@@ -145,7 +145,8 @@ func TestNamesInLogs(t *testing.T) {
 		{EventClaimed, "claimed"},
 		{EventStoreError, "store-error"},
 		{Outcome(0), "invalid(0)"},
-		{Lapsed + 1, "invalid(6)"},
+		{Expired, "expired"},
+		{Expired + 1, "invalid(7)"},
 		{EventKind(200), "invalid(200)"},
 	} {
 		if c.got.String() != c.want {

@@ -107,6 +107,7 @@ const (
 	EventUndecided                        // whether an Atomic attempt was committed is unknown
 	EventResolved                         // an operator resolved a record: see Engine.Report
 	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offload
+	EventExpired                          // refused: the retention of the answer has ended, and its horizon has not
 )
 
 var eventNames = [...]string{
@@ -116,7 +117,7 @@ var eventNames = [...]string{
 	EventUnrecorded: "unrecorded", EventStoreError: "store-error", EventUnprotected: "unprotected",
 	EventDropped: "dropped", EventRefused: "refused", EventPanic: "panic", EventSuperseded: "superseded",
 	EventContested: "contested", EventNotApplied: "not-applied", EventUndecided: "undecided", EventResolved: "resolved",
-	EventBlobError: "blob-error",
+	EventBlobError: "blob-error", EventExpired: "expired",
 }
 
 // String returns the kind as it appears in logs.

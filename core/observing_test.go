@@ -245,6 +245,7 @@ func TestOperatorLogKnowsEveryKind(t *testing.T) {
 	silent := map[reprise.EventKind]bool{
 		reprise.EventClaimed: true, reprise.EventReplayed: true, reprise.EventInProgress: true, reprise.EventMismatch: true,
 		reprise.EventRenewed: true, reprise.EventCompleted: true, reprise.EventReleased: true, reprise.EventNotApplied: true,
+		reprise.EventExpired: true,
 	}
 	kinds := 0
 	for kind := reprise.EventKind(1); !strings.HasPrefix(kind.String(), "invalid"); kind++ {

@@ -32,6 +32,16 @@ type Operation struct {
 	// store's clock: 1 ms to 10 years. Zero is the engine's default.
 	Retention time.Duration
 
+	// Horizon is for what must not run again after its retention either: how much longer
+	// the operation is remembered. When the retention of an answer has ended, Begin
+	// answers [Expired] until the horizon has ended too, and then the key is new. An
+	// attempt that never completed is remembered as long. Together they are 10 years at
+	// most. Zero remembers nothing beyond the retention; otherwise at least 1 ms.
+	//
+	// An engine without this field, or with a release that has none, replays for as long
+	// as the operation is remembered. The store must know [ClaimRequest.Validity].
+	Horizon time.Duration
+
 	// MaxAttempts is the attempt number from which on a lapsed record is not taken over
 	// any more. Released attempts do not count. Zero is unlimited.
 	MaxAttempts int
@@ -103,5 +113,11 @@ func (op *Operation) validate() error {
 	if err := checkLabel("Operation.Label", op.Label); err != nil {
 		return err
 	}
-	return checkDuration("Operation.Retention", op.Retention)
+	if err := checkDuration("Operation.Retention", op.Retention); err != nil || op.Horizon == 0 {
+		return err
+	}
+	if err := checkDuration("Operation.Horizon", op.Horizon); err != nil {
+		return err
+	}
+	return checkDuration("the sum of Operation.Retention and Operation.Horizon", op.Retention+op.Horizon)
 }

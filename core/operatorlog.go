@@ -73,7 +73,7 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 // well, for what clients cause, and for what another event of the same request tells.
 func notice(e *Event) (slog.Level, string) {
 	switch e.Kind {
-	case EventClaimed, EventReplayed, EventInProgress, EventMismatch, EventRenewed, EventCompleted, EventReleased:
+	case EventClaimed, EventReplayed, EventInProgress, EventMismatch, EventExpired, EventRenewed, EventCompleted, EventReleased:
 		return 0, ""
 	case EventNotApplied: // the client was told to retry
 		return 0, ""

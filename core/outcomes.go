@@ -25,6 +25,7 @@ const (
 	RequestTooLarge                               // refused: the body is over the limit
 	RequestInvalid                                // refused: the request could not be read or understood
 	RequestFailed                                 // refused: a function of the policy failed
+	RequestExpired                                // refused: the retention of the answer has ended, and its horizon has not
 )
 
 // String returns the outcome as it appears in logs and metrics.
@@ -36,6 +37,7 @@ var requestNames = [...]string{
 	RequestUnavailable: "unavailable", RequestCorrupt: "corrupt",
 	RequestKeyMissing: "key-missing", RequestKeyInvalid: "key-invalid", RequestScopeMissing: "scope-missing",
 	RequestTooLarge: "too-large", RequestInvalid: "request-invalid", RequestFailed: "internal-error",
+	RequestExpired: "expired",
 }
 
 // RequestOutcomes returns every outcome of a request.
@@ -86,7 +88,7 @@ func enumerate[T ~uint8](n int) []T {
 // claimOutcomes maps the answers to a claim to the outcomes of their requests.
 var claimOutcomes = [...]RequestOutcome{
 	Claimed: RequestClaimed, InProgress: RequestInProgress, Completed: RequestReplayed,
-	Mismatch: RequestMismatch, Lapsed: RequestLapsed,
+	Mismatch: RequestMismatch, Lapsed: RequestLapsed, Expired: RequestExpired,
 }
 
 // requestEvents maps the outcomes of requests to their events. A claim that is not the
@@ -96,7 +98,7 @@ var requestEvents = [...]EventKind{
 	RequestMismatch: EventMismatch, RequestLapsed: EventLapsed, RequestUnprotected: EventUnprotected,
 	RequestUnavailable: EventRefused, RequestCorrupt: EventRefused, RequestKeyMissing: EventRefused,
 	RequestKeyInvalid: EventRefused, RequestScopeMissing: EventRefused, RequestTooLarge: EventRefused,
-	RequestInvalid: EventRefused, RequestFailed: EventRefused,
+	RequestInvalid: EventRefused, RequestFailed: EventRefused, RequestExpired: EventExpired,
 }
 
 // completeEnds maps what became of completions to the ends of their attempts.

@@ -242,6 +242,10 @@ const (
 	Completed                     // the operation is completed: replay the payload
 	Mismatch                      // the key belongs to another request
 	Lapsed                        // the last attempt lapsed, and takeover was refused
+
+	// Expired is an answer of [Engine.Begin], and of no store: the operation is completed,
+	// and the retention of its answer has ended. See [Operation.Horizon].
+	Expired
 )
 
 // String returns the outcome as it appears in logs.
@@ -249,4 +253,5 @@ func (o Outcome) String() string { return name(outcomeNames[:], int(o)) }
 
 var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",
+	Expired: "expired",
 }

@@ -3,6 +3,7 @@ package reprise
 import (
 	"encoding/binary"
 	"sync"
+	"time"
 )
 
 // table knows what this process does about an ID, so that a duplicate that arrives here
@@ -30,6 +31,8 @@ type sharedClaim struct {
 	fingerprint Fingerprint
 	preset      Preset
 	maxAttempts int
+	retention   time.Duration // with horizon: what an Expired answer depends on
+	horizon     time.Duration
 	next        *sharedClaim
 	done        chan struct{} // closed when there is an answer; nil until somebody joins
 
@@ -59,6 +62,7 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 		claim = new(sharedClaim)
 	}
 	claim.id, claim.fingerprint, claim.preset, claim.maxAttempts = c.id, c.fingerprint, c.preset, c.maxAttempts
+	claim.retention, claim.horizon = c.retention, c.horizon
 	claim.next, row.claims = row.claims, claim
 	return 0, claim, true
 }
@@ -172,7 +176,9 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	case Claimed:
 		res.Outcome, ok = InProgress, true
 	case Completed:
-		res.Outcome, res.Payload, ok = Completed, s.payload, true
+		res.Outcome, res.Payload, ok = Completed, s.payload, !same || s.rememberedAs(c)
+	case Expired:
+		res.Outcome, ok = Expired, !same || s.rememberedAs(c)
 	case InProgress:
 		res.Outcome, ok = InProgress, fresh
 	case Lapsed:
@@ -184,4 +190,10 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 		return Result{Outcome: Mismatch}, ok
 	}
 	return res, ok
+}
+
+// rememberedAs reports whether the answer to a completed operation is the same for c as
+// for the leading call, as far as the age of the answer decides.
+func (s *sharedClaim) rememberedAs(c *call) bool {
+	return s.horizon == c.horizon && (c.horizon == 0 || s.retention == c.retention)
 }

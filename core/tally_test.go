@@ -100,7 +100,7 @@ func TestOutcomesAndEndsHaveNames(t *testing.T) {
 	for _, e := range reprise.AttemptEnds() {
 		names["end "+e.String()] = true
 	}
-	if len(names) != 14+8 || names["outcome "] || names["end "] {
+	if len(names) != 15+8 || names["outcome "] || names["end "] {
 		t.Errorf("%v", names)
 	}
 	if reprise.RequestOutcome(0).String() != "invalid(0)" || reprise.AttemptEnd(9).String() != "invalid(9)" {

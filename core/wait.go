@@ -29,6 +29,8 @@ type queueKey struct {
 	preset      Preset
 	maxAttempts int
 	failOpen    bool
+	retention   time.Duration // with a horizon; zero without
+	horizon     time.Duration
 }
 
 type queue struct {
@@ -54,7 +56,10 @@ const (
 // limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
 	list := &c.engine.waiters
-	key := queueKey{c.id, c.fingerprint, c.preset, c.maxAttempts, c.failOpen}
+	key := queueKey{id: c.id, fingerprint: c.fingerprint, preset: c.preset, maxAttempts: c.maxAttempts, failOpen: c.failOpen, horizon: c.horizon}
+	if c.horizon > 0 {
+		key.retention = c.retention
+	}
 	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)

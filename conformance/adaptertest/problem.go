@@ -25,6 +25,7 @@ var problemKinds = map[protocol.Code]problemKind{
 	protocol.CodeInProgress:        {status: 409, retryable: true, retryAfter: true},
 	protocol.CodeOutcomeUnknown:    {status: 409},
 	protocol.CodeResultUnavailable: {status: 409},
+	protocol.CodeResultExpired:     {status: 409},
 	protocol.CodeRequestTooLarge:   {status: 413},
 	protocol.CodeKeyReused:         {status: 422},
 	protocol.CodeStoreUnavailable:  {status: 503, retryable: true, retryAfter: true},

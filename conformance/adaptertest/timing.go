@@ -51,6 +51,46 @@ var timeCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R37e", Rule: "With a horizon, a retry after the retention gets 409 result-expired, and a different request still 422; nothing runs.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Retention: e.fixture.Grain, Horizon: long}})
+			c := e.post(created)
+			srv.run(c)
+			srv.advance(e.fixture.Grain)
+			for range 2 {
+				srv.refuses(c, protocol.CodeResultExpired)
+				srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
+			}
+			srv.ran(1)
+		},
+	},
+	{
+		conformance.Case{ID: "R37f", Rule: "When the horizon has ended too, the key is new, even for a different request.", Source: "profile"},
+		func(e *env) {
+			grain := e.fixture.Grain
+			srv := e.serve(Options{Guard: protocol.Config{Retention: grain, Horizon: grain}})
+			c := e.post(created)
+			srv.run(c)
+			srv.advance(2*grain + grain/2)
+			other := c.withBody("another").does(Program{Status: 202, Body: "second"})
+			if a := srv.run(other); a.exec() != 2 || a.status != 202 {
+				srv.Errorf("answered %v", a)
+			}
+		},
+	},
+	{
+		conformance.Case{ID: "R37g", Rule: "With a horizon, a response is replayed for its retention, also one from before there was a horizon.", Source: "profile"},
+		func(e *env) {
+			old, srv := e.serve(Options{Guard: protocol.Config{Retention: long}}), e.serve(Options{Guard: protocol.Config{Retention: long, Horizon: 2 * long}})
+			c := e.post(created)
+			srv.replays(c, old.run(c))
+			c = c.freshKey()
+			first := srv.run(c)
+			srv.replays(c, first)
+			old.replays(c, first)
+		},
+	},
+	{
 		conformance.Case{ID: "R38a", Rule: "After an owner died, its request is in progress until the lease lapses; then a retry runs as attempt 2.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -64,6 +64,14 @@ type Config struct {
 	// 10 years. The default is the engine's, 24 h.
 	Retention time.Duration
 
+	// Horizon is for operations that must not run again after their retention either: how
+	// much longer a key is remembered. When the retention of a response has ended, a
+	// retry gets 409 result-expired until the horizon has ended too; then the key is new.
+	// A lapsed record is remembered as long. Together they are 10 years at most. The
+	// default remembers nothing beyond the retention. A release before this field replays
+	// for as long as the key is remembered. See docs/options.md.
+	Horizon time.Duration
+
 	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
 	// unlimited.
 	MaxAttempts int
@@ -293,6 +301,10 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Retention != 0 && (c.Retention < reprise.MinDuration || c.Retention > reprise.MaxDuration) {
 		return c, invalid("Retention", "%v, want %v to %v", c.Retention, reprise.MinDuration, reprise.MaxDuration)
+	}
+	if c.Horizon != 0 && (c.Horizon < reprise.MinDuration || c.Horizon > reprise.MaxDuration-c.Retention) {
+		return c, invalid("Horizon", "%v, want 0, or %v to %v: %v together with the retention",
+			c.Horizon, reprise.MinDuration, reprise.MaxDuration-c.Retention, reprise.MaxDuration)
 	}
 	if c.Wait < 0 {
 		return c, invalid("Wait", "%v is negative", c.Wait)

@@ -50,6 +50,7 @@ type Policy struct {
 
 	// How long and how much is kept, and of which responses.
 	Retention       time.Duration // of the guard, or else of the engine
+	Horizon         time.Duration // how much longer a key is remembered; 0: no longer
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
 	Oversize        Oversize
@@ -84,7 +85,7 @@ func (g *Guard) Policy() Policy {
 		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.engine.Binds(),
-		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), MaxRequestBody: c.MaxRequestBody,
+		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
 		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
 		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
 	}
@@ -108,6 +109,8 @@ func (p *Policy) answers(code Code) bool {
 		return p.Required
 	case CodeOutcomeUnknown:
 		return p.Preset == reprise.AtMostOnce || p.MaxAttempts > 0
+	case CodeResultExpired:
+		return p.Horizon > 0
 	case CodeNotApplied, CodeResponseTooLarge:
 		return p.Transactional
 	default:

@@ -73,7 +73,12 @@ func (p *Policy) retries(say sayer) {
 
 func (p *Policy) kept(say sayer) {
 	say("## What is kept, and for how long\n")
-	say("* A response is kept for %s from the end of its request. After that its key is new: a request with it runs.", span(p.Retention))
+	if p.Horizon > 0 {
+		say("* A response is kept for %s from the end of its request, and its key is remembered for %s longer.", span(p.Retention), span(p.Horizon))
+		say("  In that time retries are refused with `%s`, and nothing runs. After it the key is new: a request with it runs.", CodeResultExpired)
+	} else {
+		say("* A response is kept for %s from the end of its request. After that its key is new: a request with it runs.", span(p.Retention))
+	}
 	if p.Expires {
 		say("  The field `%s` says until when.", fieldExpires)
 	}

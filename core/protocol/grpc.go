@@ -37,6 +37,7 @@ var grpcCodes = map[Code]uint32{
 	CodeInProgress:        10, // ABORTED
 	CodeOutcomeUnknown:    9,  // FAILED_PRECONDITION
 	CodeResultUnavailable: 9,  // FAILED_PRECONDITION
+	CodeResultExpired:     9,  // FAILED_PRECONDITION
 	CodeRequestTooLarge:   8,  // RESOURCE_EXHAUSTED, as for gRPC's own limits
 	CodeKeyReused:         9,  // FAILED_PRECONDITION
 	CodeStoreUnavailable:  14, // UNAVAILABLE

@@ -54,6 +54,9 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	if most := reprise.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
+		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, reprise.MaxDuration)
+	}
 	announce := newAnnouncement(&cfg, engine.Config().Retention)
 	return &Guard{
 		engine: engine, cfg: cfg, fields: fields, announce: announce,
@@ -154,7 +157,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 		}
 	}()
 	op := reprise.Operation{
-		Endpoint: g.cfg.Endpoint, Preset: g.cfg.Preset, Retention: g.cfg.Retention, MaxAttempts: g.cfg.MaxAttempts,
+		Endpoint: g.cfg.Endpoint, Preset: g.cfg.Preset, Retention: g.cfg.Retention, Horizon: g.cfg.Horizon, MaxAttempts: g.cfg.MaxAttempts,
 		Wait: g.cfg.Wait, FailOpen: g.cfg.FailOpen, Label: g.cfg.Name,
 	}
 	var s *scratch
@@ -274,6 +277,8 @@ func (g *Guard) answer(ctx context.Context, req *Request, res reprise.Result, re
 		return g.problem(ctx, req, CodeInProgress, retryRunning)
 	case reprise.Mismatch:
 		return g.problem(ctx, req, CodeKeyReused, 0)
+	case reprise.Expired:
+		return g.problem(ctx, req, CodeResultExpired, 0)
 	default: // Lapsed; Claimed never gets here
 		return g.problem(ctx, req, CodeOutcomeUnknown, 0)
 	}

@@ -39,6 +39,7 @@ const (
 	CodeInProgress        Code = "in-progress"
 	CodeOutcomeUnknown    Code = "outcome-unknown"
 	CodeResultUnavailable Code = "result-unavailable"
+	CodeResultExpired     Code = "result-expired"
 	CodeRequestTooLarge   Code = "request-too-large"
 	CodeKeyReused         Code = "key-reused"
 	CodeStoreUnavailable  Code = "store-unavailable"
@@ -89,6 +90,10 @@ var problemTable = []Problem{
 	{
 		Code: CodeResultUnavailable, Status: 409, Title: "Result unavailable",
 		Detail: "The first request with this {header} ran, but its response was not kept. It is not run again.",
+	},
+	{
+		Code: CodeResultExpired, Status: 409, Title: "Result expired",
+		Detail: "The first request with this {header} ran, and its response is not kept any more. It is not run again.",
 	},
 	{
 		Code: CodeRequestTooLarge, Status: 413, Title: "Request too large",

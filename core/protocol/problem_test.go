@@ -56,6 +56,7 @@ var wantedCodes = []struct {
 	{CodeInProgress, 409, true},
 	{CodeOutcomeUnknown, 409, false},
 	{CodeResultUnavailable, 409, false},
+	{CodeResultExpired, 409, false},
 	{CodeRequestTooLarge, 413, false},
 	{CodeKeyReused, 422, false},
 	{CodeStoreUnavailable, 503, true},

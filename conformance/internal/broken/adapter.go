@@ -67,9 +67,10 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
 	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
 	switch {
-	case a.has(runsUnreadable) && refused && bytes.Contains(admission.Response.Body, []byte(protocol.CodeRecordCorrupt)):
+	case refused && a.has(runsUnreadable) && isAbout(admission.Response, protocol.CodeRecordCorrupt),
+		refused && a.has(runsExpired) && isAbout(admission.Response, protocol.CodeResultExpired):
 		a.next.ServeHTTP(w, r)
-	case admission.Pass, a.has(malformedAsAbsent) && refused && bytes.Contains(admission.Response.Body, []byte(protocol.CodeKeyInvalid)):
+	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
 		if a.has(marksUnkeyed) {
 			w.Header().Set("Idempotency-Status", "unprotected")
 		}
@@ -272,6 +273,11 @@ func (a *adapter) first(r *http.Request) http.Header {
 func isProblem(r protocol.Response) bool {
 	media, _ := r.Header.Get("Content-Type")
 	return media == "application/problem+json"
+}
+
+// isAbout reports whether an answer is the problem of a code.
+func isAbout(r protocol.Response, code protocol.Code) bool {
+	return bytes.Contains(r.Body, []byte(code))
 }
 
 // firstLines is a header of which nobody sees more than the first line of a name.

@@ -90,6 +90,7 @@ const (
 	forgetsSeal          Flaw = "forgets-seal"
 	forgetsStrict        Flaw = "forgets-strict"
 	runsUnreadable       Flaw = "runs-unreadable"
+	runsExpired          Flaw = "runs-expired"
 )
 
 var runFlaws = []Mutant{
@@ -109,6 +110,7 @@ var runFlaws = []Mutant{
 	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
 	{forgetsExpiry, "does not say until when a response is replayed", "R37c"},
 	{promisesExpiry, "says of every response until when it is replayed", "R37d"},
+	{runsExpired, "runs a request again whose result has expired", "R37e"},
 	{oneLink, "sends the last link only", "R10d"},
 	{forgetsSeal, "has a guard that seals nothing", "R42c"},
 	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
