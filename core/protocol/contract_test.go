@@ -24,7 +24,7 @@ var contracts = map[string]Config{
 	"default": {},
 	"payments": {
 		Name: "payments", Header: "Payment-Key", Aliases: []string{"X-Payment-Key", "X-Request-Key"}, KeyMode: Strict, MaxKeyLength: 64,
-		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Wait: 5 * time.Second,
+		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
 		MaxRequestBody: 10_000, Fingerprint: CanonicalJSON, FingerprintHeaders: []string{"Host", "Api-Version"}, KeepHeaders: []string{"Location", "ETag"},
 		Expires: true, PolicyURL: "https://api.example.com/idempotency", ProblemBase: "https://api.example.com/problems/",
 	},

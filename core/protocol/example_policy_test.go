@@ -68,3 +68,29 @@ func ExampleConfig_writeProblem() {
 	fmt.Printf("%d %s\n", a.Response.Status, a.Response.Body)
 	// Output: 400 {"error":"Der Schlüssel fehlt","code":"key-missing"}
 }
+
+// A payment must not run again, however late a retry comes. For a day retries get the
+// response, and for a year after that they are refused.
+func ExampleConfig_horizon() {
+	const day = time.Millisecond // of this example
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer engine.Close(context.Background())
+	payments, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce, Retention: day, Horizon: 365 * 24 * time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	pay := func() protocol.Admission {
+		return payments.Admit(context.Background(), protocol.Request{
+			Method: "POST", Path: "/payments", Header: http.Header{"Idempotency-Key": {"8e03978e-40d5-43dd-bc93-6894a57f9324"}},
+		}, func() (string, error) { return "tenant", nil })
+	}
+	first := pay().Exchange
+	first.Finish(protocol.Captured{Status: 201})
+	<-time.After(2 * day)
+	late := pay().Response
+	fmt.Printf("%d %s\n", late.Status, late.Body)
+	// Output: 409 {"type":"https://github.com/reprise-go/reprise/blob/main/docs/problems.md#result-expired","title":"Result expired","status":409,"detail":"The first request with this Idempotency-Key ran, and its response is not kept any more. It is not run again.","code":"result-expired","retryable":false}
+}
