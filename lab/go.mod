@@ -3,7 +3,7 @@ module github.com/reprise-go/reprise/lab
 go 1.26.0
 
 require (
-	connectrpc.com/connect v1.18.1
+	connectrpc.com/connect v1.19.2
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/charmbracelet/bubbletea v1.3.10
 	github.com/charmbracelet/lipgloss v1.1.0
@@ -23,10 +23,12 @@ require (
 	github.com/labstack/echo/v5 v5.0.0
 	github.com/pressly/goose/v3 v3.18.0
 	github.com/redis/go-redis/v9 v9.19.0
+	github.com/reprise-go/reprise/adapters/connect v0.0.0
 	github.com/reprise-go/reprise/adapters/echo v0.0.0
 	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
+	github.com/reprise-go/reprise/adapters/grpc v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
@@ -40,7 +42,9 @@ require (
 	go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho v0.54.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.58.0
 	go.uber.org/goleak v1.3.0
-	google.golang.org/protobuf v1.36.6
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de
+	google.golang.org/grpc v1.63.2
+	google.golang.org/protobuf v1.36.9
 	pgregory.net/rapid v1.3.0
 )
 
@@ -121,10 +125,12 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/connect => ../adapters/connect
 	github.com/reprise-go/reprise/adapters/echo => ../adapters/echo
 	github.com/reprise-go/reprise/adapters/echo5 => ../adapters/echo5
 	github.com/reprise-go/reprise/adapters/fiber => ../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../adapters/gin
+	github.com/reprise-go/reprise/adapters/grpc => ../adapters/grpc
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
 	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance

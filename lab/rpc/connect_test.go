@@ -1,0 +1,254 @@
+package rpc_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	repriseconnect "github.com/reprise-go/reprise/adapters/connect"
+)
+
+// describe returns the type and the bytes of a detail.
+func describe(d *anypb.Any) string {
+	return string(d.MessageName()) + " " + hex.EncodeToString(d.GetValue())
+}
+
+// startConnect serves s with connect-go, over HTTP/1.1 and HTTP/2, and returns its
+// address.
+func startConnect(t *testing.T, s *service, scope scopeOf) string {
+	t.Helper()
+	interceptors := connect.WithInterceptors(outerConnect{}, repriseconnect.NewInterceptor(s.guard,
+		func(ctx context.Context, req connect.AnyRequest) (string, error) { return scope(ctx, req.Header().Get) }))
+	mux := http.NewServeMux()
+	for _, procedure := range []string{create, cancel, read, check} {
+		level := connect.IdempotencyUnknown
+		if procedure == read {
+			level = connect.IdempotencyNoSideEffects
+		}
+		mux.Handle(procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[request]) (*connect.Response[response], error) {
+			out := s.run(ctx, req.Msg)
+			return respondConnect(ctx, out, wrapperspb.Bytes(out.body))
+		}, interceptors, connect.WithIdempotency(level)))
+	}
+	mux.Handle(text, connect.NewUnaryHandler(text, func(ctx context.Context, req *connect.Request[request]) (*connect.Response[wrapperspb.StringValue], error) {
+		out := s.run(ctx, req.Msg)
+		return respondConnect(ctx, out, wrapperspb.String(out.text))
+	}, interceptors))
+	mux.Handle(watch, connect.NewServerStreamHandler(watch, func(_ context.Context, _ *connect.Request[request], stream *connect.ServerStream[response]) error {
+		for range 3 {
+			if err := stream.Send(new(response)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, interceptors))
+	ln := listen(t)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// outerConnect sets a header of its own, and recovers from panics.
+type outerConnect struct{}
+
+func (outerConnect) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (res connect.AnyResponse, err error) {
+		defer func() {
+			if recover() != nil {
+				res, err = nil, connect.NewError(connect.CodeInternal, errors.New("recovered"))
+			}
+		}()
+		if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
+			info.ResponseHeader().Set("X-Outer", "1")
+		}
+		return next(ctx, req)
+	}
+}
+
+func (outerConnect) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (outerConnect) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+func respondConnect[T any](ctx context.Context, out outcome, message *T) (*connect.Response[T], error) {
+	info, _ := connect.CallInfoForHandlerContext(ctx)
+	if out.err != nil {
+		return nil, out.err
+	}
+	if out.code != 0 {
+		failed := connect.NewError(connect.Code(out.code), errors.New(out.message))
+		for _, d := range out.details {
+			detail, err := connect.NewErrorDetail(d)
+			if err != nil {
+				return nil, err
+			}
+			failed.AddDetail(detail)
+		}
+		header, trailer := failed.Meta(), failed.Meta()
+		if out.early {
+			header, trailer = info.ResponseHeader(), info.ResponseTrailer()
+		}
+		addLines(header, out.header)
+		addLines(trailer, out.trailer)
+		return nil, failed
+	}
+	res := connect.NewResponse(message)
+	header, trailer := res.Header(), res.Trailer()
+	if out.early {
+		header, trailer = info.ResponseHeader(), info.ResponseTrailer()
+	}
+	addLines(header, out.header)
+	addLines(trailer, out.trailer)
+	return res, nil
+}
+
+func addLines(h http.Header, lines []pair) {
+	for _, line := range lines {
+		if strings.HasSuffix(line.name, "-bin") {
+			line.value = connect.EncodeBinaryHeader([]byte(line.value))
+		}
+		h.Add(line.name, line.value)
+	}
+}
+
+// connectClient calls with connect-go.
+type connectClient struct {
+	http    *http.Client
+	base    string
+	options []connect.ClientOption
+}
+
+func dialConnect(t *testing.T, addr string, h2 bool, options ...connect.ClientOption) client {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetHTTP1(!h2)
+	transport.Protocols.SetUnencryptedHTTP2(h2)
+	t.Cleanup(transport.CloseIdleConnections)
+	return connectClient{&http.Client{Transport: transport}, "http://" + addr, options}
+}
+
+func (c connectClient) request(with call) *connect.Request[request] {
+	req := connect.NewRequest(with.message())
+	addLines(req.Header(), with.lines())
+	return req
+}
+
+func (c connectClient) call(ctx context.Context, with call) answer {
+	options := c.options
+	if with.path() == read {
+		options = append(options, connect.WithIdempotency(connect.IdempotencyNoSideEffects))
+	}
+	res, err := connect.NewClient[request, response](c.http, c.base+with.path(), options...).CallUnary(ctx, c.request(with))
+	if err != nil {
+		return connectError(err)
+	}
+	return answer{body: res.Msg.GetValue(), header: lower(res.Header()), trailer: lower(res.Trailer())}
+}
+
+func (c connectClient) stream(ctx context.Context, with call) answer {
+	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, c.request(with))
+	if err != nil {
+		return connectError(err)
+	}
+	defer res.Close()
+	n := byte(0)
+	for ; res.Receive(); n++ {
+	}
+	if err := res.Err(); err != nil {
+		return connectError(err)
+	}
+	return answer{body: []byte{n}, header: lower(res.ResponseHeader()), trailer: lower(res.ResponseTrailer())}
+}
+
+func connectError(err error) answer {
+	var failed *connect.Error
+	if !errors.As(err, &failed) {
+		return answer{code: 2, message: err.Error()}
+	}
+	a := answer{code: uint32(failed.Code()), message: failed.Message(), header: lower(failed.Meta()), trailer: lower(failed.Meta())}
+	for _, d := range failed.Details() {
+		a.details = append(a.details, d.Type()+" "+hex.EncodeToString(d.Bytes()))
+	}
+	return a
+}
+
+// lower returns a header as gRPC shows it: names in lower case, binary values decoded.
+func lower(h http.Header) map[string][]string {
+	all := map[string][]string{}
+	for name, values := range h {
+		name = strings.ToLower(name)
+		for _, value := range values {
+			if strings.HasSuffix(name, "-bin") {
+				raw, err := connect.DecodeBinaryHeader(value)
+				if err != nil {
+					raw = []byte(err.Error())
+				}
+				value = string(raw)
+			}
+			all[name] = append(all[name], value)
+		}
+	}
+	return all
+}
+
+func connectTarget(name string, h2 bool, options ...connect.ClientOption) target {
+	return target{name, func(t *testing.T, s *service, scope scopeOf) client {
+		t.Helper()
+		return dialConnect(t, startConnect(t, s, scope), h2, options...)
+	}}
+}
+
+var targets = []target{
+	overGRPC, overGzip, grpcToConnect,
+	connectTarget("Connect over HTTP 1.1", false),
+	connectTarget("Connect with JSON over HTTP 2", true, connect.WithProtoJSON(), connect.WithSendGzip()),
+	connectTarget("gRPC by Connect", true, connect.WithGRPC(), connect.WithSendGzip()),
+	connectTarget("gRPC-Web over HTTP 1.1", false, connect.WithGRPCWeb()),
+}
+
+// anyOf returns a message in an Any.
+func anyOf(m proto.Message) string {
+	d, err := anypb.New(m)
+	if err != nil {
+		panic(err)
+	}
+	return describe(d)
+}
+
+// everyClient returns a client for every way to reach a server of Connect.
+func everyClient(t *testing.T, addr string) map[string]client {
+	t.Helper()
+	clients := map[string]client{"grpc-go": dialGRPC(t, addr)}
+	for name, options := range map[string][]connect.ClientOption{
+		"Connect": nil, "Connect with JSON": {connect.WithProtoJSON()}, "Connect with gzip": {connect.WithSendGzip()},
+		"gRPC with JSON": {connect.WithGRPC(), connect.WithProtoJSON()}, "gRPC-Web": {connect.WithGRPCWeb()},
+		"gRPC-Web with JSON": {connect.WithGRPCWeb(), connect.WithProtoJSON(), connect.WithSendGzip()},
+	} {
+		clients[name+" over HTTP 2"] = dialConnect(t, addr, true, options...)
+		if !strings.HasPrefix(name, "gRPC with") {
+			clients[name+" over HTTP 1.1"] = dialConnect(t, addr, false, options...)
+		}
+	}
+	return clients
+}

@@ -1,0 +1,247 @@
+package rpc_test
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// The codes of gRPC, which are those of Connect.
+const (
+	invalidArgument    = 3
+	deadlineExceeded   = 4
+	permissionDenied   = 7
+	resourceExhausted  = 8
+	failedPrecondition = 9
+	aborted            = 10
+	internal           = 13
+	unavailable        = 14
+	dataLoss           = 15
+)
+
+// detail reads the detail of an answer that has the type of m, with the generated code of
+// google.rpc.
+func detail[M proto.Message](a answer, m M) M {
+	for _, d := range a.details {
+		name, value, _ := strings.Cut(d, " ")
+		raw, err := hex.DecodeString(value)
+		if name == string(m.ProtoReflect().Descriptor().FullName()) && err == nil && proto.Unmarshal(raw, m) == nil {
+			return m
+		}
+	}
+	return m
+}
+
+func infoOf(a answer) *errdetails.ErrorInfo { return detail(a, new(errdetails.ErrorInfo)) }
+
+func reasonOf(a answer) string { return infoOf(a).GetReason() }
+
+// delayOf returns how long a client is asked to wait, if both ways to say it agree.
+func delayOf(a answer) time.Duration {
+	delay := detail(a, new(errdetails.RetryInfo)).GetRetryDelay().AsDuration()
+	pushback := a.get("grpc-retry-pushback-ms")
+	if pushback != "" && pushback != strings.TrimSuffix((delay*1000).String(), "s") && delay != 0 {
+		if n, err := time.ParseDuration(pushback + "ms"); err != nil || n != delay {
+			return -1
+		}
+	}
+	return delay
+}
+
+func storeAway(e *env) {
+	store, faults := faultstore.New(memstore.New())
+	faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
+	s := e.serve(setup{store: store})
+	a := e.refused(s, keyed("k"), unavailable, "STORE_UNAVAILABLE")
+	if delayOf(a) != 2*time.Second || a.get("retry-after") != "2" {
+		e.Errorf("the refusal is %+v", a)
+	}
+}
+
+func failOpen(e *env) {
+	store, faults := faultstore.New(memstore.New())
+	faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
+	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition}} {
+		s := e.serve(setup{store: store, Config: protocol.Config{FailOpen: true}, handler: always(out)})
+		for range 2 {
+			if a := e.call(s, keyed("k")); a.code != out.code || a.get("idempotency-status") != "unprotected" {
+				e.Errorf("the call got %+v", a)
+			}
+		}
+		e.wantRuns(s, 2)
+	}
+}
+
+func unrecorded(e *env) {
+	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition, header: []pair{{"x-order", "1"}}}} {
+		store, faults := faultstore.New(memstore.New())
+		faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrUnavailable))
+		s := e.serve(setup{store: store, engine: reprise.Config{CompleteTimeout: 50 * time.Millisecond}, handler: always(out)})
+		a := e.call(s, keyed("k"))
+		if a.code != out.code || string(a.body) != string(out.body) || a.get("idempotency-status") != "unrecorded" {
+			e.Errorf("the call got %+v", a)
+		}
+		faults.Clear(faultstore.Complete)
+	}
+}
+
+func corruptRecord(e *env) {
+	inner := memstore.New()
+	for name, payload := range map[string][]byte{
+		"garbage": []byte("garbage"),
+		"no call": encoded(protocol.Response{Status: 404, Header: protocol.NewHeader(
+			protocol.Field{Name: "Content-Type", Value: `application/protobuf; messageType="google.rpc.Status"`}, protocol.Field{Name: "Grpc-Status", Value: "5"},
+		), Body: []byte{8}}),
+		"no message": encoded(protocol.CallResult{Type: "google.protobuf.BytesValue", Body: []byte{8}}.Response()),
+	} {
+		store, hijack := hijacking(inner, payload)
+		s := e.serve(setup{store: store, handler: func(context.Context, *request) outcome { hijack(); return outcome{} }})
+		c := call{keys: []string{"k"}, in: name}
+		c.keys[0] = strings.ReplaceAll(name, " ", "-")
+		e.call(s, c)
+		before := s.runs.Load()
+		if a := e.call(s, c); a.code != dataLoss {
+			e.Errorf("%s: the retry got %+v", name, a)
+		}
+		e.wantRuns(s, before)
+	}
+}
+
+func encoded(r protocol.Response) []byte {
+	payload, err := protocol.EncodeResponse(r)
+	if err != nil {
+		panic(err)
+	}
+	return payload
+}
+
+// superseded has another owner complete the record while the handler runs.
+func superseded(e *env) {
+	other := protocol.CallResult{Type: "google.protobuf.BytesValue", Body: []byte("\x0a\x05other"), Trailer: protocol.NewHeader(protocol.Field{Name: "x-of", Value: "other"})}
+	failed := protocol.CallResult{Code: 5, Message: "other", Trailer: other.Trailer}
+	for _, own := range []outcome{
+		{body: []byte("own"), header: []pair{{"x-order", "own"}}, trailer: []pair{{"x-of", "own"}}},
+		{body: []byte("own"), header: []pair{{"x-order", "own"}}, trailer: []pair{{"x-of", "own"}}, early: true},
+		{code: 3, header: []pair{{"x-order", "own"}}, trailer: []pair{{"x-of", "own"}}},
+	} {
+		for _, want := range []protocol.CallResult{other, failed} {
+			store, hijack := hijacking(memstore.New(), encoded(want.Response()))
+			s := e.serve(setup{store: store, handler: func(context.Context, *request) outcome { hijack(); return own }})
+			a := e.call(s, keyed("k"))
+			if a.code != want.Code || a.message != want.Message || want.Code == 0 && string(a.body) != "other" {
+				e.Errorf("the call got %+v", a)
+			}
+			if a.get("x-of") != "other" || a.get("x-order") != "" || a.get("x-outer") != "1" || !a.replayed() {
+				e.Errorf("its metadata is %v, %v", a.header, a.trailer)
+			}
+		}
+	}
+}
+
+// hijacking returns a store, and a function that completes the last claim with payload as
+// another owner would who took it over.
+func hijacking(inner reprise.Store, payload []byte) (reprise.Store, func()) {
+	s := &hijacked{Store: inner}
+	return s, func() {
+		s.mu.Lock()
+		last := s.last
+		s.mu.Unlock()
+		ctx := context.Background()
+		if err := s.Release(ctx, last.ID, last.Owner); err != nil {
+			panic(err)
+		}
+		last.Owner[0] ^= 0xff
+		claim, err := s.Store.Claim(ctx, last)
+		if err == nil && claim.Outcome == reprise.Claimed {
+			err = s.Complete(ctx, reprise.CompleteRequest{ID: last.ID, Owner: last.Owner, Payload: payload, Retention: last.Retention})
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+type hijacked struct {
+	reprise.Store
+
+	mu   sync.Mutex
+	last reprise.ClaimRequest
+}
+
+func (s *hijacked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	s.mu.Lock()
+	s.last = r
+	s.mu.Unlock()
+	return s.Store.Claim(ctx, r)
+}
+
+// losing returns a store whose leases are lost from a moment on.
+func losing() (store reprise.Store, lose func()) {
+	store, faults := faultstore.New(memstore.New())
+	return store, func() { faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable)) }
+}
+
+func streams(e *env) {
+	var mu sync.Mutex
+	var events []reprise.Event
+	s := e.serve(setup{Config: protocol.Config{Required: true}, engine: reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, event reprise.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, event)
+	})}})
+	if a := s.stream(e.Context(), call{}); a.code != 0 || a.body[0] != 3 || a.get("idempotency-status") != "" {
+		e.Errorf("a stream without a key: %+v", a)
+	}
+	for range 2 {
+		if a := s.stream(e.Context(), keyed("k")); a.code != 0 || a.body[0] != 3 || a.get("idempotency-status") != "unprotected" {
+			e.Errorf("a stream with a key: %+v", a)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(events) != 2 || events[0].Kind != reprise.EventUnprotected || events[0].Err == nil || events[0].Outcome != 0 {
+		e.Errorf("the observer got %v", events)
+	}
+}
+
+// TestOneCallOverAllProtocols retries one call through every protocol, codec and
+// compression that a server of Connect has.
+func TestOneCallOverAllProtocols(t *testing.T) {
+	t.Parallel()
+	for name, out := range map[string]outcome{
+		"message": {body: allBytes(), header: []pair{{"x-order", "1"}}, trailer: []pair{{"x-sum", "abc"}}},
+		"error":   {code: 9, message: "sold out", header: []pair{{"x-order", "1"}}, trailer: []pair{{"x-sum", "abc"}}, details: []proto.Message{new(errdetails.BadRequest)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &env{T: t, target: grpcToConnect}
+			var addr string
+			e.target.start = func(t *testing.T, s *service, scope scopeOf) client {
+				t.Helper()
+				addr = startConnect(t, s, scope)
+				return dialGRPC(t, addr)
+			}
+			s := e.serve(setup{handler: always(out)})
+			first := e.call(s, keyed("k"))
+			for name, client := range everyClient(t, addr) {
+				again := client.call(t.Context(), keyed("k"))
+				e.same(first, again)
+				if !again.replayed() || again.get("x-order") != "1" || again.get("x-sum") != "abc" {
+					t.Errorf("%s got %+v", name, again)
+				}
+			}
+			e.wantRuns(s, 1)
+		})
+	}
+}

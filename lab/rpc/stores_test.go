@@ -1,0 +1,89 @@
+package rpc_test
+
+import (
+	"context"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// onStores are the cases that run on every store, and not only in memory.
+var onStores = []string{"R12-message", "R13-metadata", "R17-trailer", "R20-duplicates", "R22-message", "R31-codes", "R31-details"}
+
+// TestRulesOnStores runs some cases with the two servers on Redis and PostgreSQL.
+func TestRulesOnStores(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) reprise.Store{
+		"redis": func(tb testing.TB) reprise.Store {
+			tb.Helper()
+			client := labtest.RedisClient(tb, servers.Redis.Shared(tb).Addr())
+			return labtest.RedisStore(tb, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
+		},
+		"postgres": func(tb testing.TB) reprise.Store {
+			tb.Helper()
+			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Leased(tb)
+		},
+		"transactional postgres": func(tb testing.TB) reprise.Store {
+			tb.Helper()
+			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Transactional(tb)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, target := range []target{overGRPC, connectTarget("Connect", false)} {
+				for _, id := range onStores {
+					t.Run(target.name+"/"+id, func(t *testing.T) {
+						e := &env{T: t, target: target, open: open}
+						for _, c := range ruleCases {
+							if c.id == id {
+								c.run(e)
+							}
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// TestEffectsCommitWithTheMessage calls a handler that writes in the transaction of its
+// attempt: a message commits its rows, an error rolls them back and is replayed as well.
+func TestEffectsCommitWithTheMessage(t *testing.T) {
+	t.Parallel()
+	for _, target := range []target{overGRPC, connectTarget("Connect", false)} {
+		t.Run(target.name, func(t *testing.T) {
+			t.Parallel()
+			e := &env{T: t, target: target}
+			pg := labtest.SetupPostgres(t, servers.SharedPostgres(t))
+			table := pg.Config.Schema + ".orders"
+			if _, err := pg.Pool.Exec(t.Context(), "CREATE TABLE "+table+" (item text)"); err != nil {
+				t.Fatal(err)
+			}
+			s := e.serve(setup{store: pg.Transactional(t), handler: func(ctx context.Context, in *request) outcome {
+				item := in.GetFields()["item"].GetStringValue()
+				tx, ok := reprisepg.Tx(ctx)
+				if !ok {
+					return outcome{code: internal, message: "no transaction"}
+				}
+				if _, err := tx.Exec(ctx, "INSERT INTO "+table+" VALUES ($1)", item); err != nil {
+					return outcome{code: internal, message: err.Error()}
+				}
+				if item == "sold out" {
+					return outcome{code: failedPrecondition, message: item}
+				}
+				return outcome{body: []byte(item)}
+			}})
+			e.twice(s, call{keys: []string{"a"}, in: "book"})
+			e.twice(s, call{keys: []string{"b"}, in: "sold out"})
+			var items string
+			if err := pg.Pool.QueryRow(t.Context(), "SELECT string_agg(item, ',') FROM "+table).Scan(&items); err != nil || items != "book" {
+				t.Errorf("the orders are %q (%v), want the one that succeeded", items, err)
+			}
+		})
+	}
+}
