@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console demo figures fuzz isolated lint mutants race soak test tidy
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract demo figures fuzz isolated lint mutants race soak test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -23,7 +23,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available go.work "$(if $(filter alerts blobs lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter alerts blobs contract lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -126,6 +126,13 @@ alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own pa
 blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	@$(call each,$(filter-out $(NOT_ALONE),lab/blob),GOWORK=off go test ./...)
 
+# The validator takes minutes to compile, so make contract is no part of check: run it when you change what
+# protocol.Policy generates, which tests of core/protocol compare with files.
+.PHONY: contract
+contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
+	@$(call each,$(filter-out $(NOT_ALONE),lab/openapi),GOWORK=off go test ./...)
+	$(call each,$(filter-out $(NOT_ALONE),lab/openapi),GOWORK=off $(BIN)/golangci-lint run ./...)
+
 .PHONY: figures
 figures: ## Run the gates on exact figures, and the benchmarks for a second, without the race detector
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
@@ -147,7 +154,7 @@ build: ## Build every package
 lint: $(BIN)/golangci-lint ## Lint every module
 	@failed=
 	$(BIN)/golangci-lint run $(PACKAGES) || failed=yes
-	$(call each,$(filter-out $(NOT_ALONE),$(OUTSIDE)),GOWORK=off $(BIN)/golangci-lint run ./...)
+	$(call each,$(filter-out $(NOT_ALONE) lab/openapi,$(OUTSIDE)),GOWORK=off $(BIN)/golangci-lint run ./...)
 	[[ -z $$failed ]]
 
 .PHONY: boundaries

@@ -79,11 +79,7 @@ func (p *Policy) headers() object {
 		}
 		all = append(all, member{f.component, object{{"description", f.description}, {"schema", schema}, {"example", f.sample}}})
 	}
-	all = append(all, member{"RetryAfter", object{
-		{"description", "After how many seconds the same request with the same key may be repeated."},
-		{"schema", object{{"type", "integer"}, {"minimum", 1}}},
-		{"example", 1},
-	}})
+	all = append(all, member{"RetryAfter", retryAfter(false)})
 	if p.PolicyURL != "" {
 		all = append(all, member{"IdempotencyPolicy", object{
 			{"description", `The policy of this API, with rel="describedby". A response may have other links.`},
@@ -94,20 +90,37 @@ func (p *Policy) headers() object {
 	return all
 }
 
+// retryAfter describes the field of refusals after which a client should come back, and
+// which all of them have if it is required.
+func retryAfter(required bool) object {
+	return object{
+		{"description", "After how many seconds the same request with the same key may be repeated."},
+		{"required", required},
+		{"schema", object{{"type", "integer"}, {"minimum", 1}}},
+		{"example", 1},
+	}
+}
+
 // responses describes the refusals, by their status.
 func (p *Policy) responses() object {
 	var all object
 	for _, status := range p.statuses() {
 		problems := p.of(status)
 		var titles []string
-		later := true
+		later := 0 // how many of them have Retry-After
 		for _, problem := range problems {
 			titles = append(titles, problem.Title+" ("+string(problem.Code)+")")
-			later = later && problem.RetryAfter > 0
+			if problem.RetryAfter > 0 {
+				later++
+			}
 		}
 		response := object{{"description", strings.Join(titles, "; ")}}
 		var headers object
-		if slices.ContainsFunc(problems, func(problem Problem) bool { return problem.RetryAfter > 0 }) {
+		switch later {
+		case 0:
+		case len(problems):
+			headers = append(headers, member{"Retry-After", retryAfter(true)})
+		default:
 			headers = append(headers, member{"Retry-After", reference("headers", "RetryAfter")})
 		}
 		if p.PolicyURL != "" {
@@ -147,19 +160,18 @@ func (p *Policy) of(status int) []Problem {
 	return all
 }
 
-// union is the schema of a body that is one of the problems.
+// union is the schema of a body that is one of the problems. Their constant codes tell
+// them apart; a discriminator would say the same, and some validators cannot resolve the
+// references beside one.
 func union(problems []Problem) object {
 	if len(problems) == 1 {
 		return reference("schemas", schemaName(problems[0].Code))
 	}
 	var one list
-	var mapping object
 	for _, problem := range problems {
-		name := schemaName(problem.Code)
-		one = append(one, reference("schemas", name))
-		mapping = append(mapping, member{string(problem.Code), "#/components/schemas/" + name})
+		one = append(one, reference("schemas", schemaName(problem.Code)))
 	}
-	return object{{"oneOf", one}, {"discriminator", object{{"propertyName", "code"}, {"mapping", mapping}}}}
+	return object{{"oneOf", one}}
 }
 
 func examples(problems []Problem) object {

@@ -1,0 +1,394 @@
+package openapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	validation "github.com/pb33f/libopenapi-validator/errors"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// api is a server, and the validator of its contract.
+type api struct {
+	*testing.T
+
+	handler http.Handler
+	store   reprise.Store
+	faults  *faultstore.Faults
+	held    chan struct{} // a value for each handler that waits for release
+	release chan struct{}
+	checks  validator.Validator
+}
+
+// serve starts a server with a policy, whose contract is embedded in the document of an
+// API.
+func serve(t *testing.T, cfg protocol.Config) *api {
+	t.Helper()
+	a := &api{T: t, store: memstore.New(), held: make(chan struct{}), release: make(chan struct{})}
+	var store reprise.Store
+	store, a.faults = faultstore.New(a.store)
+	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Observer: reprise.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.faults.Close()
+		_ = engine.Close(context.WithoutCancel(t.Context()))
+	})
+	guard, err := protocol.New(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.handler = reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(a.order))
+	a.checks = validatorOf(t, document(t, guard.Policy().OpenAPIJSON()))
+	return a
+}
+
+func tenantOf(r *http.Request) (string, error) {
+	if r.Header.Get("X-Tenant") == "none" {
+		return "", errors.New("not authenticated")
+	}
+	return "tenant", nil
+}
+
+// order is the handler. The body says what it does.
+func (a *api) order(w http.ResponseWriter, r *http.Request) {
+	switch body, _ := io.ReadAll(r.Body); string(body) {
+	case `"hold"`:
+		a.held <- struct{}{}
+		<-a.release
+	case `"fields"`:
+		for i := range 80 {
+			w.Header().Add("X-Many", fmt.Sprint(i))
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprint(w, `{"id":1}`)
+}
+
+// document returns the document of an API whose components are those of the contract.
+func document(t *testing.T, contract []byte) []byte {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(contract, &doc); err != nil {
+		t.Fatal(err)
+	}
+	components := doc["components"].(map[string]any)
+	ref := func(kind, name string) map[string]any {
+		return map[string]any{"$ref": "#/components/" + kind + "/" + name}
+	}
+	headers := map[string]any{}
+	for component := range components["headers"].(map[string]any) {
+		switch component {
+		case "IdempotentReplayed":
+			headers["Idempotent-Replayed"] = ref("headers", component)
+		case "IdempotencyStatus":
+			headers["Idempotency-Status"] = ref("headers", component)
+		case "IdempotencyKeyExpires":
+			headers["Idempotency-Key-Expires"] = ref("headers", component)
+		case "IdempotencyPolicy":
+			headers["Link"] = ref("headers", component)
+		}
+	}
+	responses := map[string]any{"201": map[string]any{
+		"description": "The order.", "headers": headers,
+		"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{
+			"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": map[string]any{"type": "integer"}},
+		}}},
+	}}
+	for component := range components["responses"].(map[string]any) {
+		responses[strings.TrimPrefix(component, "Idempotency")] = ref("responses", component)
+	}
+	doc["info"] = map[string]any{"title": "Orders", "version": "1"}
+	doc["paths"] = map[string]any{"/orders": map[string]any{"post": map[string]any{
+		"parameters":  []any{ref("parameters", "IdempotencyKey")},
+		"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{}}}},
+		"responses":   responses,
+	}}}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func validatorOf(t *testing.T, text []byte) validator.Validator {
+	t.Helper()
+	doc, err := libopenapi.NewDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, errs := validator.NewValidator(doc)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return v
+}
+
+// request returns a request of an order.
+func request(t *testing.T, key, body string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	return r
+}
+
+// send sends a request, and checks the response with the contract.
+func (a *api) send(r *http.Request) (status int, code string, response *http.Response) {
+	a.Helper()
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, r)
+	response = w.Result()
+	if ok, errs := a.checks.ValidateHttpResponse(r, response); !ok {
+		a.Errorf("the response %d %s is not that of the contract: %s", w.Code, w.Body, reasons(errs))
+	}
+	var problem struct{ Code string }
+	_ = json.Unmarshal(w.Body.Bytes(), &problem)
+	response.Body = io.NopCloser(bytes.NewReader(w.Body.Bytes()))
+	return w.Code, problem.Code, response
+}
+
+func reasons(errs []*validation.ValidationError) string {
+	var all []string
+	for _, e := range errs {
+		all = append(all, e.Message+": "+e.Reason)
+		for _, s := range e.SchemaValidationErrors {
+			all = append(all, s.Reason)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// Every policy's document is one of OpenAPI 3.1, alone and in the document of an API, as
+// JSON and as YAML.
+func TestDocumentsAreValid(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cfg := range map[string]protocol.Config{
+		"default": {},
+		"everything": {
+			Name: "payments", Aliases: []string{"X-Key"}, KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
+			Expires: true, PolicyURL: "https://api.example.com/idempotency",
+		},
+		"own problems": {
+			Oversize: protocol.Unavailable, FailOpen: true, MaxKeyLength: 4096,
+			WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
+				return protocol.Response{}
+			},
+		},
+	} {
+		guard, err := protocol.New(engine, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := guard.Policy()
+		p.Transactional = name == "everything"
+		for form, text := range map[string][]byte{"JSON": p.OpenAPIJSON(), "YAML": p.OpenAPIYAML(), "embedded": document(t, p.OpenAPIJSON())} {
+			if ok, errs := validatorOf(t, text).ValidateDocument(); !ok {
+				t.Errorf("%s, %s: %s", name, form, reasons(errs))
+			}
+		}
+	}
+	broken := strings.Replace(string(document(t, mustPolicy(t, engine).OpenAPIJSON())), `"in":"header"`, `"in":"head"`, 1)
+	if ok, _ := validatorOf(t, []byte(broken)).ValidateDocument(); ok {
+		t.Error("a parameter in \"head\" is valid")
+	}
+}
+
+func mustPolicy(t *testing.T, engine *reprise.Engine) protocol.Policy {
+	t.Helper()
+	guard, err := protocol.New(engine, protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard.Policy()
+}
+
+// What the server answers is in its contract: a first response, its replay, and every
+// refusal that a leased store can give.
+func TestResponsesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	a := serve(t, protocol.Config{
+		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, MaxRequestBody: 100, Expires: true, PolicyURL: "https://api.example.com/idempotency",
+		Fingerprint: func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+			if string(body) == `"panic"` {
+				panic("a bug")
+			}
+			return protocol.DefaultFingerprint(r, key, body)
+		},
+	})
+	seen := map[string]int{}
+	want := func(status int, code string, r *http.Request) *http.Response {
+		t.Helper()
+		got, answered, response := a.send(r)
+		if got != status || answered != code {
+			t.Errorf("answered %d %q, want %d %q", got, answered, status, code)
+		}
+		seen[answered]++
+		return response
+	}
+	want(201, "", request(t, "first", `{}`))
+	if replay := want(201, "", request(t, "first", `{}`)); replay.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("no replay: %v", replay.Header)
+	}
+	want(422, "key-reused", request(t, "first", `{"other":1}`))
+	want(400, "key-missing", request(t, "", `{}`))
+	want(400, "key-invalid", request(t, "not a key", `{}`))
+	want(413, "request-too-large", request(t, "large", `"`+strings.Repeat("x", 200)+`"`))
+	want(500, "internal-error", request(t, "panic", `"panic"`))
+	short := request(t, "short", `{}`)
+	short.ContentLength = 10
+	short.Body = io.NopCloser(io.MultiReader(strings.NewReader("{}"), failing{}))
+	want(400, "request-invalid", short)
+	nobody := request(t, "nobody", `{}`)
+	nobody.Header.Set("X-Tenant", "none")
+	want(403, "scope-missing", nobody)
+	want(201, "", request(t, "fields", `"fields"`))
+	want(409, "result-unavailable", request(t, "fields", `"fields"`))
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.handler.ServeHTTP(httptest.NewRecorder(), request(t, "held", `"hold"`))
+	}()
+	<-a.held
+	want(409, "in-progress", request(t, "held", `"hold"`))
+	close(a.release)
+	<-done
+
+	unknown := fmt.Errorf("%w: down", reprise.ErrUnavailable)
+	a.faults.Next(faultstore.Claim, slices.Repeat([]faultstore.Fault{faultstore.FailBefore(unknown)}, 100)...)
+	want(503, "store-unavailable", request(t, "down", `{}`))
+	a.faults.Clear()
+
+	id := reprise.DeriveID("tenant", "", "corrupt")
+	r := request(t, "corrupt", `{}`)
+	fingerprint, err := protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "corrupt", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := reprise.ClaimRequest{ID: id, Owner: reprise.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Retention: time.Hour}
+	if _, err := a.store.Claim(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.store.Complete(t.Context(), reprise.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Retention: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	want(500, "record-corrupt", r)
+
+	claim.ID, claim.Lease = reprise.DeriveID("tenant", "", "lapsed"), time.Millisecond
+	if claim.Fingerprint, err = protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "lapsed", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.store.Claim(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	a.store.(*memstore.Store).Advance(time.Second)
+	want(409, "outcome-unknown", request(t, "lapsed", `{}`))
+
+	a.store.(*memstore.Store).Advance(24 * time.Hour)
+	want(409, "result-expired", request(t, "first", `{}`))
+
+	var left []string
+	for _, code := range []protocol.Code{
+		protocol.CodeKeyMissing, protocol.CodeKeyInvalid, protocol.CodeRequestInvalid, protocol.CodeScopeMissing, protocol.CodeInProgress,
+		protocol.CodeOutcomeUnknown, protocol.CodeResultUnavailable, protocol.CodeRequestTooLarge, protocol.CodeKeyReused,
+		protocol.CodeResultExpired, protocol.CodeStoreUnavailable, protocol.CodeRecordCorrupt, protocol.CodeInternalError,
+	} {
+		if seen[string(code)] == 0 {
+			left = append(left, string(code))
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("never answered: %q, only %v", left, slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// The contract accepts the requests that the server accepts, and refuses the keys that it
+// refuses.
+func TestRequestsAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	a := serve(t, protocol.Config{Required: true})
+	for key, want := range map[string]bool{
+		"8e03978e-40d5-43dd-bc93-6894a57f9324": true, `"a b, \"c\""`: true, `"a";p=1`: true, "007": true, strings.Repeat("k", 255): true,
+		"": false, "a b": false, `"a`: false, "a,b": false, strings.Repeat("k", 256): false,
+	} {
+		ok, errs := a.checks.ValidateHttpRequest(request(t, key, `{}`))
+		status, _, _ := a.send(request(t, key, `{}`))
+		if ok != want || (status == http.StatusCreated) != want {
+			t.Errorf("%q: the contract says %v (%s), the server %d", key, ok, reasons(errs), status)
+		}
+	}
+}
+
+// What is not in the contract is refused, so the checks above can fail.
+func TestWrongResponsesAreRefused(t *testing.T) {
+	t.Parallel()
+	a := serve(t, protocol.Config{Required: true})
+	r := request(t, "", `{}`)
+	_, _, response := a.send(r)
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(body)
+	a.faults.Always(faultstore.Claim, faultstore.FailBefore(fmt.Errorf("%w: down", reprise.ErrUnavailable)))
+	_, _, response = a.send(request(t, "down", `{}`))
+	if body, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	down := string(body)
+	for name, c := range map[string]struct {
+		status int
+		media  string
+		body   string
+		valid  bool
+	}{
+		"as it is":                 {400, "application/problem+json", good, true},
+		"a code of another status": {409, "application/problem+json", good, false},
+		"another title":            {400, "application/problem+json", strings.Replace(good, "missing", "absent", 1), false},
+		"another type":             {400, "application/problem+json", strings.Replace(good, "#key-missing", "#key-gone", 1), false},
+		"retryable":                {400, "application/problem+json", strings.Replace(good, `"retryable":false`, `"retryable":true`, 1), false},
+		"no code":                  {400, "application/problem+json", strings.Replace(good, `"code"`, `"kode"`, 1), false},
+		"a status of nobody":       {418, "application/problem+json", good, false},
+		"an order without an id":   {201, "application/json", `{}`, false},
+		"no time to retry after":   {503, "application/problem+json", down, false},
+	} {
+		header := http.Header{"Content-Type": {c.media}}
+		ok, errs := a.checks.ValidateHttpResponse(r, &http.Response{
+			StatusCode: c.status, Header: header, Body: io.NopCloser(strings.NewReader(c.body)), Request: r,
+		})
+		if ok != c.valid {
+			t.Errorf("%s: valid is %v, want %v: %s", name, ok, c.valid, reasons(errs))
+		}
+	}
+}
