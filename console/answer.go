@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -17,6 +18,7 @@ const shownBody = 64 << 10
 type answerView struct {
 	Problem string // it cannot be read
 	Sealed  bool   // only the client's key opens it
+	Result  bool   // it is of reprise.Do, and no HTTP answer
 	Status  int
 	Header  []protocol.Field
 	Trailer []protocol.Field
@@ -28,6 +30,12 @@ type answerView struct {
 
 // showAnswer reads the payload of a completed record.
 func showAnswer(payload []byte) *answerView {
+	if result := reprise.DescribeResult(payload); result != "" {
+		return &answerView{
+			Problem: "Not an HTTP answer: a result of reprise.Do, " + result + ". A later call of Do gets it. A guard that meets it answers 500 record-corrupt.",
+			Result:  true, Size: len(payload),
+		}
+	}
 	answer, err := protocol.DecodeResponse(payload)
 	switch {
 	case errors.Is(err, protocol.ErrBodyOmitted):

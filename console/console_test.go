@@ -480,6 +480,25 @@ func TestHandlerRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
+// A result of Do is no HTTP answer, and is not said to be corrupt.
+func TestResultsOfDoAreShownAsSuch(t *testing.T) {
+	inTime(t, func(b *bench) {
+		got, err := b.engine.Begin(b.Context(), operation("do"))
+		if err != nil || got.Attempt == nil {
+			b.Fatalf("begin: %+v, %v", got, err)
+		}
+		payload, err := reprise.EncodeResult(nil, "private", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		shown := b.get(recordPage(b.completed(got, "do", payload)) + "?reveal=1")
+		b.want("do", shown, 200, "Not an HTTP answer: a result of reprise.Do, a value of 9 bytes", "The result, through reprise.Do")
+		if strings.Contains(shown.text, "private") || strings.Contains(shown.text, "cannot be read") {
+			b.Errorf("%s", shown.text)
+		}
+	})
+}
+
 // What is sealed is said to be sealed, not to be corrupt, and shows what is in the clear.
 func TestSealedAnswersAreShownAsSealed(t *testing.T) {
 	inTime(t, func(b *bench) {

@@ -109,6 +109,9 @@ func (s *site) showRecord(
 func nextAnswer(record *reprise.Record, policy *protocol.Config) string {
 	switch record.State {
 	case reprise.StateCompleted:
+		if reprise.IsResult(record.Payload) {
+			return "The result, through reprise.Do. A different operation with this key gets reprise.ErrMismatch."
+		}
 		return "The stored answer, marked Idempotent-Replayed: true. A different request with this key gets 422 key-reused."
 	case reprise.StateRunning:
 		return "409 in-progress, until the attempt ends."

@@ -47,8 +47,8 @@ func ExampleDo() {
 	// {0 0} false reprise: the key belongs to another operation park
 }
 
-// A refusal is an answer: it is kept, and found again by errors.Is. What failed on the way
-// is no answer, and runs again.
+// A refusal is an answer: it is kept, and found again by errors.Is. What failed on the
+// way is no answer, and runs again.
 func ExampleKeep() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

@@ -52,10 +52,10 @@ func (id ID) Short() string { return hex.EncodeToString(id[:6]) }
 // message.
 type Fingerprint [sha256.Size]byte
 
-// FingerprintOf returns the fingerprint of what is not an HTTP request, such as a message:
-// the digest of its parts, each of which is preceded by its length. Make the key the
-// first part: then nobody who reads the records can try short messages. Layout, version
-// 1, with big-endian lengths:
+// FingerprintOf returns the fingerprint of what is not an HTTP request, such as a
+// message: the digest of its parts, each of which is preceded by its length. Make the key
+// the first part: then nobody who reads the records can try short messages. Layout,
+// version 1, with big-endian lengths:
 //
 //	SHA-256("reprise/value/1\0" ‖ u64(len part) ‖ part ‖ …)
 func FingerprintOf(parts ...[]byte) Fingerprint {

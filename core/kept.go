@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 )
 
 // keptKind says what a record of [Do] holds.
@@ -81,6 +82,28 @@ func cutKept(payload []byte) (keptKind, []byte, error) {
 // IsResult reports whether the payload of a record was written by [Do], for programs that
 // show records. It does not say that the payload is sound: [DecodeResult] does.
 func IsResult(payload []byte) bool { return len(payload) > 0 && payload[0] == keptMark }
+
+// DescribeResult says, without its content, what the payload of a record of [Do] holds,
+// for programs that show records. It is empty for any other payload.
+func DescribeResult(payload []byte) string {
+	if !IsResult(payload) {
+		return ""
+	}
+	kind, content, err := cutKept(payload)
+	if err != nil {
+		return "unreadable"
+	}
+	text := keptTexts[kind]
+	if kind <= keptFailure {
+		text += " of " + strconv.Itoa(len(content)) + " bytes"
+	}
+	return text
+}
+
+var keptTexts = [...]string{
+	keptValue: "a value", keptAnswer: "an error that is the answer", keptFailure: "a failure",
+	keptPanic: "a panic", keptNothing: "no result: it could not be encoded",
+}
 
 // EncodeResult returns the payload of a record of [Do], for what writes one besides Do:
 // an operator who resolves a lapsed record (see [Inspector]), or a function that

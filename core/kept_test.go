@@ -22,12 +22,13 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 		name, payload string
 		value         receipt
 		err           error
+		described     string
 	}{
-		{"value", "d001017b224e756d626572223a377d96488e13", receipt{Number: 7}, nil},
-		{"answer", "d0010208736f6c642d6f7574736f6c64206f7574668eb716", receipt{}, reprise.Keep(errSoldOut)},
-		{"failure", "d00103007468652062616e6b20697320617761794e7bfbcd", receipt{}, errAway},
-		{"panic", "d0010488bc2602", receipt{}, reprise.ErrPanicked},
-		{"nothing", "d001057ad7a501", receipt{}, reprise.ErrUnkept},
+		{"value", "d001017b224e756d626572223a377d96488e13", receipt{Number: 7}, nil, "a value of 12 bytes"},
+		{"answer", "d0010208736f6c642d6f7574736f6c64206f7574668eb716", receipt{}, reprise.Keep(errSoldOut), "an error that is the answer of 17 bytes"},
+		{"failure", "d00103007468652062616e6b20697320617761794e7bfbcd", receipt{}, errAway, "a failure of 17 bytes"},
+		{"panic", "d0010488bc2602", receipt{}, reprise.ErrPanicked, "a panic"},
+		{"nothing", "d001057ad7a501", receipt{}, reprise.ErrUnkept, "no result: it could not be encoded"},
 	} {
 		payload, err := hex.DecodeString(v.payload)
 		if err != nil {
@@ -49,6 +50,12 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 		}
 		if !reprise.IsResult(payload) || reprise.IsResult(nil) || reprise.IsResult(payload[1:]) {
 			t.Errorf("%s is not told apart", v.name)
+		}
+		if got := reprise.DescribeResult(payload); got != v.described {
+			t.Errorf("%s is described as %q, want %q", v.name, got, v.described)
+		}
+		if got := reprise.DescribeResult(payload[:6]) + reprise.DescribeResult(payload[1:]); got != "unreadable" {
+			t.Errorf("%s, damaged, is described as %q", v.name, got)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 // Consumer books payments from a NATS JetStream stream, once each.
 //
-// JetStream delivers a message at least once: again when its acknowledgement is lost, when
-// the work took longer than AckWait, when a consumer died, and when a publisher sent it
-// again after the stream's window for duplicates. The key of a payment is its message id,
-// and the row that it books commits together with the record that it was booked, in one
-// PostgreSQL transaction. Kill the process at any moment.
+// JetStream delivers a message at least once: again when its acknowledgement is lost,
+// when the work took longer than AckWait, when a consumer died, and when a publisher sent
+// it again after the stream's window for duplicates. The key of a payment is its message
+// id, and the row that it books commits together with the record that it was booked, in
+// one PostgreSQL transaction. Kill the process at any moment.
+//
+// Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
+// unless a process dies, or is stopped for longer than its lease, between the row and the
+// record. docs/consumers.md has what to do then.
 //
 //	nats-server -js &
 //	go run . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres

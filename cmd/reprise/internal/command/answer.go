@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
@@ -23,13 +24,20 @@ type answer struct {
 	err      error // what it has instead of a whole response
 }
 
+// errResult says that a record was written by reprise.Do.
+var errResult = errors.New("not an HTTP answer, but a result of reprise.Do")
+
 // answerOf reads the answer of a record; nil means that it has none.
 func answerOf(r *reprise.Record) *answer {
 	if r.State != reprise.StateCompleted {
 		return nil
 	}
 	var a answer
-	a.response, a.err = protocol.DecodeResponse(r.Payload)
+	if result := reprise.DescribeResult(r.Payload); result != "" {
+		a.err = fmt.Errorf("%w: it is %s", errResult, result)
+	} else {
+		a.response, a.err = protocol.DecodeResponse(r.Payload)
+	}
 	return &a
 }
 
@@ -54,6 +62,8 @@ func nextFor(r *reprise.Record) string {
 	}
 	a := answerOf(r)
 	switch {
+	case errors.Is(a.err, errResult):
+		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
 	case errors.Is(a.err, protocol.ErrResultUnavailable):
 		return "409 result-unavailable: the response was cut short, and is not kept"
 	case errors.Is(a.err, protocol.ErrSealed):

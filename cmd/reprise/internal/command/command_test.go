@@ -103,6 +103,26 @@ func TestRunWithoutAStore(t *testing.T) {
 	}
 }
 
+func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
+	t.Parallel()
+	payload, err := reprise.EncodeResult(nil, "private", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := reprise.Record{State: reprise.StateCompleted, Payload: payload}
+	a := answerOf(&record)
+	lines := fmt.Sprint(answerLines(a, true))
+	if !strings.Contains(lines, "not an HTTP answer, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
+		t.Errorf("shown as %s", lines)
+	}
+	if out := newAnswerJSON(a, true); out.Body != nil || !strings.Contains(out.Problem, "a value of 9 bytes") {
+		t.Errorf("%+v", out)
+	}
+	if next := nextFor(&record); !strings.Contains(next, "through reprise.Do") {
+		t.Errorf("the next request gets %s", next)
+	}
+}
+
 func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
 	t.Parallel()
 	for _, clear := range []bool{true, false} {
