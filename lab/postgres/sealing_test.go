@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// Nothing of a sealed response, of the key or of the secret is in a copy of the tables,
+// in their files, or in the write-ahead log.
+func TestPostgresDumpShowsNothingOfSealedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, atomic := range []bool{false, true} {
+		for _, sealed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("atomic %t, sealed %t", atomic, sealed), func(t *testing.T) {
+				t.Parallel()
+				f := labtest.SetupPostgres(t, servers.SharedPostgres(t))
+				var start string
+				if err := f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start); err != nil {
+					t.Fatal(err)
+				}
+				var store reprise.Store = f.Leased(t)
+				if atomic {
+					store = f.Transactional(t)
+				}
+				labtest.RecordPrivate(t, store, sealed).WantAbsent(t, "the dump", dumpOf(t, f, start))
+			})
+		}
+	}
+}
+
+// dumpOf returns everything that a server keeps of a fixture's tables, and its log since
+// an instant. The log may have records of other tests, too.
+func dumpOf(t *testing.T, f *labtest.Postgres, start string) []byte {
+	t.Helper()
+	conn, err := f.Pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), "CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname = $1", f.Config.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []string
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, table)
+	}
+	if err := rows.Err(); err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	var dump bytes.Buffer
+	for _, table := range tables {
+		if _, err := conn.Conn().PgConn().CopyTo(t.Context(), &dump, "COPY "+table+" TO STDOUT (FORMAT binary)"); err != nil {
+			t.Fatal(err)
+		}
+		var file []byte
+		if err := conn.QueryRow(t.Context(), "SELECT pg_read_binary_file(pg_relation_filepath($1::regclass))", table).Scan(&file); err != nil {
+			t.Fatal(err)
+		}
+		dump.Write(file)
+	}
+	var log []byte
+	if err := conn.QueryRow(t.Context(), "SELECT pg_read_binary_file('pg_wal/' || pg_walfile_name($1::pg_lsn))", start).Scan(&log); err != nil {
+		t.Fatal(err)
+	}
+	dump.Write(log)
+	return dump.Bytes()
+}
