@@ -21,7 +21,7 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // Middleware runs the handlers inside it once for each key. One guard may serve many
 // routes and groups. It panics if guard or scope is nil.
 //
-// The error that a handler returns becomes its response here, through the HTTPErrorHandler
+// The error that a handler returns becomes its response here, through the error handler
 // of the Echo instance, because that response is what is recorded: layers outside see the
 // response and not the error. An error that a handler returns after it began a successful
 // response means that the response broke off, and no replay passes for it.

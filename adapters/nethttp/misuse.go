@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A framework whose handlers are not http.Handlers can adapt a middleware of net/http, but
-// hides from it what its own handlers answer: the middleware sees a handler that writes
-// nothing, and would keep an empty 200 for the retries. As far as that can be detected it
-// panics, with the name of the adapter that sees the response.
+// A framework whose handlers are not http.Handlers can adapt a middleware of net/http,
+// but hides from it what its own handlers answer: the middleware sees a handler that
+// writes nothing, and would keep an empty 200 for the retries. As far as that can be
+// detected it panics, with the name of the adapter that sees the response.
 
 // frameworks lists those that have a function which adapts a middleware of net/http.
 var frameworks = []struct{ path, adapts, serves, hides, adapter string }{

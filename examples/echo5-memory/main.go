@@ -68,7 +68,10 @@ func newAPI(places int64) (*echo.Echo, *reprise.Engine, error) {
 	}
 	e.Use(middleware.Recover(), middleware.BasicAuth(known)) // outside: a key belongs to a user
 	user := func(c *echo.Context) (string, error) {
-		name, _, _ := c.Request().BasicAuth()
+		name, _, known := c.Request().BasicAuth()
+		if !known {
+			return "", errors.New("not authenticated")
+		}
 		return name, nil
 	}
 	var taken atomic.Int64
