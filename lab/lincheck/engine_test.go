@@ -59,7 +59,7 @@ func (s *engineStore) Complete(_ context.Context, r reprise.CompleteRequest) err
 	if a == nil {
 		return reprise.ErrLeaseLost // its claim had no answer, or another one
 	}
-	res, err := a.Complete(reprise.Completion{Payload: r.Payload})
+	res, err := a.Complete(reprise.Completion{Payload: r.Payload}) //nolint:contextcheck // the engine bounds it
 	switch {
 	case err != nil:
 		return err
@@ -72,7 +72,7 @@ func (s *engineStore) Complete(_ context.Context, r reprise.CompleteRequest) err
 
 func (s *engineStore) Release(_ context.Context, _ reprise.ID, owner reprise.Owner) error {
 	if a := s.take(owner); a != nil {
-		return a.Release()
+		return a.Release() //nolint:contextcheck // the engine bounds it
 	}
 	return nil
 }

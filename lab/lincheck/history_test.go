@@ -215,7 +215,7 @@ func (c *client) begin(ctx context.Context) {
 
 func (c *client) newOwner() (o reprise.Owner) {
 	binary.BigEndian.PutUint64(o[:], c.dice.Uint64())
-	binary.BigEndian.PutUint64(o[8:], uint64(c.number)+1) //nolint:gosec // a small number
+	binary.BigEndian.PutUint64(o[8:], uint64(c.number)+1)
 	return o
 }
 
@@ -289,7 +289,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	t.Helper()
 	h := &recorder{start: time.Now(), byID: map[reprise.ID][]porcupine.Operation{}, tally: map[string]int{}}
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated
+	dice := rand.New(rand.NewPCG(seed, 0))
 	names := make([]reprise.ID, ids)
 	for i := range names {
 		for j := range names[i] {
@@ -300,7 +300,7 @@ func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	others := &strangers{}
 	for n := range clients {
 		c := &client{
-			recorder: h, number: n, store: d.stores[n%len(d.stores)], dice: rand.New(rand.NewPCG(seed, uint64(n)+1)), //nolint:gosec // to be repeated
+			recorder: h, number: n, store: d.stores[n%len(d.stores)], dice: rand.New(rand.NewPCG(seed, uint64(n)+1)),
 			d: d, ids: names, others: others,
 		}
 		group.Go(func() { c.run(t.Context()) })
@@ -342,7 +342,7 @@ func checked(t *testing.T, d *deployment, meets ...string) {
 	tally := map[string]int{}
 	n := 0
 	for until := time.Now().Add(labtest.Soak(t)); n < histories || time.Now().Before(until); n++ {
-		seed := rand.Uint64() //nolint:gosec // printed where it matters
+		seed := rand.Uint64()
 		h := history(t, d, seed)
 		if !h.check(t, seed) {
 			t.Errorf("seed %d: the history is not linearizable", seed)

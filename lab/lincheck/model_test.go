@@ -172,9 +172,7 @@ func step(state, call, answer any) []any {
 					after = append(after, next)
 					continue
 				}
-				for _, next := range r.answered(next, in, want, out, passed) {
-					after = append(after, next)
-				}
+				after = append(after, r.answered(next, in, want, out, passed)...)
 			}
 		}
 	}
