@@ -134,10 +134,10 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 	$(call each,$(filter-out $(NOT_ALONE),lab/openapi),GOWORK=off $(BIN)/golangci-lint run ./...)
 
 .PHONY: figures
-figures: ## Run the gates on exact figures, and the benchmarks for a second, without the race detector
+figures: ## Run the gates on exact figures, 10,000 simulated universes, and the benchmarks for a second, without the race detector
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
-	go test -count=1 -run '^Test(Cost|P[0-9]|Smoke$$)' $(PACKAGES)
+	go test -count=1 -run '^Test(Cost|P[0-9]|Smoke$$|Universes$$|ASeedFixesItsUniverse$$)' $(PACKAGES)
 
 .PHONY: check
 check: build test checks ## Everything that CI runs

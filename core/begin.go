@@ -128,7 +128,12 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 	case <-claim.done:
 		return nil
 	case <-budget.Done():
-		return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
+		select {
+		case <-claim.done: // both at once: the answer is worth more
+			return nil
+		default:
+			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
+		}
 	}
 }
 

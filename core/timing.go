@@ -1,8 +1,9 @@
 package reprise
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/chance"
 )
 
 // Every duration that is derived from a lease, here for the default of 30 s:
@@ -20,7 +21,7 @@ import (
 // due at about the same time share a batch.
 func renewalDue(sent instant, lease time.Duration) instant {
 	third := max(lease, 0) / 3
-	due := sent.add(third - third/20 + rand.N(third*3/20+1)) //nolint:gosec // nobody gains by guessing it
+	due := sent.add(third - third/20 + chance.Below(third*3/20+1))
 	grid := third/20 + 1
 	return due.add(-((due.mono%grid + grid) % grid)) // down to the grid, also where the clock reads less than zero
 }
@@ -46,5 +47,5 @@ func renewerSleep(lease time.Duration) time.Duration { return min(lease/4, time.
 
 // jitter returns d ± a quarter.
 func jitter(d time.Duration) time.Duration {
-	return d - d/4 + rand.N(d/2+1) //nolint:gosec // nobody gains by guessing it
+	return d - d/4 + chance.Below(d/2+1)
 }

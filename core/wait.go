@@ -76,7 +76,12 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	case <-q.done:
 		return q.result, q.err
 	case <-patient.Done():
-		return Result{Outcome: InProgress}, nil
+		select {
+		case <-q.done: // both at once: the answer is worth more
+			return q.result, q.err
+		default:
+			return Result{Outcome: InProgress}, nil
+		}
 	case <-c.engine.work.closing:
 		return Result{}, ErrClosed
 	}

@@ -1,10 +1,9 @@
-package engine
+package simulation
 
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,24 +12,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/chance"
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// The size of a simulation, in simulated time where it is one.
-const (
-	simProcesses = 3
-	simKeys      = 40 // every third at most once
-	simClients   = 3  // for each key
-	simChaos     = 10 * time.Minute
-	simPatience  = time.Hour // for everything to come to an end after the chaos
-)
+// budget bounds the calls of the engines.
+const budget = 2 * time.Second
+
+// inTime lets d pass, which takes no time in a bubble.
+func inTime(d time.Duration) { <-time.After(d) }
 
 // simulation is a bubble with processes that pause and crash over a lossy network, and
 // clients that retry until they have their answer. It notes what must never be.
 type simulation struct {
+	universe
 	seed    uint64
 	store   *memstore.Store
 	faulty  atomic.Bool
@@ -43,17 +39,20 @@ type simulation struct {
 
 	mu         sync.Mutex
 	actors     uint64
-	processes  [simProcesses]*simProcess
+	running    []*simProcess
+	networks   []*network                      // of the crashed ones too
 	handlers   map[string]map[*simHandler]bool // that run, of a key
 	executions map[string]int
 	answers    map[string]string // that were recorded
 	violations []string
+	*chronicle
 }
 
 // simProcess is one process, until it crashes.
 type simProcess struct {
 	*reprise.Engine
-	net *network
+	net  *network
+	name string
 }
 
 // simHandler is a handler that runs.
@@ -62,8 +61,17 @@ type simHandler struct {
 	process *simProcess
 }
 
-func (s *simulation) violate(format string, args ...any) {
-	s.violations = append(s.violations, fmt.Sprintf(format, args...))
+// violate notes what must never be, of a key. The lock is held.
+func (s *simulation) violate(key, format string, args ...any) {
+	s.note(key, "VIOLATION: "+format, args...)
+	s.violations = append(s.violations, key)
+}
+
+// say notes what happened to a key.
+func (s *simulation) say(key, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(key, format, args...)
 }
 
 // boot starts a process, in the place of the one that crashed.
@@ -72,21 +80,23 @@ func (s *simulation) boot(place int) *simProcess {
 	defer s.mu.Unlock()
 	s.actors++
 	n := &network{
-		Store: s.store, dice: newDice(s.seed, s.actors), faulty: &s.faulty, lost: &s.lost, dead: make(chan struct{}),
+		Store: s.store, seed: s.seed + s.actors<<32, faulty: &s.faulty, lost: &s.lost, dead: make(chan struct{}),
 	}
-	engine, err := reprise.New(n, reprise.Config{Lease: engineLease})
+	s.networks = append(s.networks, n)
+	engine, err := reprise.New(n, reprise.Config{Lease: s.lease, ClaimTimeout: budget, CompleteTimeout: budget, Observer: reprise.Silent})
 	if err != nil {
-		panic(err) // a constant configuration
+		panic(err) // a good configuration
 	}
-	s.processes[place] = &simProcess{engine, n}
-	return s.processes[place]
+	s.running[place] = &simProcess{engine, n, fmt.Sprintf("process %d", s.actors)}
+	return s.running[place]
 }
 
 // crash ends a process at once: nothing that it does gets out any more, and its handlers
 // are gone.
 func (s *simulation) crash(place int) {
 	s.mu.Lock()
-	p := s.processes[place]
+	p := s.running[place]
+	s.note("", "%s crashes", p.name)
 	close(p.net.dead)
 	for _, running := range s.handlers {
 		for h := range running {
@@ -103,18 +113,20 @@ func (s *simulation) crash(place int) {
 	s.boot(place)
 }
 
-// chaos pauses and crashes processes until its time is up.
-func (s *simulation) chaos() {
-	d, until := newDice(s.seed, 1<<32), time.Now().Add(simChaos)
+// harm pauses and crashes processes until its time is up.
+func (s *simulation) harm() {
+	d, until := newDice(s.seed, 1<<32), time.Now().Add(s.chaos)
 	for time.Now().Before(until) {
 		inTime(2*time.Second + d.upTo(10*time.Second))
-		place := d.below(simProcesses)
+		place := d.below(s.processes)
 		if d.percent(25) {
 			s.crash(place)
 			continue
 		}
 		s.mu.Lock()
-		s.processes[place].net.stall(engineLease + d.upTo(2*engineLease))
+		pause := s.lease + d.upTo(2*s.lease)
+		s.note("", "%s pauses for %v", s.running[place].name, pause)
+		s.running[place].net.stall(pause)
 		s.mu.Unlock()
 		s.pauses.Add(1)
 	}
@@ -131,6 +143,7 @@ func (s *simulation) enter(key string, h *simHandler) {
 	}
 	s.handlers[key][h] = true
 	s.executions[key]++
+	s.note(key, "%s runs it", h.process.name)
 	believing := 0
 	for h := range s.handlers[key] {
 		if h.ctx.Err() == nil {
@@ -138,13 +151,14 @@ func (s *simulation) enter(key string, h *simHandler) {
 		}
 	}
 	if believing > 1 {
-		s.violate("%s has %d holders that believe", key, believing)
+		s.violate(key, "%d holders believe", believing)
 	}
 }
 
 func (s *simulation) leave(key string, h *simHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.note(key, "the run of %s ends, %v", h.process.name, context.Cause(h.ctx))
 	delete(s.handlers[key], h)
 }
 
@@ -153,9 +167,10 @@ func (s *simulation) recorded(key, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.answers[key]; ok && first != answer {
-		s.violate("%s was answered %q and %q", key, first, answer)
+		s.violate(key, "it was answered %q and %q", first, answer)
 	}
 	s.answers[key] = answer
+	s.note(key, "answered %q", answer)
 }
 
 // handle runs a handler to its end, and reports false when its process crashed under it.
@@ -170,7 +185,7 @@ func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attem
 	}
 	work := d.upTo(time.Second)
 	if d.percent(50) {
-		work = d.upTo(4 * engineLease)
+		work = d.upTo(4 * s.lease)
 	}
 	p.net.pass(ctx, work)
 	select {
@@ -184,12 +199,14 @@ func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attem
 // request sends one request of a client, and reports whether that was its last.
 func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation, name string) bool {
 	s.mu.Lock()
-	p := s.processes[d.below(simProcesses)]
+	p := s.running[d.below(s.processes)]
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Second+d.upTo(time.Minute))
 	defer cancel()
 	op.Wait = d.upTo(20 * time.Second)
+	s.say(op.Key, "%s asks %s", name, p.name)
 	res, err := p.Begin(ctx, op)
+	s.say(op.Key, "%s begins for %s: %v %v", p.name, name, res.Outcome, err)
 	switch {
 	case err != nil, res.Outcome == reprise.InProgress:
 		return false
@@ -202,7 +219,7 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	case res.Outcome != reprise.Claimed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.violate("%s was answered %v", op.Key, res.Outcome)
+		s.violate(op.Key, "it was answered %v", res.Outcome)
 		return true
 	case !s.handle(d, op.Key, p, res.Attempt): //nolint:contextcheck // a handler's context is its attempt's
 		return false
@@ -214,6 +231,7 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		s.overs.Add(1)
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: []byte(name)}) //nolint:contextcheck // the engine bounds the end of an attempt
+	s.say(op.Key, "%s completes for %s: %v", p.name, name, end.Status)
 	switch {
 	case err != nil:
 		panic(err) // it was not ended before
@@ -232,103 +250,63 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 
 // client retries its request until it is answered for good.
 func (s *simulation) client(ctx context.Context, key, n int) {
-	d := newDice(s.seed, uint64(1<<40+key*simClients+n))
+	d := newDice(s.seed, uint64(1<<40+key*s.clients+n))
 	op := reprise.Operation{Scope: "tenant", Key: "key " + strconv.Itoa(key), Preset: reprise.Recoverable}
 	if key%3 == 0 {
 		op.Preset = reprise.AtMostOnce
 	}
-	inTime(simChaos*time.Duration(key)/simKeys + d.upTo(5*time.Second)) // so that those of a key meet
+	inTime(s.chaos*time.Duration(key)/time.Duration(s.keys) + d.upTo(5*time.Second)) // so that those of a key meet
 	for try := 1; !s.request(ctx, d, op, fmt.Sprintf("client %d, try %d", n, try)); try++ {
 		inTime(d.upTo(2 * time.Second))
 		if ctx.Err() != nil {
 			s.mu.Lock()
-			s.violate("%s: no answer in the end", op.Key)
+			s.violate(op.Key, "no answer in the end")
 			s.mu.Unlock()
 			return
 		}
 	}
 }
 
-// simulate runs one simulation and returns it with what it noted.
+// simulate runs the universe of a seed and returns it with what it noted.
 func simulate(t *testing.T, seed uint64) *simulation {
-	s := &simulation{seed: seed}
+	t.Helper()
+	s := &simulation{seed: seed, universe: draw(seed)}
+	if seed%64 == 0 {
+		runtime.GC()
+	}
+	chance.Seed(seed)
 	synctest.Test(t, func(t *testing.T) {
+		s.chronicle = newChronicle()
 		s.store = memstore.New()
+		s.running = make([]*simProcess, s.processes)
 		s.handlers, s.executions, s.answers = make(map[string]map[*simHandler]bool), make(map[string]int), make(map[string]string)
 		s.faulty.Store(true)
-		for place := range s.processes {
+		for place := range s.running {
 			s.boot(place)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), simChaos+simPatience)
+		ctx, cancel := context.WithTimeout(t.Context(), s.chaos+s.patience)
 		defer cancel()
 		var all sync.WaitGroup
-		all.Go(s.chaos)
-		for key := range simKeys {
-			for n := range simClients {
+		all.Go(s.harm)
+		for key := range s.keys {
+			for n := range s.clients {
 				all.Go(func() { s.client(ctx, key, n) })
 			}
 		}
 		all.Wait()
-		for _, p := range s.processes {
+		for _, p := range s.running {
 			if err := p.Close(ctx); err != nil {
-				s.violate("%v", err)
+				s.violate("", "%v", err)
 			}
+		}
+		for _, n := range s.networks {
+			n.late.Wait()
 		}
 	})
 	for key, n := range s.executions {
 		if place, _ := strconv.Atoi(strings.TrimPrefix(key, "key ")); place%3 == 0 && n > 1 {
-			s.violate("%s ran %d times, at most once", key, n)
+			s.violate(key, "it ran %d times, at most once", n)
 		}
 	}
 	return s
-}
-
-// TestEngineSimulation runs processes that pause and crash over a network that loses
-// requests and replies, or delivers them late. Its seed is in the name of each subtest,
-// and REPRISE_SEED runs that one alone. It fixes the faults and the clients; the engine's
-// own jitter and the scheduler it does not.
-func TestEngineSimulation(t *testing.T) {
-	t.Parallel()
-	runs, seeds := 100, rand.Uint64
-	if text := os.Getenv("REPRISE_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("REPRISE_SEED: %v", err)
-		}
-		runs, seeds = 1, func() uint64 { return seed }
-	}
-	var total simTally
-	until := time.Now().Add(labtest.Soak(t))
-	for run := 0; !t.Failed() && (run < runs || time.Now().Before(until)); run++ {
-		seed := seeds()
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			s := simulate(t, seed)
-			for _, v := range s.violations {
-				t.Error(v)
-			}
-			total.add(s)
-		})
-	}
-	t.Logf("%+v", total)
-	if least := min(total.Lost, total.Pauses, total.Crashes, total.Takeovers, total.Replays, 20*total.Late); runs > 1 && least < 100 {
-		t.Error("that is not enough to show anything")
-	}
-}
-
-// simTally counts what simulations did.
-type simTally struct {
-	Lost, Pauses, Crashes, Executions, Takeovers, Late, Replays, Violations int64
-}
-
-func (c *simTally) add(s *simulation) {
-	c.Lost += s.lost.Load()
-	c.Pauses += s.pauses.Load()
-	c.Crashes += s.crashes.Load()
-	c.Takeovers += s.overs.Load()
-	c.Late += s.late.Load()
-	c.Replays += s.replays.Load()
-	c.Violations += int64(len(s.violations))
-	for _, n := range s.executions {
-		c.Executions += int64(n)
-	}
 }

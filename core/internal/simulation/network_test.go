@@ -1,7 +1,8 @@
-package engine
+package simulation
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -40,7 +41,7 @@ func (d *dice) upTo(most time.Duration) time.Duration {
 // is late arrives after its sender gave it up.
 type network struct {
 	reprise.Store
-	dice   *dice
+	seed   uint64        // of this process
 	faulty *atomic.Bool  // shared: whether anything is lost at all
 	lost   *atomic.Int64 // shared: what was
 	dead   chan struct{} // closed when the process is
@@ -72,11 +73,11 @@ func (n *network) pass(ctx context.Context, d time.Duration) bool {
 
 // lose waits until the caller gives up or, every other time, until the connection is
 // reset.
-func (n *network) lose(ctx context.Context) error {
+func (n *network) lose(ctx context.Context, d *dice) error {
 	n.lost.Add(1)
 	var reset <-chan time.Time
-	if n.dice.percent(50) {
-		timer := time.NewTimer(n.dice.upTo(100 * time.Millisecond))
+	if d.percent(50) {
+		timer := time.NewTimer(d.upTo(100 * time.Millisecond))
 		defer timer.Stop()
 		reset = timer.C
 	}
@@ -88,43 +89,53 @@ func (n *network) lose(ctx context.Context) error {
 	return fmt.Errorf("%w: lost", reprise.ErrUnknown)
 }
 
+// of returns the dice of a call. They follow from the call and its instant, so that calls
+// of one instant may come in any order.
+func (n *network) of(kind byte, ids ...reprise.ID) *dice {
+	call := uint64(kind) << 56
+	for _, id := range ids {
+		call ^= binary.BigEndian.Uint64(id[:])
+	}
+	return newDice(n.seed^call, uint64(time.Now().UnixNano()))
+}
+
 // send takes one request to the store and its reply back.
-func (n *network) send(ctx context.Context, do func(context.Context)) error {
+func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) error {
 	n.mu.Lock()
 	stalled := time.Until(n.stalled)
 	n.mu.Unlock()
-	if !n.pass(ctx, max(stalled, 0)+n.dice.upTo(50*time.Millisecond)) {
+	if !n.pass(ctx, max(stalled, 0)+d.upTo(50*time.Millisecond)) {
 		return fmt.Errorf("%w: not sent", reprise.ErrUnavailable)
 	}
-	faulty, chance := n.faulty.Load(), n.dice.below(100)
+	faulty, chance := n.faulty.Load(), d.below(100)
 	switch {
 	case faulty && chance < 5:
-		return n.lose(ctx)
+		return n.lose(ctx, d)
 	case faulty && chance < 10:
 		n.late.Go(func() {
-			inTime(n.dice.upTo(2 * engineBudget))
+			inTime(d.upTo(2 * budget))
 			do(context.WithoutCancel(ctx))
 		})
-		return n.lose(ctx)
+		return n.lose(ctx, d)
 	}
 	do(context.WithoutCancel(ctx))
 	if faulty && chance < 15 {
-		return n.lose(ctx)
+		return n.lose(ctx, d)
 	}
-	if !n.pass(ctx, n.dice.upTo(50*time.Millisecond)) {
+	if !n.pass(ctx, d.upTo(50*time.Millisecond)) {
 		return fmt.Errorf("%w: no reply in time", reprise.ErrUnknown)
 	}
 	return nil
 }
 
 // sent makes a call over n, and forgets its answer where the reply is lost.
-func sent[T any](ctx context.Context, n *network, do func(context.Context) (T, error)) (T, error) {
+func sent[T any](ctx context.Context, n *network, d *dice, do func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T
 		err   error
 	}
 	replies := make(chan reply, 1)
-	if err := n.send(ctx, func(ctx context.Context) {
+	if err := n.send(ctx, d, func(ctx context.Context) {
 		value, err := do(ctx)
 		replies <- reply{value, err}
 	}); err != nil {
@@ -136,19 +147,23 @@ func sent[T any](ctx context.Context, n *network, do func(context.Context) (T, e
 }
 
 func (n *network) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return sent(ctx, n, func(ctx context.Context) (reprise.ClaimResult, error) { return n.Store.Claim(ctx, r) })
+	return sent(ctx, n, n.of('c', r.ID), func(ctx context.Context) (reprise.ClaimResult, error) { return n.Store.Claim(ctx, r) })
 }
 
 func (n *network) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	return sent(ctx, n, func(ctx context.Context) ([]reprise.RenewStatus, error) { return n.Store.Renew(ctx, rs) })
+	ids := make([]reprise.ID, len(rs))
+	for i := range rs {
+		ids[i] = rs[i].ID
+	}
+	return sent(ctx, n, n.of('r', ids...), func(ctx context.Context) ([]reprise.RenewStatus, error) { return n.Store.Renew(ctx, rs) })
 }
 
 func (n *network) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	_, err := sent(ctx, n, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Complete(ctx, r) })
+	_, err := sent(ctx, n, n.of('e', r.ID), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Complete(ctx, r) })
 	return err
 }
 
 func (n *network) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	_, err := sent(ctx, n, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Release(ctx, id, owner) })
+	_, err := sent(ctx, n, n.of('f', id), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Release(ctx, id, owner) })
 	return err
 }
