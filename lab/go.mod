@@ -33,6 +33,7 @@ require (
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/reprisetest v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -135,6 +136,7 @@ replace (
 	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance
 	github.com/reprise-go/reprise/core => ../core
+	github.com/reprise-go/reprise/reprisetest => ../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../store/redis
 )
