@@ -1,2 +1,28 @@
-// Package repriselocal answers hot replays from the memory of the process.
+// Package repriselocal answers hot replays from the memory of the process: a decorator
+// for any [reprise.Store] that keeps completed records in a bounded cache.
+//
+//	store, err := repriselocal.New(repriseredis.New(client, repriseredis.Config{}), repriselocal.Config{})
+//	engine, err := reprise.New(store, reprise.Config{})
+//
+// A completed record does not change, so a replay of one that this process has seen, or a
+// different request with its key, needs no round trip. Everything else goes to the store,
+// which decides as before: exclusion, fencing and retention are its own.
+//
+// # What holds
+//
+// An answer from the cache is one that the store gave, or that this process gave the
+// store to keep, byte for byte, and for the same fingerprint. No entry outlives its
+// record: its life counts from before the call that was answered, by the monotonic clock
+// or by the wall clock, whichever says that more time has passed, so that a machine which
+// sleeps does not prolong it.
+//
+// # What does not
+//
+// What somebody does to a completed record behind the back of this process, such as
+// deleting its key in Redis by hand, has no effect here before the entry ends, which is
+// Config.MaxAge at most. The same is true of a record that the server lost in a failover:
+// this process goes on replaying what happened, while another may claim the key anew. A
+// resolution by an operator through the store that [New] returned has an effect at once.
+//
+// Nothing runs in the background, and there is nothing to close.
 package repriselocal

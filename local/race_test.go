@@ -1,0 +1,5 @@
+//go:build race
+
+package repriselocal_test
+
+const raceEnabled = true
