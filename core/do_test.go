@@ -237,6 +237,11 @@ func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
 			other.Fingerprint[0]++
 			_, _, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
 		}, reprise.ErrMismatch, reprise.RequestMismatch, reprise.Park, 0},
+		{"ended long ago", func(ctx context.Context, d *doer) {
+			d.op.Horizon = time.Hour
+			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
+			time.Sleep(retention)
+		}, reprise.ErrExpired, reprise.RequestExpired, reprise.Park, 0},
 		{"unreachable", unavailable(reprise.ErrUnavailable), reprise.ErrUnavailable, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
 		{"unknown", unavailable(reprise.ErrUnknown), reprise.ErrUnknown, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
 		{"not replicated", unavailable(reprise.ErrNotReplicated), reprise.ErrNotReplicated, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
