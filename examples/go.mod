@@ -72,7 +72,7 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
-	google.golang.org/protobuf v1.36.6 // indirect
+	google.golang.org/protobuf v1.36.9 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
@@ -91,3 +91,7 @@ replace (
 )
 
 replace github.com/reprise-go/reprise/console => ../console
+
+replace github.com/reprise-go/reprise/adapters/connect => ../adapters/connect
+
+replace github.com/reprise-go/reprise/adapters/grpc => ../adapters/grpc

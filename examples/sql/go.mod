@@ -56,3 +56,9 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )
+
+replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
+
+replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
+
+replace github.com/reprise-go/reprise/client => ../../client

@@ -11,7 +11,7 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/console => ../../console
 	github.com/reprise-go/reprise/core => ../../core
-	github.com/reprise-go/reprise/lab => ../
+	github.com/reprise-go/reprise/lab => ..
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )
@@ -46,3 +46,9 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
+
+replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
+
+replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
+
+replace github.com/reprise-go/reprise/client => ../../client

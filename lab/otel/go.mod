@@ -9,9 +9,8 @@ replace (
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/conformance => ../../conformance
-	github.com/reprise-go/reprise/console => ../../console
 	github.com/reprise-go/reprise/core => ../../core
-	github.com/reprise-go/reprise/lab => ../
+	github.com/reprise-go/reprise/lab => ..
 	github.com/reprise-go/reprise/otel => ../../otel
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
@@ -150,3 +149,9 @@ require (
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397 // indirect
 )
+
+replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
+
+replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
+
+replace github.com/reprise-go/reprise/client => ../../client
