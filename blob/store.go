@@ -59,6 +59,9 @@ func (s *Store) Put(ctx context.Context, name string, body *io.SectionReader) er
 	options := &blob.WriterOptions{
 		ContentType: "application/octet-stream", BufferSize: s.cfg.BufferSize, MaxConcurrency: s.cfg.MaxConcurrency,
 	}
+	if !s.mounted() {
+		return errNotMounted
+	}
 	key, from := s.cfg.Prefix+name, &source{SectionReader: body, failed: cancel}
 	var err error
 	if s.files {
@@ -72,6 +75,8 @@ func (s *Store) Put(ctx context.Context, name string, body *io.SectionReader) er
 	return nil
 }
 
+const copyBuffer = 32 << 10
+
 // writeFile writes to a directory. Upload would give a file its name although the disk
 // was full in the middle of it.
 func (s *Store) writeFile(ctx context.Context, cancel context.CancelFunc, key string, from io.Reader, options *blob.WriterOptions) error {
@@ -79,7 +84,8 @@ func (s *Store) writeFile(ctx context.Context, cancel context.CancelFunc, key st
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, from)
+	// The writer would take a buffer of a megabyte.
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{from}, make([]byte, copyBuffer))
 	if err != nil {
 		cancel()
 	}
@@ -131,8 +137,20 @@ func (s *Store) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 // there reports whether the bucket itself can be seen: a wrong name, or a directory that
 // is not mounted, has no blob either, and is no reason to tell a client so.
 func (s *Store) there(ctx context.Context) bool {
+	if !s.mounted() {
+		return false
+	}
 	accessible, err := s.bucket.IsAccessible(ctx)
 	return accessible && err == nil
+}
+
+var errNotMounted = errors.New("repriseblob: the directory of the bucket is missing; mount or create it")
+
+// mounted reports whether the directory of a bucket of files exists, which its driver
+// does not look at: it would find no blob, and make the directory to write one.
+func (s *Store) mounted() bool {
+	var directory os.FileInfo
+	return !s.files || s.bucket.As(&directory)
 }
 
 // isBlob reports whether name, without the prefix, is that of a blob: a day and a digest.

@@ -34,7 +34,8 @@ func (c *Capture) Write(p []byte) (int, error) {
 		c.overflow()
 		c.x.spoolMore(p)
 	} else {
-		c.x.scratch.response = append(c.x.scratch.response, p...)
+		s := c.x.scratch
+		s.response = append(c.x.guard.room(s.response, len(p)), p...)
 	}
 	return len(p), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -29,6 +30,16 @@ func (x *Exchange) startSpool(start []byte) {
 		x.spool.encrypt()
 	}
 	x.spoolMore(start)
+}
+
+// room returns a body with room for n more bytes. A body that may outgrow the memory
+// grows in few steps, so that it leaves little to collect.
+func (g *Guard) room(body []byte, n int) []byte {
+	size := len(body) + n
+	if g.cfg.Oversize != Offload || size <= cap(body) || size <= copyBuffer/8 {
+		return body
+	}
+	return slices.Grow(body, max(size, min(8*size, g.cfg.MaxResponseBody))-len(body))
 }
 
 // spoolMore adds the next part of the body.

@@ -119,7 +119,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	if r.oversize {
 		r.x.spoolMore([]byte(p))
 	} else {
-		s.response = append(s.response, p...)
+		s.response = append(r.x.guard.room(s.response, len(p)), p...)
 	}
 	if r.live {
 		if n, err := r.wire.Write([]byte(p)); err != nil && r.oversize && r.x.spool == nil {
