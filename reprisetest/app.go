@@ -234,11 +234,10 @@ func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark strin
 			first.Header.Get("Idempotency-Status"), mark, first)
 		return first, first
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		running := a.now.engine.Stats().Totals.Running
-		if running == 0 || time.Now().After(deadline) {
-			break
-		}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); a.now.engine.Stats().Totals.Running > 0 && time.Now().Before(deadline); {
+		<-tick.C
 	}
 	again = m.send(a.tb, a.now.handler)
 	wantReplay(a.tb, first, again)

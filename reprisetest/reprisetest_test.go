@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,12 +40,12 @@ var flaws = map[string]struct {
 	handler http.HandlerFunc
 	replay  string // what Replay says; empty: it is content
 }{
-	"answers a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "429 is never kept"},
-	"fails":                             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "500 is not kept"},
+	"answers a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "429 is never kept"},
+	"fails":                             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500 is not kept"},
 	"panics":                            {func(http.ResponseWriter, *http.Request) { panic("a bug") }, "the handler panicked"},
 	"releases its key": {func(w http.ResponseWriter, r *http.Request) {
 		protocol.Release(r.Context())
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 	}, "the handler ran again"},
 }
 
@@ -103,9 +104,7 @@ func changing(next http.Handler) http.Handler {
 		inner := httptest.NewRecorder()
 		next.ServeHTTP(inner, r)
 		inner.Header().Del("Content-Length")
-		for name, values := range inner.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), inner.Header())
 		w.WriteHeader(inner.Code)
 		_, _ = w.Write(inner.Body.Bytes())
 		fmt.Fprintf(w, "response %d\n", n.Add(1))
@@ -117,11 +116,7 @@ func TestRace(t *testing.T) {
 	var db orders
 	for _, wait := range []time.Duration{0, 5 * time.Second} {
 		before := db.count()
-		slow := func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(5 * time.Millisecond) // so that the requests meet
-			db.create(w, r)
-		}
-		if ran := reprisetest.Race(t, guarded(t, protocol.Config{Wait: wait}, slow), 20, order()); ran.Status != 201 || db.count() != before+1 {
+		if ran := reprisetest.Race(t, guarded(t, protocol.Config{Wait: wait}, db.create), 20, order()); ran.Status != 201 || db.count() != before+1 {
 			t.Errorf("wait %v: %d orders, answered %v", wait, db.count()-before, ran)
 		}
 	}
@@ -133,12 +128,8 @@ func TestRace(t *testing.T) {
 	}); !strings.Contains(got, "panicked") {
 		t.Errorf("a handler that panics: %q", got)
 	}
-	if got := failure(t, func(tb testing.TB) {
-		reprisetest.Race(tb, guarded(tb, protocol.Config{}, func(w http.ResponseWriter, _ *http.Request) {
-			time.Sleep(20 * time.Millisecond)
-			w.WriteHeader(429)
-		}), 5, order())
-	}); got == "" {
+	forgetful := flaws["answers a status that is not kept"].handler
+	if got := failure(t, func(tb testing.TB) { reprisetest.Race(tb, guarded(tb, protocol.Config{}, forgetful), 5, order()) }); got == "" {
 		t.Error("a handler whose response is not kept: no failure")
 	}
 }
@@ -231,11 +222,11 @@ func TestStoreThatFails(t *testing.T) {
 func TestFunctionsOfAppFailForWrongHandlers(t *testing.T) {
 	t.Parallel()
 	functions := map[string]func(*reprisetest.App, *http.Request){
-		"Crash":              func(a *reprisetest.App, r *http.Request) { a.Crash(r) },
-		"Lapse":              func(a *reprisetest.App, r *http.Request) { a.Lapse(r) },
-		"StoreDown":          func(a *reprisetest.App, r *http.Request) { a.StoreDown(r) },
-		"StoreFailsAfterRun": func(a *reprisetest.App, r *http.Request) { a.StoreFailsAfterRun(r) },
-		"StoreLosesReply":    func(a *reprisetest.App, r *http.Request) { a.StoreLosesReply(r) },
+		"Crash":              func(a *reprisetest.App, r *http.Request) { a.Crash(r) },              //nolint:contextcheck // an App has that of its test
+		"Lapse":              func(a *reprisetest.App, r *http.Request) { a.Lapse(r) },              //nolint:contextcheck // an App has that of its test
+		"StoreDown":          func(a *reprisetest.App, r *http.Request) { a.StoreDown(r) },          //nolint:contextcheck // an App has that of its test
+		"StoreFailsAfterRun": func(a *reprisetest.App, r *http.Request) { a.StoreFailsAfterRun(r) }, //nolint:contextcheck // an App has that of its test
+		"StoreLosesReply":    func(a *reprisetest.App, r *http.Request) { a.StoreLosesReply(r) },    //nolint:contextcheck // an App has that of its test
 	}
 	for name, run := range functions {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +277,7 @@ func TestAdvanceEndsTheRetention(t *testing.T) {
 		app, _ := newApp(t, protocol.Config{}, &db)
 		r := order()
 		reprisetest.Replay(t, app.Handler(), r)
-		time.Sleep(24 * time.Hour)
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // the time of the bubble
 		if a := app.Send(r); a.Replayed() {
 			t.Errorf("after the retention in a bubble: %v", a)
 		}

@@ -26,11 +26,11 @@ func once(guard *protocol.Guard, next http.HandlerFunc) http.Handler {
 		case admission.Exchange != nil:
 			var rec protocol.Recorder
 			rec.Start(admission.Exchange, w.Header(), w, http.DetectContentType)
-			defer rec.Close()
-			inner := r.WithContext(admission.Exchange.Context())
+			defer rec.Close()                                    //nolint:contextcheck // an exchange has its own
+			inner := r.WithContext(admission.Exchange.Context()) //nolint:contextcheck // an exchange has its own
 			inner.Body = admission.Exchange.Body()
 			next(recorder{&rec, w}, inner)
-			rec.Finish()
+			rec.Finish() //nolint:contextcheck // an exchange has its own
 		default:
 			protocol.WriteResponse(w.Header(), w, admission.Response)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ type StatusRange struct{ From, To int }
 // String returns the range as text, such as "429" or "500–599".
 func (r StatusRange) String() string {
 	if r.From == r.To {
-		return fmt.Sprint(r.From)
+		return strconv.Itoa(r.From)
 	}
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
