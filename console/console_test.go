@@ -515,8 +515,8 @@ func TestSealedAnswersAreShownAsSealed(t *testing.T) {
 			}
 			shown := b.get(recordPage(b.completed(got, key, payload)) + "?reveal=1")
 			b.want(key, shown, 200, "The answer is sealed")
-			clear := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
-			if clear != seal.ClearHead || strings.Contains(shown.text, "private") || strings.Contains(shown.text, "record-corrupt") {
+			readable := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
+			if readable != seal.ClearHead || strings.Contains(shown.text, "private") || strings.Contains(shown.text, "record-corrupt") {
 				b.Errorf("%s: %s", key, shown.text)
 			}
 		}

@@ -124,6 +124,9 @@ func (s Secret) String() string {
 // GoString implements [fmt.GoStringer]. It shows the ID only.
 func (s Secret) GoString() string { return s.String() }
 
+// MarshalText implements [encoding.TextMarshaler]. It shows the ID only.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // bytes returns the secret, and nil for none.
 func (s Secret) bytes() []byte {
 	if s.held == nil {

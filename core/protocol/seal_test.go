@@ -197,7 +197,7 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 	_, bare := sealedSample(&Sealing{On: true}, []byte("body"))
 	old := Sealing{On: true, Secret: secret, MaxAge: time.Hour}
 	aged := slices.Clone(payload)
-	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix())) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix()))
 
 	who := func(change func(*SealedFor)) *SealedFor {
 		w := testSealedFor
@@ -372,9 +372,9 @@ func TestSealedDecompressionIsBounded(t *testing.T) {
 	for size, want := range map[int]error{len(encoded) - 1: errEnvelopePacked, len(encoded) + 1: errEnvelopePacked, 100: errEnvelopePacked} {
 		b := new(sealBuffers)
 		start := slices.Clone(payload[:envelopeHeadSize])
-		binary.BigEndian.PutUint32(start[14:], uint32(size)) //nolint:gosec // small
+		binary.BigEndian.PutUint32(start[14:], uint32(size))
 		packed := deflate{}.AppendCompressed(nil, encoded)
-		lie := b.aead(Secret{}, &testSealedFor).Seal(start, nil, packed, b.associated(start, &testSealedFor))
+		lie := b.aead(Secret{}, &testSealedFor).Seal(start, nil, packed, b.associated(start, &testSealedFor)) //nolint:gosec // this cipher makes its nonce itself
 		if _, err := c.open(lie, 1<<20, &testSealedFor); !errors.Is(err, want) {
 			t.Errorf("a declared size of %d: %v", size, err)
 		}

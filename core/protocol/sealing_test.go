@@ -110,12 +110,13 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 			}
 		}
 	}
-	says := ""
+	var said strings.Builder
 	for _, e := range log.events {
 		if e.Err != nil {
-			says += e.Err.Error() + "\n"
+			said.WriteString(e.Err.Error() + "\n")
 		}
 	}
+	says := said.String()
 	for _, part := range []string{`sealed with the secret "1", which Config.Seal does not have`, "is not sealed, which Config.Seal.Strict refuses", "is sealed without a secret"} {
 		if !strings.Contains(says, part) {
 			t.Errorf("no event says %s:\n%s", part, says)
@@ -224,7 +225,7 @@ func TestPayloadIsSealed(t *testing.T) {
 	var late context.Context
 	answer := protocol.Response{Status: 201, Body: []byte("of the handler")}
 	b.run("k", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		late = x.Context()
+		late = x.Context() //nolint:fatcontext // used after the handler on purpose
 		payload, err := protocol.Payload(late, answer)
 		if err != nil || bytes.Contains(payload, answer.Body) {
 			t.Errorf("%q, %v", payload, err)

@@ -54,7 +54,7 @@ func RecordPrivate(tb testing.TB, store reprise.Store, sealed bool) Private {
 	}
 	first.Exchange.Before(func(func(string, string) bool) {})
 	first.Exchange.After(func(yield func(string, string) bool) { yield("X-About", p.answer[1]) })
-	first.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte(p.answer[0])}) //nolint:contextcheck // an exchange has its own
+	first.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte(p.answer[0])})
 	first.Exchange.Close()
 	replay := admit().Response
 	if about, _ := replay.Header.Get("X-About"); replay.Status != 201 || string(replay.Body) != p.answer[0] || about != p.answer[1] {

@@ -125,8 +125,8 @@ func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 
 func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
 	t.Parallel()
-	for _, clear := range []bool{true, false} {
-		payload, err := protocol.Sealing{On: true, ClearHead: clear}.SealResponse(
+	for _, readable := range []bool{true, false} {
+		payload, err := protocol.Sealing{On: true, ClearHead: readable}.SealResponse(
 			protocol.Response{Status: 201, Body: []byte("private")}, protocol.SealedFor{Key: "k"})
 		if err != nil {
 			t.Fatal(err)
@@ -134,14 +134,14 @@ func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
 		record := reprise.Record{State: reprise.StateCompleted, Payload: payload}
 		a := answerOf(&record)
 		out := newAnswerJSON(a, true)
-		if !out.Sealed || out.Body != nil || (out.Status == 201) != clear || !strings.Contains(out.Problem, "sealed") {
-			t.Errorf("clear head %t: %+v", clear, out)
+		if !out.Sealed || out.Body != nil || (out.Status == 201) != readable || !strings.Contains(out.Problem, "sealed") {
+			t.Errorf("clear head %t: %+v", readable, out)
 		}
 		if next := nextFor(&record); !strings.Contains(next, "sealed answer") {
-			t.Errorf("clear head %t: the client gets %s", clear, next)
+			t.Errorf("clear head %t: the client gets %s", readable, next)
 		}
-		if lines := fmt.Sprint(answerLines(a, true)); !strings.Contains(lines, "sealed") || strings.Contains(lines, "private") || strings.Contains(lines, "201") != clear {
-			t.Errorf("clear head %t: %s", clear, lines)
+		if lines := fmt.Sprint(answerLines(a, true)); !strings.Contains(lines, "sealed") || strings.Contains(lines, "private") || strings.Contains(lines, "201") != readable {
+			t.Errorf("clear head %t: %s", readable, lines)
 		}
 	}
 }
