@@ -114,6 +114,7 @@ newest/suites:
 	failed=
 	go test -skip '^Test(Cost|P[0-9])' $(call left,$(filter adapters/%,$(MODULES)) lab/frameworks) || failed=yes
 	go test -run '^TestMatrix$$/^store=memory$$' $(call left,lab/matrix) -compare-docs=false || failed=yes
+	go test -run '^TestRules$$' $(call left,lab/rpc) || failed=yes
 	go test -run '^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' $(call left,lab/redis lab/postgres) || failed=yes
 	go test $(call left,examples/consumer examples/sql examples/payments-river examples/telemetry lab/console) || failed=yes
 	[[ -z $$failed ]]
