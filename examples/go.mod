@@ -13,15 +13,20 @@ require (
 	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
+	github.com/reprise-go/reprise/adapters/grpc v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
+	google.golang.org/grpc v1.63.2
 )
 
-require github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+require (
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de // indirect
+)
 
 require (
 	github.com/andybalholm/brotli v1.1.0 // indirect

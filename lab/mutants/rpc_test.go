@@ -103,11 +103,6 @@ func init() {
 			room, rules + "grpc-go/R34-stream",
 		},
 		{
-			"an omitted message is replayed as an empty one", protocolRoom + "/replay.go",
-			"(g.cfg.Oversize == Unavailable || req.isCall())", "g.cfg.Oversize == Unavailable",
-			room, rules + "grpc-go/R35-size",
-		},
-		{
 			"a refusal does not say when to retry", resultFile,
 			"r.Details = append(r.Details, retryInfo(p.RetryAfter))", "_ = retryInfo",
 			room, rules + "grpc-go/R40-store",

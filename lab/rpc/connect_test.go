@@ -26,7 +26,7 @@ func describe(d *anypb.Any) string {
 // address.
 func startConnect(t *testing.T, s *service, scope scopeOf) string {
 	t.Helper()
-	interceptors := connect.WithInterceptors(outerConnect{}, repriseconnect.NewInterceptor(s.guard,
+	interceptors := connect.WithInterceptors(outerConnect{s}, repriseconnect.NewInterceptor(s.guard,
 		func(ctx context.Context, req connect.AnyRequest) (string, error) { return scope(ctx, req.Header().Get) }))
 	mux := http.NewServeMux()
 	for _, procedure := range []string{create, cancel, read, check} {
@@ -67,15 +67,16 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 }
 
 // outerConnect sets a header of its own, and recovers from panics.
-type outerConnect struct{}
+type outerConnect struct{ s *service }
 
-func (outerConnect) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (o outerConnect) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (res connect.AnyResponse, err error) {
 		defer func() {
 			if recover() != nil {
 				res, err = nil, connect.NewError(connect.CodeInternal, errors.New("recovered"))
 			}
 		}()
+		o.s.outer.Store(&ctx)
 		if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
 			info.ResponseHeader().Set("X-Outer", "1")
 		}

@@ -33,7 +33,7 @@ func listen(t *testing.T) net.Listener {
 func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 	t.Helper()
 	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(outerUnary, reprisegrpc.UnaryServerInterceptor(s.guard, func(ctx context.Context) (string, error) {
+		grpc.ChainUnaryInterceptor(s.outerUnary, reprisegrpc.UnaryServerInterceptor(s.guard, func(ctx context.Context) (string, error) {
 			return scope(ctx, func(name string) string {
 				if values := metadata.ValueFromIncomingContext(ctx, name); len(values) > 0 {
 					return values[0]
@@ -87,12 +87,13 @@ func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 }
 
 // outerUnary sets a header of its own, and recovers from panics.
-func outerUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+func (s *service) outerUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if recover() != nil {
 			resp, err = nil, status.Error(codes.Internal, "recovered")
 		}
 	}()
+	s.outer.Store(&ctx)
 	if err := grpc.SetHeader(ctx, metadata.Pairs("x-outer", "1")); err != nil {
 		return nil, err
 	}

@@ -113,6 +113,7 @@ func cancelled(e *env) {
 	if a := <-left; a.code != 1 {
 		e.Errorf("the client that cancelled got %+v", a)
 	}
+	<-(*s.outer.Load()).Done() // the server knows
 	close(gate)
 	if err := <-ended; err != nil {
 		e.Errorf("the context of the run is cancelled: %v", err)
@@ -155,6 +156,7 @@ func deadline(e *env) {
 			e.Fatalf("the client got %+v", a)
 		}
 	}
+	<-(*s.outer.Load()).Done() // the server knows
 	close(gate)
 	e.replayOf(s, "done")
 }

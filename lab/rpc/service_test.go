@@ -80,6 +80,7 @@ type handler func(ctx context.Context, in *request) outcome
 // service is one server with its guard, and the client that a target calls it with.
 type service struct {
 	runs    atomic.Int32
+	outer   atomic.Pointer[context.Context] // of the last call, before the interceptor
 	handler handler
 	guard   *protocol.Guard
 	client

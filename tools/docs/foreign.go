@@ -24,6 +24,9 @@ var foreignPackages = map[string]bool{
 	"client":      true, // River's
 	"river":       true,
 	"asynq":       true,
+	"grpc":        true, // grpc-go
+	"connect":     true, // connect-go
+	"dynamicpb":   true, // protocol buffers
 }
 
 // foreignNames are exported names in documents that belong to other projects, and words
@@ -41,6 +44,9 @@ var foreignNames = map[string]bool{
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
 
 	"RouteNotFound": true, // Echo
+
+	// gRPC, Connect and the messages of Google.
+	"Any": true, "CallInfo": true, "ErrorInfo": true, "GracefulStop": true, "NewClient": true, "RetryInfo": true, "SendHeader": true,
 
 	// Fiber and fasthttp.
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,

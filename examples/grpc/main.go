@@ -1,0 +1,108 @@
+// Grpc is a service of gRPC whose answers get lost, and a client that gRPC itself lets
+// retry: every order is taken once. The generated code of a service of gRPC's own tests
+// stands for that of yours.
+//
+//	go run ./examples/grpc
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// retries is the service config of the client. ABORTED is the answer to a retry that
+// arrives while the first call still runs.
+const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 2,
+	"retryableStatusCodes": ["UNAVAILABLE", "ABORTED"]}}]}`
+
+type orders struct {
+	pb.UnimplementedTestServiceServer
+	taken atomic.Int32
+}
+
+func (o *orders) UnaryCall(context.Context, *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+	return &pb.SimpleResponse{Username: fmt.Sprintf("order %d", o.taken.Add(1))}, nil
+}
+
+// losing loses the answer of every second call, as a network does.
+func losing() grpc.UnaryServerInterceptor {
+	var calls atomic.Int32
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		resp, err := handler(ctx, req)
+		if calls.Add(1)%2 == 1 {
+			return nil, status.Error(codes.Unavailable, "the connection broke")
+		}
+		return resp, err
+	}
+}
+
+// run takes n orders, and returns what the clients got and how many were taken.
+func run(ctx context.Context, n int) (answers []string, taken int32, err error) {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer engine.Close(context.WithoutCancel(ctx))
+	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	if err != nil {
+		return nil, 0, err
+	}
+	service := new(orders)
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(losing(), reprisegrpc.UnaryServerInterceptor(guard, reprisegrpc.Unscoped)),
+		grpc.ChainStreamInterceptor(reprisegrpc.StreamServerInterceptor(guard)),
+	)
+	pb.RegisterTestServiceServer(server, service)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, 0, err
+	}
+	go func() { _ = server.Serve(listener) }() // until Stop
+	defer server.Stop()
+
+	conn, err := grpc.NewClient(listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retries))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer conn.Close()
+	client := pb.NewTestServiceClient(conn)
+	for i := range n {
+		key := fmt.Sprintf("cart-%d", i) // of the business: the same for every attempt, and after a restart
+		ctx := metadata.AppendToOutgoingContext(ctx, "idempotency-key", key)
+		var header metadata.MD
+		order, err := client.UnaryCall(ctx, &pb.SimpleRequest{}, grpc.Header(&header))
+		if err != nil {
+			return nil, 0, err
+		}
+		answers = append(answers, fmt.Sprintf("%s: %s (replayed: %v)", key, order.GetUsername(), header.Get("idempotent-replayed")))
+	}
+	return answers, service.taken.Load(), nil
+}
+
+func main() {
+	answers, taken, err := run(context.Background(), 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, answer := range answers {
+		fmt.Println(answer)
+	}
+	fmt.Println(taken, "orders were taken")
+}
