@@ -30,6 +30,20 @@
 //	reprise.background.bytes     gauge      of their answers: reprise.engine
 //	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
 //
+// # The client's end
+//
+// [NewClient] makes an observer for [repriseclient.Config]: a span "reprise.call" for
+// each call, with an event for each attempt, and these metrics:
+//
+//	reprise.client.calls         counter    calls: reprise.label, reprise.outcome (answered, replayed, gave-up, unknown, not-sent)
+//	reprise.client.attempts      counter    attempts: reprise.label, reprise.result (2xx … 5xx, a problem's code, error, timeout, canceled), reprise.retry
+//	reprise.client.call.duration histogram  seconds of a call with all attempts: reprise.label, reprise.outcome
+//
+// It makes no spans of attempts and propagates no trace: put otelhttp below the
+// transport, as its base, and its spans are children of "reprise.call".
+//
+// # Attributes
+//
 // Every attribute has few values, and none is of a client: the labels are the names of
 // policies, and what else there is, is enumerated in package reprise. The events of a
 // span have the short ID of the operation, which finds its record.

@@ -64,7 +64,7 @@ func startProxy(tb testing.TB, to []*url.URL, http2 bool) *proxy {
 	}
 	p.Server = httptest.NewUnstartedServer(p)
 	p.Config.ConnState = p.track
-	p.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // it is about connections that were cut
+	p.Config.ErrorLog = nothing // it is about connections that were cut
 	p.EnableHTTP2 = http2
 	if http2 {
 		p.StartTLS()
@@ -209,3 +209,6 @@ func (a *answer) write(w http.ResponseWriter, bytes int) {
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body[:bytes])
 }
+
+// nothing is a log that nobody reads.
+var nothing = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

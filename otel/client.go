@@ -1,0 +1,186 @@
+package repriseotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	repriseclient "github.com/reprise-go/reprise/client"
+)
+
+// ClientConfig says where the telemetry of a [Client] goes. The zero value is documented
+// in every field.
+type ClientConfig struct {
+	// Name is the name of the service that is called, the attribute reprise.label. The
+	// default is empty.
+	Name string
+
+	// MeterProvider makes the metrics. The default is the global one.
+	MeterProvider metric.MeterProvider
+
+	// TracerProvider makes the spans. The default is the global one.
+	TracerProvider trace.TracerProvider
+
+	// NoSpans makes no spans.
+	NoSpans bool
+}
+
+// Client is a [repriseclient.Observer] that makes a span for each call and counts calls
+// and attempts. Make one with [NewClient]. It is safe for concurrent use.
+type Client struct {
+	name   string
+	tracer trace.Tracer // nil: no spans
+
+	calls, attempts metric.Int64Counter
+	duration        metric.Float64Histogram
+
+	sets sync.Map // of clientSet to metric.MeasurementOption
+}
+
+var _ repriseclient.Observer = (*Client)(nil)
+
+// NewClient makes the instruments. The error is that of the meter, which refuses an
+// instrument.
+func NewClient(c ClientConfig) (*Client, error) {
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider()
+	}
+	o := &Client{name: c.Name}
+	if !c.NoSpans {
+		o.tracer = c.TracerProvider.Tracer(scopeName)
+	}
+	meter := c.MeterProvider.Meter(scopeName)
+	var errs [3]error
+	o.calls, errs[0] = meter.Int64Counter("reprise.client.calls", metric.WithUnit("{call}"),
+		metric.WithDescription("Calls with an idempotency key, by how they ended."))
+	o.attempts, errs[1] = meter.Int64Counter("reprise.client.attempts", metric.WithUnit("{attempt}"),
+		metric.WithDescription("Attempts of calls, by what came of them."))
+	o.duration, errs[2] = meter.Float64Histogram("reprise.client.call.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of a call with all of its attempts."), buckets)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("repriseotel: %w", err)
+	}
+	for _, outcome := range repriseclient.Outcomes() {
+		o.calls.Add(context.Background(), 0, o.about(clientSet{outcome: outcome})) // see Telemetry.start
+	}
+	return o, nil
+}
+
+// clientSet is what a measurement is about.
+type clientSet struct {
+	outcome repriseclient.Outcome // of a call; 0: an attempt
+	result  string
+	retry   bool
+}
+
+// about returns the attributes of a measurement, which are made once.
+func (o *Client) about(k clientSet) metric.MeasurementOption {
+	if made, ok := o.sets.Load(k); ok {
+		return made.(metric.MeasurementOption)
+	}
+	list := []attribute.KeyValue{keyLabel.String(o.name)}
+	if k.outcome != 0 {
+		list = append(list, keyOutcome.String(k.outcome.String()))
+	} else {
+		list = append(list, keyResult.String(k.result), keyRetry.Bool(k.retry))
+	}
+	made, _ := o.sets.LoadOrStore(k, metric.WithAttributeSet(attribute.NewSet(list...)))
+	return made.(metric.MeasurementOption)
+}
+
+// The attributes of clients.
+const (
+	keyResult = attribute.Key("reprise.result")
+	keyRetry  = attribute.Key("reprise.retry")
+	keyStatus = attribute.Key("http.response.status_code")
+)
+
+// StartCall implements [repriseclient.Observer].
+func (o *Client) StartCall(ctx context.Context, e repriseclient.CallStart) context.Context {
+	if o.tracer == nil {
+		return ctx
+	}
+	ctx, _ = o.tracer.Start(ctx, "reprise.call", trace.WithAttributes( //nolint:spancheck // EndCall ends it
+		keyLabel.String(o.name), attribute.String("http.request.method", e.Method),
+		attribute.String("server.address", e.Host), attribute.String("reprise.key.hash", e.KeyHash)))
+	return ctx
+}
+
+// EndAttempt implements [repriseclient.Observer].
+func (o *Client) EndAttempt(ctx context.Context, e repriseclient.AttemptEnd) {
+	o.attempts.Add(ctx, 1, o.about(clientSet{result: resultOf(e), retry: e.Retry}))
+	if o.tracer == nil {
+		return
+	}
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	attributes := []attribute.KeyValue{
+		attribute.Int("reprise.attempt", e.Number), keyResult.String(resultOf(e)), keyRetry.Bool(e.Retry),
+		attribute.Float64("reprise.attempt.seconds", e.Duration.Seconds()),
+	}
+	if e.Retry {
+		attributes = append(attributes, attribute.Float64("reprise.wait.seconds", e.Wait.Seconds()))
+	}
+	if e.Status != 0 {
+		attributes = append(attributes, keyStatus.Int(e.Status))
+	}
+	if e.Err != nil {
+		attributes = append(attributes, attribute.String("exception.message", e.Err.Error()))
+	}
+	span.AddEvent("reprise.attempt", trace.WithAttributes(attributes...))
+}
+
+// resultOf names what came of an attempt: the code of a problem, the class of a status,
+// or what kind of error there was instead.
+func resultOf(e repriseclient.AttemptEnd) string {
+	var late interface{ Timeout() bool }
+	switch {
+	case e.Code != "":
+		return string(e.Code)
+	case e.Err == nil && e.Status >= 100 && e.Status < 600:
+		return string(rune('0'+e.Status/100)) + "xx"
+	case errors.Is(e.Err, repriseclient.ErrAttemptTimeout), errors.As(e.Err, &late) && late.Timeout():
+		return "timeout"
+	case errors.Is(e.Err, context.Canceled):
+		return "canceled"
+	}
+	return "error"
+}
+
+// EndCall implements [repriseclient.Observer].
+func (o *Client) EndCall(ctx context.Context, e repriseclient.CallEnd) {
+	about := o.about(clientSet{outcome: e.Outcome})
+	o.calls.Add(ctx, 1, about)
+	o.duration.Record(ctx, e.Duration.Seconds(), about)
+	if o.tracer == nil {
+		return
+	}
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(keyOutcome.String(e.Outcome.String()), attribute.Int("reprise.attempts", e.Attempts))
+	if e.Status != 0 {
+		span.SetAttributes(keyStatus.Int(e.Status))
+	}
+	if e.Code != "" {
+		span.SetAttributes(keyResult.String(string(e.Code)))
+	}
+	switch {
+	case e.Err != nil:
+		span.RecordError(e.Err)
+		span.SetStatus(codes.Error, e.Outcome.String())
+	case e.Outcome == repriseclient.GaveUpRetrying:
+		span.SetStatus(codes.Error, e.Outcome.String())
+	}
+	span.End()
+}
