@@ -26,6 +26,8 @@ type answerView struct {
 	Body    string // as text, or as a dump
 	Binary  bool
 	Cut     bool // the body is longer than what is shown
+
+	Elsewhere bool // the body is in a blob store
 }
 
 // showAnswer reads the payload of a completed record.
@@ -40,6 +42,13 @@ func showAnswer(payload []byte) *answerView {
 	switch {
 	case errors.Is(err, protocol.ErrBodyOmitted):
 		return &answerView{Problem: "The body was not kept. A retry gets a summary, or 409 result-unavailable: see the policy.", Status: answer.Status}
+	case errors.As(err, new(*protocol.OffloadedError)):
+		var elsewhere *protocol.OffloadedError
+		errors.As(err, &elsewhere)
+		return &answerView{
+			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ". A retry gets all of it, or 409 result-unavailable if the blob is missing or damaged.",
+			Elsewhere: true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Size: int(answer.Length),
+		}
 	case errors.Is(err, protocol.ErrSealed):
 		return &answerView{
 			Problem: "The answer is sealed: only a request with the client's key opens it. A retry gets it.",

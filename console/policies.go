@@ -70,8 +70,12 @@ func options(c *protocol.Config) [][2]string {
 		mode = "strict"
 	}
 	oversize := "summary"
-	if c.Oversize == protocol.Unavailable {
+	switch c.Oversize {
+	case protocol.Unavailable:
 		oversize = "unavailable"
+	case protocol.Offload:
+		oversize = "the blob store, up to " + byteCount(int(c.MaxBlob))
+	case protocol.Summary:
 	}
 	return [][2]string{
 		{"Preset", c.Preset.String()},

@@ -61,7 +61,11 @@ func nextFor(r *reprise.Record) string {
 		return "500 record-corrupt, until the record is forgotten"
 	}
 	a := answerOf(r)
+	var elsewhere *protocol.OffloadedError
 	switch {
+	case errors.As(a.err, &elsewhere):
+		return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(elsewhere.Blob.Size) +
+			" from the blob store (or 409 result-unavailable, if the blob is missing or damaged)"
 	case errors.Is(a.err, errResult):
 		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
 	case errors.Is(a.err, protocol.ErrResultUnavailable):
@@ -89,7 +93,8 @@ type answerJSON struct {
 	Status   int         `json:"status,omitempty"`
 	Header   []fieldJSON `json:"header"`
 	Trailer  []fieldJSON `json:"trailer,omitempty"`
-	BodySize int         `json:"body_size"`
+	BodySize int64       `json:"body_size"`
+	Blob     string      `json:"blob,omitempty"`        // the name of the body in the blob store
 	Body     *string     `json:"body,omitempty"`        // if it is text and asked for
 	Bytes    *string     `json:"body_base64,omitempty"` // if it is asked for
 	Sealed   bool        `json:"sealed,omitempty"`      // only the client's key opens it
@@ -102,7 +107,11 @@ func newAnswerJSON(a *answer, reveal bool) *answerJSON {
 	}
 	out := &answerJSON{
 		Status: a.response.Status, Header: fieldsJSON(a.response.Header), Trailer: fieldsJSON(a.response.Trailer),
-		BodySize: len(a.response.Body),
+		BodySize: int64(len(a.response.Body)),
+	}
+	var elsewhere *protocol.OffloadedError
+	if errors.As(a.err, &elsewhere) {
+		out.BodySize, out.Blob = elsewhere.Blob.Size, elsewhere.Blob.Name()
 	}
 	if a.err != nil {
 		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, protocol.ErrSealed)
