@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	repriselocal "github.com/reprise-go/reprise/local"
 )
 
 // StoreOptions says where a store keeps its records. What a store does not need it
@@ -22,6 +23,7 @@ type StoreOptions struct {
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
+	Local       bool          // replays from the memory of the process
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise
 	TxTimeout   time.Duration // of the transactional store; 0: its default
@@ -78,6 +80,13 @@ func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend
 		return err
 	}
 	b.purger, _ = reprise.As[reprise.Purger](b.Store)
+	if o.Local {
+		local, err := repriselocal.New(b.Store, repriselocal.Config{})
+		if err != nil {
+			return err
+		}
+		b.Store = local
+	}
 	if o.PostgresURL == "" {
 		return nil
 	}
