@@ -1,7 +1,7 @@
 // Package repriselocal answers hot replays from the memory of the process: a decorator
 // for any [reprise.Store] that keeps completed records in a bounded cache.
 //
-//	store, err := repriselocal.New(repriseredis.New(client, repriseredis.Config{}), repriselocal.Config{})
+//	store, err := repriselocal.New(redisStore, repriselocal.Config{})
 //	engine, err := reprise.New(store, reprise.Config{})
 //
 // A completed record does not change, so a replay of one that this process has seen, or a
