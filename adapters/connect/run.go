@@ -13,15 +13,15 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 	defer x.Close()
 	outer := outerMetadata(ctx)
 	returned := false
-	defer func() {
+	defer func() { //nolint:contextcheck // the exchange has its own
 		if !returned { // the handler panicked, or ended its goroutine
 			x.AbandonCall(false)
 		}
 	}()
-	res, err := next(x.Context(), req)
+	res, err := next(x.Context(), req) //nolint:contextcheck // the exchange has its own
 	returned = true
 	err = withoutControlFields(err)
-	reply := finish(x, outer, res, err)
+	reply := finish(x, outer, res, err) //nolint:contextcheck // the exchange has its own
 	if reply.Replace {
 		outer.restore()
 		return send(ctx, req, reply.Result)

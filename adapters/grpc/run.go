@@ -32,21 +32,21 @@ func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Ex
 	r := new(recording)
 	r.method, _ = grpc.Method(ctx)
 	returned := false
-	defer func() {
+	defer func() { //nolint:contextcheck // the exchange has its own
 		if !returned { // the handler panicked, or ended its goroutine
 			x.AbandonCall(false)
 			r.end()
 		}
 	}()
-	resp, err := handler(grpc.NewContextWithServerTransportStream(x.Context(), r), req)
+	resp, err := handler(grpc.NewContextWithServerTransportStream(x.Context(), r), req) //nolint:contextcheck // the exchange has its own
 	returned = true
 	header, trailer := r.end()
 	var reply protocol.CallReply
 	if result, ok := resultOf(resp, err); ok {
 		result.Header, result.Trailer = fields(header), fields(trailer)
-		reply = x.FinishCall(result)
+		reply = x.FinishCall(result) //nolint:contextcheck // the exchange has its own
 	} else {
-		reply = x.AbandonCall(true)
+		reply = x.AbandonCall(true) //nolint:contextcheck // the exchange has its own
 	}
 	if reply.Replace {
 		return send(ctx, reply.Result)

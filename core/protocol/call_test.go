@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -85,10 +86,10 @@ func TestCallReplay(t *testing.T) {
 			if !ran || again {
 				t.Fatalf("ran %v, and again %v", ran, again)
 			}
-			if got.Code != result.Code || got.Message != result.Message || got.Type != result.Type || string(got.Body) != string(result.Body) {
+			if got.Code != result.Code || got.Message != result.Message || got.Type != result.Type || !bytes.Equal(got.Body, result.Body) {
 				t.Errorf("the replay is %+v, the first result %+v", got, result)
 			}
-			if !slices.EqualFunc(got.Details, result.Details, func(a, b Detail) bool { return a.Type == b.Type && string(a.Value) == string(b.Value) }) {
+			if !slices.EqualFunc(got.Details, result.Details, func(a, b Detail) bool { return a.Type == b.Type && bytes.Equal(a.Value, b.Value) }) {
 				t.Errorf("the details are %v, want %v", got.Details, result.Details)
 			}
 			if mark, _ := got.Header.Get("Idempotent-Replayed"); mark != "true" {
@@ -271,7 +272,7 @@ func FuzzCallStatus(f *testing.F) {
 		_, _, _, _ = parseStatus(garbage) // it does not panic
 		details := []Detail{retryInfo(time.Second), {Type: kind, Value: value}}
 		gotCode, gotMessage, gotDetails, ok := parseStatus(appendStatus(nil, code, message, details))
-		if !ok || gotCode != code || gotMessage != strings.ToValidUTF8(message, "\uFFFD") || len(gotDetails) != 2 || string(gotDetails[1].Value) != string(value) {
+		if !ok || gotCode != code || gotMessage != strings.ToValidUTF8(message, "\uFFFD") || len(gotDetails) != 2 || !bytes.Equal(gotDetails[1].Value, value) {
 			t.Fatalf("%v: %d %q %v", ok, gotCode, gotMessage, gotDetails)
 		}
 	})

@@ -138,7 +138,7 @@ func cutWireField(b []byte) (f wireField, rest []byte, ok bool) {
 		return f, b[n:], true
 	case wireBytes:
 		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
+		if n <= 0 || size > uint64(len(b)-n) { //nolint:gosec // n is at most len(b)
 			return f, nil, false
 		}
 		end := n + int(size) //nolint:gosec // bounded by len(b)

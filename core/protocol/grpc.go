@@ -79,7 +79,7 @@ func codeOfStatus(status int) uint32 {
 	}
 	for code, stands := range grpcStatuses {
 		if stands == status && code != 0 {
-			return uint32(code) //nolint:gosec // an index of a short table
+			return uint32(code)
 		}
 	}
 	return grpcUnknown

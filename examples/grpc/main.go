@@ -8,8 +8,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
+	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -66,7 +67,7 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 	service := new(orders)
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(losing(), reprisegrpc.UnaryServerInterceptor(guard, reprisegrpc.Unscoped)),
-		grpc.ChainStreamInterceptor(reprisegrpc.StreamServerInterceptor(guard)),
+		grpc.ChainStreamInterceptor(reprisegrpc.StreamServerInterceptor(guard)), //nolint:contextcheck // a stream has its own
 	)
 	pb.RegisterTestServiceServer(server, service)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -99,7 +100,8 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 func main() {
 	answers, taken, err := run(context.Background(), 3)
 	if err != nil {
-		log.Fatal(err)
+		slog.Error("orders failed", "error", err)
+		os.Exit(1)
 	}
 	for _, answer := range answers {
 		fmt.Println(answer)

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 )
@@ -89,7 +90,7 @@ func TestRulesAreNamedOnce(t *testing.T) {
 // same fails unless two answers are one to a client.
 func (e *env) same(first, again answer) {
 	e.Helper()
-	if string(again.body) != string(first.body) || again.code != first.code || again.message != first.message {
+	if !bytes.Equal(again.body, first.body) || again.code != first.code || again.message != first.message {
 		e.Errorf("the retry got %d %q and %d bytes, the first call %d %q and %d bytes",
 			again.code, again.message, len(again.body), first.code, first.message, len(first.body))
 	}

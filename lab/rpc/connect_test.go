@@ -174,7 +174,8 @@ func (c connectClient) stream(ctx context.Context, with call) answer {
 	}
 	defer res.Close()
 	n := byte(0)
-	for ; res.Receive(); n++ {
+	for res.Receive() {
+		n++
 	}
 	if err := res.Err(); err != nil {
 		return connectError(err)

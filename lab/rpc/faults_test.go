@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"strings"
@@ -89,7 +90,7 @@ func unrecorded(e *env) {
 		faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrUnavailable))
 		s := e.serve(setup{store: store, engine: reprise.Config{CompleteTimeout: 50 * time.Millisecond}, handler: always(out)})
 		a := e.call(s, keyed("k"))
-		if a.code != out.code || string(a.body) != string(out.body) || a.get("idempotency-status") != "unrecorded" {
+		if a.code != out.code || !bytes.Equal(a.body, out.body) || a.get("idempotency-status") != "unrecorded" {
 			e.Errorf("the call got %+v", a)
 		}
 		faults.Clear(faultstore.Complete)

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -44,7 +45,7 @@ func marks(e *env) {
 func message(e *env) {
 	for _, body := range [][]byte{nil, allBytes(), []byte(strings.Repeat("x", 300_000))} {
 		s := e.serve(setup{handler: always(outcome{body: body})})
-		if first, _ := e.twice(s, keyed("k")); string(first.body) != string(body) {
+		if first, _ := e.twice(s, keyed("k")); !bytes.Equal(first.body, body) {
 			e.Errorf("the first call got %d bytes, want %d", len(first.body), len(body))
 		}
 	}

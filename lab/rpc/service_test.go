@@ -40,16 +40,16 @@ type (
 func init() {
 	method := func(name string) *descriptorpb.MethodDescriptorProto {
 		return &descriptorpb.MethodDescriptorProto{
-			Name: &name, InputType: proto.String(".google.protobuf.Struct"), OutputType: proto.String(".google.protobuf.BytesValue"),
+			Name: &name, InputType: new(".google.protobuf.Struct"), OutputType: new(".google.protobuf.BytesValue"),
 		}
 	}
 	safe := method("Read")
 	safe.Options = &descriptorpb.MethodOptions{IdempotencyLevel: descriptorpb.MethodOptions_NO_SIDE_EFFECTS.Enum()}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("reprise/lab/v1/orders.proto"), Package: proto.String("reprise.lab.v1"), Syntax: proto.String("proto3"),
+		Name: new("reprise/lab/v1/orders.proto"), Package: new("reprise.lab.v1"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/struct.proto", "google/protobuf/wrappers.proto"},
 		Service: []*descriptorpb.ServiceDescriptorProto{{
-			Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{method("Create"), method("Cancel"), safe},
+			Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{method("Create"), method("Cancel"), safe},
 		}},
 	}, protoregistry.GlobalFiles)
 	if err == nil {
