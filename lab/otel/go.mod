@@ -12,8 +12,8 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/otel => ../../otel
 	github.com/reprise-go/reprise/local => ../../local
+	github.com/reprise-go/reprise/otel => ../../otel
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
@@ -158,5 +158,3 @@ require (
 replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
 
 replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
-
-replace github.com/reprise-go/reprise/client => ../../client
