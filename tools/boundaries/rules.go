@@ -77,7 +77,11 @@ var rooms = []room{
 
 	{folder: "blob", imports: with(coreForAdapters, "blob/...", "gocloud.dev/blob/...", "gocloud.dev/gcerrors"), tests: allOfCore, never: noTests},
 	{folder: "compress", imports: with(coreForAdapters, "compress/...", "github.com/klauspost/compress/..."), tests: allOfCore, never: noTests},
-	{folder: "local", imports: with(coreForStores, "local/...", "github.com/maypok86/otter/v2/..."), tests: allOfCore, never: noTests},
+	{
+		folder:  "local",
+		imports: with(coreForStores, "local/...", "github.com/maypok86/otter/v2/..."),
+		tests:   with(allOfCore, "conformance/..."), // otter itself needs testing
+	},
 	{folder: "client", imports: []string{"client/...", "github.com/cenkalti/backoff/v5/..."}, never: noTests},
 	{folder: "reprisetest", imports: with(allOfCore, "reprisetest/...", "conformance/faultstore"), tests: allOfCore},
 
@@ -113,7 +117,6 @@ var exclusive = []string{
 	"github.com/labstack/echo/v5",
 	"github.com/redis/go-redis/v9",
 	"github.com/valyala/fasthttp",
-	"google.golang.org/grpc",
 }
 
 // frameworkRooms lists where else than in its adapter a framework may be imported.
@@ -121,6 +124,7 @@ var exclusive = []string{
 // that can be left out.
 var frameworkRooms = []string{
 	"examples/...",
+	"lab/blob",
 	"lab/connect",
 	"lab/frameworks/...",
 	"lab/matrix",
