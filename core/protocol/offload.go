@@ -161,7 +161,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error
 	}()
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.BlobTimeout)
 	defer cancel()
-	if err = g.readBlob(ctx, ref, s); err != nil {
+	if err := g.readBlob(ctx, ref, s); err != nil {
 		return nil, err
 	}
 	got, err := s.ref()

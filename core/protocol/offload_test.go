@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -165,7 +166,7 @@ func writes(body []byte, piece int) func(*protocol.Recorder, http.Header, *proto
 	return func(rec *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 		h.Set("Content-Type", "text/csv")
 		h.Set("Location", "/exports/7")
-		rec.WriteHeader(201)
+		rec.WriteHeader(http.StatusCreated)
 		for rest := body; len(rest) > 0; {
 			n := min(piece, len(rest))
 			_, _ = rec.Write(rest[:n])
@@ -222,7 +223,7 @@ func TestR35OffloadedBodyIsReplayedWhole(t *testing.T) {
 				if w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) || w.Header().Get("Content-Type") != "text/csv" || w.Header().Get("Location") != "/exports/7" {
 					t.Errorf("%d in pieces of %d: replayed %d %v with %d bytes", size, piece, w.Code, w.Header(), w.Body.Len())
 				}
-				if got := w.Header().Get("Content-Length"); got != fmt.Sprint(size) {
+				if got := w.Header().Get("Content-Length"); got != strconv.Itoa(size) {
 					t.Errorf("the replay declares %q bytes, want %d", got, size)
 				}
 			}
@@ -467,7 +468,7 @@ func TestR35ReleasedResponseIsNotOffloaded(t *testing.T) {
 	o := offload(t, nil)
 	for range 2 {
 		w := o.run("key", func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-			rec.WriteHeader(503)
+			rec.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = rec.Write(large(5000))
 		})
 		if w.Code != 503 || w.Body.Len() != 5000 || w.Header().Get("Idempotent-Replayed") != "" {
@@ -483,7 +484,7 @@ func TestR35BlobIsWrittenBeforeTheRecord(t *testing.T) {
 	t.Parallel()
 	o := offload(t, nil)
 	o.store.put = func(context.Context, string, *io.SectionReader) error {
-		o.wantProblem("key", 409, protocol.CodeInProgress)
+		o.wantProblem("key", 409, protocol.CodeInProgress) //nolint:contextcheck // the retry has its own
 		return errors.New("no")
 	}
 	o.run("key", writes(large(5000), 500))
@@ -525,7 +526,7 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 	gone := &goneWire{*httptest.NewRecorder()}
 	rec := new(protocol.Recorder)
 	rec.Start(v.Exchange, gone.Header(), gone, http.DetectContentType)
-	rec.WriteHeader(201)
+	rec.WriteHeader(http.StatusCreated)
 	for i := range 50 {
 		if _, err := rec.Write(body[i*1000 : (i+1)*1000]); err != nil {
 			t.Fatalf("piece %d: %v", i, err)
@@ -601,7 +602,7 @@ func TestR35AtomicResponseIsHeldBackAndOffloaded(t *testing.T) {
 	o := offloadIn(t, atomically{memstore.New()}, nil)
 	body := large(100_000)
 	first := o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
-		rec.WriteHeader(201)
+		rec.WriteHeader(http.StatusCreated)
 		_, _ = rec.Write(body)
 		if rec.Flush() {
 			t.Error("a part of the response left before its effects were committed")
@@ -644,7 +645,7 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 		}
 	}
 	released := func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-		rec.WriteHeader(500)
+		rec.WriteHeader(http.StatusInternalServerError)
 		_, _ = rec.Write(large(5000))
 	}
 	if w := o.run("released", released); w.Code != 500 || w.Body.Len() != 5000 {
