@@ -35,7 +35,7 @@ func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
 		if got := b.want(t, once("k"), reprise.Completed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if got := b.want(t, once("k"), reprise.Expired); got.Payload != nil {
 			t.Errorf("expired with the payload %q", got.Payload)
 		}
@@ -43,7 +43,7 @@ func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
 		time.Sleep(horizon - 1)
 		b.want(t, once("k"), reprise.Expired)
 		b.want(t, other, reprise.Mismatch)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, other))
 		b.events.want(t, reprise.EventClaimed, reprise.EventCompleted, reprise.EventReplayed,
 			reprise.EventExpired, reprise.EventMismatch, reprise.EventExpired, reprise.EventMismatch,
@@ -107,14 +107,14 @@ func TestAHorizonIsTurnedOnAndOffAgain(t *testing.T) {
 		time.Sleep(kept - 1)
 		b.want(t, once("old"), reprise.Completed)
 		b.want(t, once("new"), reprise.Completed)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, once("old")))
 		b.want(t, once("new"), reprise.Expired)
 
 		b.want(t, without("new"), reprise.Completed)
 		time.Sleep(horizon - 1)
 		b.want(t, without("new"), reprise.Completed)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, without("new")))
 	})
 }

@@ -24,5 +24,6 @@
 // this process goes on replaying what happened, while another may claim the key anew. A
 // resolution by an operator through the store that [New] returned has an effect at once.
 //
-// Nothing runs in the background, and there is nothing to close.
+// Nothing runs in the background, and there is nothing to close. The suite of stores runs
+// over it in lab/local.
 package repriselocal

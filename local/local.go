@@ -262,7 +262,7 @@ func (e *entry) answer(r *reprise.ClaimRequest, passed time.Duration) reprise.Cl
 }
 
 func (e *entry) weight() uint32 {
-	return uint32(min(len(e.payload)+EntryOverhead, math.MaxUint32)) //nolint:gosec // bounded here
+	return uint32(min(len(e.payload)+EntryOverhead, math.MaxUint32))
 }
 
 // elapsed returns how much time has passed between two instants, by the clock that says

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/storetest"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriselocal "github.com/reprise-go/reprise/local"
@@ -28,6 +30,22 @@ func cached(tb testing.TB, inner reprise.Store) reprise.Store {
 		tb.Fatal(err)
 	}
 	return s
+}
+
+// TestLocalOverMemory: two caches over one store are two processes. It runs in a bubble,
+// with the default MaxAge.
+func TestLocalOverMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(testing.TB) storetest.Fixture {
+		inner := sync.OnceValue(memstore.New)
+		return storetest.Fixture{Open: func(tb testing.TB) reprise.Store {
+			s, err := repriselocal.New(inner(), repriselocal.Config{})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return s
+		}}
+	})
 }
 
 func TestLocalOverRedis(t *testing.T) {
