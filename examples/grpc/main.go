@@ -100,7 +100,7 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 func main() {
 	answers, taken, err := run(context.Background(), 3)
 	if err != nil {
-		slog.Error("orders failed", "error", err)
+		slog.Error("orders failed", slog.Any("error", err))
 		os.Exit(1)
 	}
 	for _, answer := range answers {
