@@ -182,8 +182,7 @@ func (q *messages) look(id string, value int, err error) {
 	if q.preset == reprise.AtMostOnce && q.runs[id] > 1 {
 		q.t.Errorf("%s ran %d times", id, q.runs[id])
 	}
-	var failed *reprise.DoError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*reprise.DoError](err); ok {
 		q.status[failed.Status]++
 		if !failed.Kept || failed.Status == reprise.Unrecorded {
 			return
