@@ -78,6 +78,7 @@ func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 		wantError(t, "cut short", err, reprise.ErrCorrupt)
 	}
 	for name, head := range map[string]string{
+		"another mark, as that of a guard's 404 without its body": "\x01\x01\x01{}",
 		"kind 0": "\xd0\x01\x00", "kind 6": "\xd0\x01\x06{}", "version 2": "\xd0\x02\x01{}", "a panic with content": "\xd0\x01\x04x",
 		"a value that the codec cannot read": "\xd0\x01\x01{", "an error without a name": "\xd0\x01\x02", "a name that is cut short": "\xd0\x01\x02\x05sold",
 		"a length that is not the shortest": "\xd0\x01\x02\x80\x00text",
