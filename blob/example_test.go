@@ -51,9 +51,9 @@ func Example() {
 		}
 		var rec protocol.Recorder
 		rec.Start(admission.Exchange, w.Header(), w, http.DetectContentType)
-		defer rec.Close() //nolint:contextcheck // an exchange has its own
+		defer rec.Close()        //nolint:contextcheck // an exchange has its own
 		_, _ = rec.Write(export) //nolint:contextcheck // an exchange has its own
-		rec.Finish() //nolint:contextcheck // an exchange has its own
+		rec.Finish()             //nolint:contextcheck // an exchange has its own
 		return w
 	}
 	first, retry := answer(), answer()
