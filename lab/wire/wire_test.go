@@ -137,7 +137,8 @@ func (s *subject) try(i int, stream []byte) {
 		for n, r := range read {
 			if r.op == op && r.runs() {
 				may++
-				if n == 0 && len(read) == 1 && !r.odd {
+				own := !r.keyed() || r.keys[0] == op // another stream may have had one of the other keys
+				if n == 0 && len(read) == 1 && !r.odd && own {
 					must++
 				}
 			}
