@@ -48,16 +48,20 @@ func (t *Transport) judge(resp *http.Response, err error) verdict {
 
 // byProblem decides by the problem document of an answer. The table of codes has the last
 // word about them; of other codes, the member retryable is believed where it forbids, and
-// where it allows and the status may be about this attempt.
+// where it allows and the status may be about this attempt. A problem in a replay is one
+// that the handler passed on, and final.
 func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
 	p, ok := ProblemOf(resp)
 	if !ok || p.Code == "" {
 		return "", false, false
 	}
+	if t.isReplay(resp) {
+		return "", false, false
+	}
 	if retry, known = retryable[p.Code]; known {
 		return p.Code, retry, true
 	}
-	if t.isReplay(resp) || p.says == nil {
+	if p.says == nil {
 		return "", false, false
 	}
 	return "", *p.says && mayRetry(resp.StatusCode), true

@@ -56,6 +56,7 @@ func TestWhatIsRetried(t *testing.T) {
 		"a code of tomorrow, true":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine), retry: true},
 		"true where it changes none": {answer: body(422, `{"code":"new","retryable":true}`, "Content-Type", mine)},
 		"a code of a recorded one":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine, replayed, "true")},
+		"a code that was passed on":  {answer: refused(503, CodeStoreUnavailable, replayed, "true")},
 		"a problem without a code":   {answer: body(503, `{"title":"Busy"}`, "Content-Type", mine), retry: true},
 		"no JSON":                    {answer: body(503, `busy`, "Content-Type", mine), retry: true},
 		"in-progress in plain JSON":  {answer: body(409, `{"code":"in-progress"}`, "Content-Type", "application/json")},
@@ -112,6 +113,11 @@ func body(code int, text string, fields ...string) func() (*http.Response, error
 
 func problem(code int, c Code) func() (*http.Response, error) {
 	return func() (*http.Response, error) { return refusal(code, c), nil }
+}
+
+// refused is a problem with other fields.
+func refused(code int, c Code, fields ...string) func() (*http.Response, error) {
+	return func() (*http.Response, error) { return refusal(code, c, fields...), nil }
 }
 
 func failure(err error) func() (*http.Response, error) {

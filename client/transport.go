@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -125,7 +127,7 @@ func (r *run) run() (*http.Response, error) {
 		began := time.Now()
 		a := r.attempt()
 		r.last = r.judge(a.resp, a.err)
-		r.sent = r.sent || r.last.sent
+		r.sent = r.sent || r.last.sent || a.written.Load()
 
 		var wait time.Duration
 		var why error // not to retry
@@ -204,6 +206,11 @@ type attempt struct {
 	resp   *http.Response
 	err    error
 	cancel context.CancelCauseFunc
+
+	// written says that net/http wrote a request to a connection. It repeats a request
+	// with a key by itself when a connection that was used before breaks, and then returns
+	// the error of the next connection only.
+	written atomic.Bool
 }
 
 var errNothing = errors.New("repriseclient: the base transport returned neither a response nor an error")
@@ -218,7 +225,8 @@ func (r *run) attempt() *attempt {
 		a.err = err
 		return a
 	}
-	a.req = r.req.Clone(ctx)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { a.written.Store(true) }}
+	a.req = r.req.Clone(httptrace.WithClientTrace(ctx, trace))
 	if a.req.Header == nil {
 		a.req.Header = make(http.Header)
 	}
