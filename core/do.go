@@ -117,14 +117,13 @@ func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
 
 // run runs fn and ends the attempt.
 func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
-	returned := false
+	ended := false
 	defer func() {
-		if !returned {
+		if !ended { // fn panicked, or an error of it whose methods are called below
 			d.abandon()
 		}
 	}()
 	value, err = fn(d.attempt.Context())
-	returned = true
 	switch {
 	case d.attempt.Unprotected():
 		value, err = d.unprotected(value, err)
@@ -132,9 +131,10 @@ func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed b
 		var zero T
 		value, err = zero, d.release(err, nil)
 	default:
-		return d.keep(value, err)
+		value, replayed, err = d.keep(value, err)
 	}
-	return value, false, err
+	ended = true
+	return value, replayed, err
 }
 
 // keeps reports whether an error of fn is kept.
@@ -145,7 +145,8 @@ func (d *doing[T]) keeps(err error) bool {
 	return d.preset == AtMostOnce
 }
 
-// abandon ends the attempt of a function that did not return.
+// abandon ends the attempt of a function that did not return, or returned what cannot be
+// looked at. It does nothing if the attempt was ended before.
 func (d *doing[T]) abandon() {
 	if d.preset == AtMostOnce {
 		_, _ = d.attempt.Complete(Completion{Payload: appendKept(keptPanic, nil), DiscardEffects: true})

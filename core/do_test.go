@@ -567,3 +567,51 @@ func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// brokenError is an error whose methods panic, as those of a nil pointer in an interface
+// do.
+type brokenError struct{ cause error }
+
+func (e *brokenError) Error() string { return "broken: " + e.cause.Error() }
+
+func (e *brokenError) Unwrap() error { return e.cause }
+
+// leavingCodec ends the goroutine of who encodes with it.
+type leavingCodec struct{ reprise.Codec[receipt] }
+
+func (leavingCodec) Encode(receipt) ([]byte, error) {
+	runtime.Goexit()
+	return nil, nil
+}
+
+// Whatever panics after fn returned, its key is not held by an attempt that nobody ends.
+func TestDoEndsTheAttemptWhereAnErrorPanics(t *testing.T) {
+	for preset, again := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			func() {
+				defer func() { _ = recover() }()
+				_, _, _ = d.do(t.Context(), func(context.Context) error {
+					var none *brokenError
+					return none
+				})
+			}()
+			if running := d.Stats().Running; running != 0 {
+				t.Errorf("%d attempts run", running)
+			}
+			_, _, _ = d.do(t.Context(), succeed)
+			d.wantRuns(t, again)
+
+			d.op.Key, d.codec = "leaves", leavingCodec{reprise.JSON[receipt]()}
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				_, _, _ = d.do(t.Context(), succeed)
+			}()
+			<-left
+			if running := d.Stats().Running; running != 0 {
+				t.Errorf("%d attempts run after a codec ended the goroutine", running)
+			}
+		})
+	}
+}
