@@ -28,15 +28,15 @@ func newAnnouncement(cfg *Config, retention time.Duration) announcement {
 	return a
 }
 
-// fields returns what is added to a response whose own fields are these. Only one that is
-// kept has an expiry.
-func (a *announcement) fields(own []Field, kept bool) []Field {
+// fields returns what is added to a response whose own fields are these, and which is
+// recorded at an instant. Only one that is kept has an expiry.
+func (a *announcement) fields(own []Field, kept bool, at time.Time) []Field {
 	if !a.expires && a.link.Name == "" {
 		return nil
 	}
 	fields := make([]Field, 0, 2)
 	if a.expires && kept && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, fieldExpires) }) {
-		fields = append(fields, Field{Name: fieldExpires, Value: sfDate(time.Now().Add(a.retention))})
+		fields = append(fields, Field{Name: fieldExpires, Value: sfDate(at.Add(a.retention))})
 	}
 	if a.link.Name != "" && !(Header{fields: own}).has(a.link) {
 		fields = append(fields, a.link)
@@ -64,13 +64,27 @@ func sfDate(t time.Time) string { return "@" + strconv.FormatInt(t.Unix(), 10) }
 // the preset, and by what the handler has decided so far.
 func (x *Exchange) Announce(status int) []Field {
 	if x.attempt.Unprotected() {
-		x.announced = x.guard.announce.fields(x.scratch.committed, false)
+		x.announced = x.guard.announce.fields(x.scratch.committed, false, time.Time{})
 		return x.announced
 	}
 	x.mu.Lock()
 	decision := x.decision
 	x.mu.Unlock()
 	kept := resolve(returned, x.meaning(status), x.guard.cfg.Preset, decision, ByPreset) == keep
-	x.announced = x.guard.announce.fields(x.scratch.committed, kept)
+	x.announced = x.guard.announce.fields(x.scratch.committed, kept, x.recordedAt())
 	return x.announced
+}
+
+// recordedAt returns the instant from which the expiry of the response counts. It is that
+// of [Payload] where the handler called it: two payloads of one response are equal.
+func (x *Exchange) recordedAt() time.Time {
+	if !x.guard.announce.expires {
+		return time.Time{}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.own.at.IsZero() {
+		return time.Now()
+	}
+	return x.own.at
 }

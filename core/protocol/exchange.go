@@ -35,6 +35,7 @@ type Exchange struct {
 	decision Decision
 	omitBody bool
 	finished bool
+	own      ownPayload
 }
 
 // newExchange returns the exchange in which the handler runs.
@@ -227,7 +228,11 @@ func (x *Exchange) encode(s *stored) []byte {
 		return m.payload
 	}
 	m.encoded = appendStored(m.encoded[:0], s)
-	m.payload = seal.appendSealed(m.payload[:0], m.encoded, s, x.sealedFor())
+	if made := x.sealedBefore(m.encoded); made != nil {
+		m.payload = append(m.payload[:0], made...)
+	} else {
+		m.payload = seal.appendSealed(m.payload[:0], m.encoded, s, x.sealedFor())
+	}
 	return m.payload
 }
 
@@ -286,7 +291,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 // before Finish.
 func (x *Exchange) added(c Captured, kept bool) []Field {
 	if !c.Sent {
-		x.announced = x.guard.announce.fields(x.scratch.committed, kept)
+		x.announced = x.guard.announce.fields(x.scratch.committed, kept, x.recordedAt())
 	}
 	return x.announced
 }

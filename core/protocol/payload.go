@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -11,8 +13,9 @@ import (
 // Payload returns the form in which the record of the handler with this context keeps
 // r, for a handler that completes its operation itself, in a transaction of its own.
 // The fields that the guard never keeps are left out, as they are of a response that
-// the handler writes. The error wraps [reprise.ErrInvalid]: outside of a protected
-// handler, and for a response that is not kept whole.
+// the handler writes. A handler that writes r afterwards is recorded with the same bytes.
+// The error wraps [reprise.ErrInvalid]: outside of a protected handler, and for a
+// response that is not kept whole.
 func Payload(ctx context.Context, r Response) ([]byte, error) {
 	x := exchangeOf(ctx)
 	if x == nil || x.attempt.Unprotected() {
@@ -27,7 +30,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		fields = appendGrouped(fields, f.Name, CleanValue(f.Value))
 	}
 	kept, _ := x.guard.fields.filter(nil, fields)
-	if added := x.guard.announce.fields(fields, true); fitsStored(slices.Concat(kept, added)) {
+	if added := x.guard.announce.fields(fields, true, x.ownAt()); fitsStored(slices.Concat(kept, added)) {
 		kept = append(kept, added...)
 	}
 	switch {
@@ -53,5 +56,40 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	if x.scratch == nil {
 		return nil, fmt.Errorf("%w: Payload after the handler returned", reprise.ErrInvalid)
 	}
-	return seal.appendSealed(nil, encoded, &s, x.sealedFor()), nil
+	sum := sha256.Sum256(encoded)
+	if x.own.sealed == nil || x.own.sum != sum {
+		x.own.sum, x.own.sealed = sum, seal.appendSealed(nil, encoded, &s, x.sealedFor())
+	}
+	return slices.Clone(x.own.sealed), nil
+}
+
+// ownPayload is what [Payload] made for the handler of an exchange. The handler completes
+// with it and then writes the same response, of which Finish has to make the same payload:
+// a store takes another one for the answer of another attempt. Without this an envelope
+// would differ by its nonce and an expiry by the time in between.
+type ownPayload struct {
+	at     time.Time // from which the expiry counts; zero: Payload was not called
+	sum    [sha256.Size]byte
+	sealed []byte // the envelope of what has this sum; nil: none
+}
+
+// ownAt returns the instant from which the expiry of the payloads of a handler counts.
+func (x *Exchange) ownAt() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.own.at.IsZero() {
+		x.own.at = time.Now()
+	}
+	return x.own.at
+}
+
+// sealedBefore returns the envelope that Payload made of an encoded response, nil if it
+// made none.
+func (x *Exchange) sealedBefore(encoded []byte) []byte {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.own.sealed == nil || x.own.sum != sha256.Sum256(encoded) {
+		return nil
+	}
+	return x.own.sealed
 }

@@ -1,0 +1,64 @@
+package protocol_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// A handler that completes its operation with Payload, in a transaction of its own, and
+// then writes the same response, is kept under the same bytes: the store would take other
+// ones for the answer of another attempt. That is so although an envelope has a random
+// nonce and a time, and an expiry has a time.
+func TestTheExchangeKeepsWhatPayloadMade(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*protocol.Config){
+		"plain":   func(*protocol.Config) {},
+		"sealed":  func(c *protocol.Config) { c.Seal.On = true },
+		"expires": func(c *protocol.Config) { c.Expires = true },
+		"both":    func(c *protocol.Config) { c.Seal.On, c.Expires = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cfg := protocol.Config{Name: "orders"}
+				change(&cfg)
+				b, store, _ := setupSealed(t, cfg)
+				var payload []byte
+				first := b.run("key", func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+					var err error
+					payload, err = protocol.Payload(x.Context(), protocol.Response{
+						Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("booked"),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(2 * time.Second) // the commit
+					answering("booked")(w, h, x)
+				})
+				if kept := payloadOf(t, store, "key"); !bytes.Equal(kept, payload) {
+					t.Errorf("kept %q, and Payload made %q", kept, payload)
+				}
+				replayed := b.replay("key").Header().Get("Idempotency-Key-Expires")
+				if sent := first.Header().Get("Idempotency-Key-Expires"); sent != replayed || (sent != "") != cfg.Expires {
+					t.Errorf("the response expires at %q, and its replay at %q", sent, replayed)
+				}
+
+				b.run("another", func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+					_, err := protocol.Payload(x.Context(), protocol.Response{Status: 201, Body: []byte("not used")})
+					if err != nil {
+						t.Fatal(err)
+					}
+					answering("booked")(w, h, x)
+				})
+				if w := b.replay("another"); w.Body.String() != "booked" {
+					t.Errorf("replayed %q", w.Body)
+				}
+			})
+		})
+	}
+}
