@@ -12,9 +12,9 @@
 // protocol, the codec and the compression of the retry may be others.
 //
 // Interceptors that authenticate or limit rates belong before this one. The handler runs
-// once for each key. The context of a run outlives its client and the timeout of the call;
-// reprise.Config.MaxRun bounds it. An interceptor before this one sees the message of a
-// replay as a *dynamicpb.Message, and so does a codec.
+// once for each key. The context of a run outlives its client and the timeout of the
+// call; reprise.Config.MaxRun bounds it. An interceptor before this one sees the message
+// of a replay as a *dynamicpb.Message, and so does a codec.
 //
 // Calls by GET, procedures that are declared to have no side effects (idempotency_level =
 // NO_SIDE_EFFECTS) and streaming calls pass through. See docs/rpc.md for the codes. The

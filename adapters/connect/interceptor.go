@@ -21,12 +21,12 @@ func Unscoped(context.Context, connect.AnyRequest) (string, error) {
 }
 
 // NewInterceptor returns an interceptor for handlers that runs them once for each key.
-// Many handlers may share a guard. It does nothing in clients. It panics if guard or scope
-// is nil.
+// Many handlers may share a guard. It does nothing in clients. It panics if guard or
+// scope is nil.
 //
 // Streaming calls pass through. One with a key gets the header Idempotency-Status:
-// unprotected, and is reported to the engine's observer, since its client may believe that
-// it is protected.
+// unprotected, and is reported to the engine's observer, since its client may believe
+// that it is protected.
 func NewInterceptor(guard *protocol.Guard, scope Scope) connect.Interceptor {
 	if guard == nil || scope == nil {
 		panic("repriseconnect: NewInterceptor needs a guard and a scope")

@@ -15,9 +15,9 @@ import (
 )
 
 // Scope returns the name of the authenticated principal that a call's key belongs to: a
-// tenant, an account, a user. An interceptor that authenticates has put it into ctx, which
-// also has the metadata and the peer of the call. An error, an empty name or one with a
-// control byte refuses the call with PERMISSION_DENIED.
+// tenant, an account, a user. An interceptor that authenticates has put it into ctx,
+// which also has the metadata and the peer of the call. An error, an empty name or one
+// with a control byte refuses the call with PERMISSION_DENIED.
 type Scope func(ctx context.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who

@@ -72,7 +72,8 @@ func (r *recording) SetHeader(md metadata.MD) error {
 	return r.take(md)
 }
 
-// SendHeader implements [grpc.ServerTransportStream]. The header leaves with the response.
+// SendHeader implements [grpc.ServerTransportStream]. The header leaves with the
+// response.
 func (r *recording) SendHeader(md metadata.MD) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // terms of no library. It is to such a call what [Request] is to a request of HTTP.
 //
 // A call is the same call whatever carried it: its fingerprint has the procedure and the
-// message, and neither the codec nor the compression. A retry in JSON gets the replay of a
-// call in binary form.
+// message, and neither the codec nor the compression. A retry in JSON gets the replay of
+// a call in binary form.
 type Call struct {
 	Procedure string       // "/package.Service/Method"
 	Metadata  HeaderValues // of the request, every line of it
@@ -130,8 +130,8 @@ func (c *Call) request() Request {
 	return Request{Method: method, Path: c.Procedure, Host: c.Host, Header: callMetadata{c.Metadata}, message: c.Message}
 }
 
-// isDiagnostic reports whether a procedure is one of the services with which gRPC looks at
-// a server. They only read, and no descriptor says so.
+// isDiagnostic reports whether a procedure is one of the services with which gRPC looks
+// at a server. They only read, and no descriptor says so.
 func isDiagnostic(procedure string) bool {
 	for _, service := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz."} {
 		if strings.HasPrefix(procedure, service) {

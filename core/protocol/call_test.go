@@ -105,8 +105,8 @@ func TestCallReplay(t *testing.T) {
 	}
 }
 
-// TestCallKeepsNoProtocolFields has a handler set what belongs to gRPC, to Connect, to one
-// call and to the protocol of the key.
+// TestCallKeepsNoProtocolFields has a handler set what belongs to gRPC, to Connect, to
+// one call and to the protocol of the key.
 func TestCallKeepsNoProtocolFields(t *testing.T) {
 	t.Parallel()
 	g := callGuard(t, Config{KeepHeaders: []string{"x-order"}}, nil)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// This file has the few messages of google.rpc that a refusal and a kept error consist of,
-// in the binary encoding of protocol buffers, so that no adapter needs their generated
-// code. Package lab/rpc compares them with it.
+// This file has the few messages of google.rpc that a refusal and a kept error consist
+// of, in the binary encoding of protocol buffers, so that no adapter needs their
+// generated code. Package lab/rpc compares them with it.
 
 // Detail is a detail of an error: a message and the URL of its type, as in
 // google.protobuf.Any.

@@ -13,8 +13,8 @@ import (
 // blob has a random key of its own, which the sealed record keeps; the digest and the
 // size in the record are those of the encrypted bytes.
 //
-// The body is cut into chunks of 64 KiB, of which the last one may be shorter and is never
-// empty. Each is
+// The body is cut into chunks of 64 KiB, of which the last one may be shorter and is
+// never empty. Each is
 //
 //	12 bytes nonce ‖ ciphertext ‖ 16 bytes tag
 //

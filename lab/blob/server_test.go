@@ -243,7 +243,8 @@ func start(t *testing.T, plan serverPlan) *process {
 
 var errShort = errors.New("another number of bytes")
 
-// export asks for the body, compares its bytes with what was made, and returns the header.
+// export asks for the body, compares its bytes with what was made, and returns the
+// header.
 func (p *process) export(t *testing.T, size int64) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/export?size="+strconv.FormatInt(size, 10), http.NoBody)

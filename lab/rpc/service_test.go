@@ -130,8 +130,8 @@ func (c call) path() string {
 	return c.procedure
 }
 
-// answer is what a client sees. The client of Connect does not tell the header of an error
-// from its trailer, so both have all of it.
+// answer is what a client sees. The client of Connect does not tell the header of an
+// error from its trailer, so both have all of it.
 type answer struct {
 	body            []byte
 	code            uint32

@@ -6,8 +6,8 @@ import "strings"
 const root = "github.com/reprise-go/reprise/"
 
 // outside are the folders whose modules are in no workspace: nobody inherits their
-// requirements. Prometheus, in lab/otel, and the clouds' clients, in lab/blob, would raise
-// what the other modules of the lab run on.
+// requirements. Prometheus, in lab/otel, and the clouds' clients, in lab/blob, would
+// raise what the other modules of the lab run on.
 var outside = []string{"tools", "lab/blob", "lab/openapi", "lab/otel"}
 
 // A room is a folder of the tree with what its packages may import besides the standard

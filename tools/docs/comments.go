@@ -18,8 +18,7 @@ func (r *report) comment(c comment) {
 	for i, line := range strings.Split(c.text, "\n") {
 		for _, m := range qualified.FindAllStringSubmatch(line, -1) {
 			if r.isPackage(m[1]) {
-				_, resolved := r.resolve(m[1], m[2], m[3])
-				r.want(resolved, c.file, c.line+i, "there is no %s", strings.TrimLeft(m[0], " \t("))
+				r.want(r.resolve(m[1], m[2], m[3]), c.file, c.line+i, "there is no %s", strings.TrimLeft(m[0], " \t("))
 			}
 		}
 	}
@@ -53,12 +52,11 @@ func (r *report) docLink(pkg *goPackage, file string, line int, m []string) {
 	switch {
 	case prefix == "":
 		resolved = pkg.names[name] && (member == "" || pkg.has(name, member))
-	case foreignPackages[prefix] && !r.isPackage(prefix):
-		return
-	case r.isPackage(prefix):
-		_, resolved = r.resolve(prefix, name, member)
 	default:
-		resolved = r.standard(prefix, name)
+		resolved = r.resolve(prefix, name, member)
+		if !resolved && r.isForeign(prefix) {
+			return
+		}
 	}
 	r.want(resolved, file, line, "the doc link %s leads nowhere", m[0])
 }

@@ -33,7 +33,7 @@ const variable = "REPRISE_TEST_THING"
 `
 	goodPage = "# A page\n\n## Its *second* part\n\n" +
 		"[here](#its-second-part), [there](../README.md#readme), [a folder](../core), [elsewhere](https://example.org/none).\n\n" +
-		"`make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
+		"`blob.OpenBucket`, `connect.WithInterceptors`, `gocloud.dev/blob`, `make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
 		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `SELECT`, `R12`,\n" +
 		"`TestThing`, `TestTh…`, `REPRISE_TEST_THING=1`, `github.com/reprise-go/reprise/core`, `core/v0.3.0`, `adapters/<framework>`.\n\n" +
 		"| `reprise.Config` | |\n|---|---|\n| `Lease` | how long |\n\n" +
@@ -44,10 +44,14 @@ const variable = "REPRISE_TEST_THING"
 func small(t *testing.T) string {
 	t.Helper()
 	return tree.Small(t, map[string]string{
-		"README.md":         "# Readme\n",
-		"docs/page.md":      goodPage,
-		"core/go.mod":       "module github.com/reprise-go/reprise/core\n",
-		"core/core.go":      goodGo,
+		"README.md":    "# Readme\n",
+		"docs/page.md": goodPage,
+		"core/go.mod":  "module github.com/reprise-go/reprise/core\n\nrequire gocloud.dev v0.45.0\n",
+		"core/core.go": goodGo,
+		// Packages with the names of foreign ones, which a page cannot mean.
+		"cmd/internal/connect/connect.go": "package connect\n\n// Open opens [connect.Open] and [connect.Interceptor].\nfunc Open() {}\n",
+		"lab/blob/doc.go":                 "// Package blob tests [blob.Bucket]:\n//\n//\tblob.OpenBucket(ctx, url)\npackage blob\n",
+
 		"core/core_test.go": "package reprise\n\nimport \"testing\"\n\nfunc TestThing(*testing.T) {}\n",
 	})
 }
@@ -114,9 +118,9 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 func TestTheTargetFails(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)
-	tree.Write(t, dir, "core/bad.md", "Call `reprise.Do`.\n")
+	tree.Write(t, dir, "core/bad.md", "Call `reprise.Nothing`.\n")
 	out, ok := tree.Run(t, dir, nil, "make", "docs")
-	if ok || !strings.Contains(out, "core/bad.md:1: there is no reprise.Do") {
+	if ok || !strings.Contains(out, "core/bad.md:1: there is no reprise.Nothing") {
 		t.Errorf("make docs passed=%t, want a failure that names the page:\n%s", ok, out)
 	}
 }

@@ -27,6 +27,7 @@ var foreignPackages = map[string]bool{
 	"grpc":        true, // grpc-go
 	"connect":     true, // connect-go
 	"dynamicpb":   true, // protocol buffers
+	"blob":        true, // gocloud.dev's
 }
 
 // foreignNames are exported names in documents that belong to other projects, and words

@@ -230,8 +230,8 @@ func (r *report) goName(file string, line int, pkg, name, member string) {
 		if member != "" {
 			full += "." + member
 		}
-		known, resolved := r.resolve(pkg, name, member)
-		if foreignPackages[pkg] && !known {
+		resolved := r.resolve(pkg, name, member)
+		if !resolved && r.isForeign(pkg) {
 			return
 		}
 		r.want(resolved, file, line, "there is no %s", full)
@@ -247,22 +247,34 @@ func (r *report) hasMember(typ, member string) bool {
 	return false
 }
 
-// resolve looks a name up in the packages of the project that are called pkg, and then in
-// those of the standard library. known says whether the project has such a package.
-func (r *report) resolve(pkg, name, member string) (known, resolved bool) {
+// resolve looks a name up in the packages of the project that are called pkg, or in those
+// of the standard library if the project has no such package.
+func (r *report) resolve(pkg, name, member string) bool {
+	known := false
 	for _, p := range r.packages {
 		if p.name != pkg {
 			continue
 		}
 		known = true
 		if p.names[name] && (member == "" || p.has(name, member)) {
-			return true, true
+			return true
 		}
 	}
-	if known {
-		return true, false
+	return !known && r.standard(pkg, name)
+}
+
+// isForeign reports whether a name of the package pkg can be one of another project: the
+// package is listed, and no package that this project offers has its name.
+func (r *report) isForeign(pkg string) bool {
+	if !foreignPackages[pkg] {
+		return false
 	}
-	return false, r.standard(pkg, name)
+	for folder, p := range r.packages {
+		if p.name == pkg && len(p.names) > 0 && !strings.Contains(folder+"/", "internal/") {
+			return false
+		}
+	}
+	return true
 }
 
 // standardFolders returns the folders of the standard library's packages by their last
@@ -313,7 +325,7 @@ func (r *report) goCode(file string, line int, text string, mustParse bool) {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if pkg, ok := n.X.(*ast.Ident); ok && n.Sel.IsExported() && r.isPackage(pkg.Name) {
-				_, resolved := r.resolve(pkg.Name, n.Sel.Name, "")
+				resolved := r.resolve(pkg.Name, n.Sel.Name, "") || r.isForeign(pkg.Name)
 				r.want(resolved, file, line+lineOf(n.Pos()), "there is no %s.%s", pkg.Name, n.Sel.Name)
 			}
 		case *ast.CompositeLit:
@@ -339,7 +351,7 @@ func (r *report) literal(file string, line int, lit *ast.CompositeLit) {
 			continue
 		}
 		if field, ok := pair.Key.(*ast.Ident); ok {
-			_, resolved := r.resolve(pkg.Name, typ.Sel.Name, field.Name)
+			resolved := r.resolve(pkg.Name, typ.Sel.Name, field.Name) || r.isForeign(pkg.Name)
 			r.want(resolved, file, line, "%s.%s has no field %s", pkg.Name, typ.Sel.Name, field.Name)
 		}
 	}

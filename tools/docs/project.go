@@ -44,7 +44,7 @@ type comment struct {
 }
 
 var (
-	modulePath = regexp.MustCompile(`(?m)^(?:module |require |\t)([a-z]+\.[a-z.]+/\S+)`)
+	modulePath = regexp.MustCompile(`(?m)^(?:module |require |\t)([a-z]+\.[a-z.]+(?:/\S+)?)[ \n]`)
 	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z/_-]*):`)
 	setting    = regexp.MustCompile(`REPRISE_[A-Z_]+[A-Z]`)
 	testName   = regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)`)

@@ -36,7 +36,7 @@ func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
 	for _, name := range []string{
-		"CONTRIBUTING.md", "Makefile", ".ci", "go.work", "go.work.sum",
+		"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "VERSIONING.md", "Makefile", ".ci", "go.work", "go.work.sum",
 		"adapters", "blob", "client", "cmd", "compress", "conformance", "console", "core", "docs", "examples", "lab", "local", "otel", "reprisetest", "store", "tools",
 	} {
 		info, err := os.Stat(filepath.Join(from, name))
