@@ -59,10 +59,21 @@ var (
 	errHeaderValue = errors.New("the header is neither a bare key nor a quoted string")
 )
 
-// key returns the key of a call and the value of its header: from the context, from the
-// header that the caller set, from the redirect that led here, or a new one. No error
-// contains it.
-func (t *Transport) key(req *http.Request) (key, value string, err error) {
+// key returns the caller's key of a call, the one that is sent, and the value of its
+// header. Only another host to which a redirect leads is sent another than the caller's.
+// No error contains any of them.
+func (t *Transport) key(req *http.Request) (own, key, value string, err error) {
+	own, value, err = t.ownKey(req)
+	if err != nil || !leadsAway(req) {
+		return own, own, value, err
+	}
+	key = keyFor(own, req.URL)
+	return own, key, t.encode(key), nil
+}
+
+// ownKey returns the caller's key and the value of its header: from the context, from the
+// header that the caller set, from the redirect that led here, or a new one.
+func (t *Transport) ownKey(req *http.Request) (key, value string, err error) {
 	key, fromContext := KeyFrom(req.Context())
 	lines := req.Header.Values(t.service.Header)
 	switch {

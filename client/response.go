@@ -8,7 +8,7 @@ import (
 // call is what a [Transport] knows of a call. It is in the context of the request of the
 // response, and does not change once the response is out.
 type call struct {
-	key      string
+	key      string // the caller's
 	hash     string
 	replayed string // the field that marks replays
 	attempts int

@@ -68,14 +68,14 @@ func (t *Transport) CloseIdleConnections() {
 // The request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.keyed[req.Method] {
-		return t.base.RoundTrip(req)
+		return t.base.RoundTrip(t.withoutKey(req))
 	}
-	key, value, err := t.key(req)
+	own, key, value, err := t.key(req)
 	if err != nil {
 		closeBody(req.Body)
 		return nil, &NotSentError{Err: err}
 	}
-	c := &call{key: key, hash: hashOf(key), replayed: t.service.Replayed}
+	c := &call{key: own, hash: hashOf(key), replayed: t.service.Replayed}
 	began := time.Now()
 	t.bucket.deposit()
 	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})

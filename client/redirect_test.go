@@ -1,0 +1,113 @@
+package repriseclient
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// hosts is one server under many names. It redirects what is sent to the path "/to/x" to
+// the host x, and keeps the keys that each host was sent.
+type hosts struct {
+	client *http.Client
+
+	mu   sync.Mutex
+	keys map[string][]string // by method and host
+}
+
+func newHosts(t *testing.T, status int) *hosts {
+	t.Helper()
+	h := &hosts{keys: map[string][]string{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		h.keys[r.Method+" "+r.Host] = append(h.keys[r.Method+" "+r.Host], r.Header.Get("Idempotency-Key"))
+		h.mu.Unlock()
+		if host, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/to/"), "/"); ok && strings.HasPrefix(r.URL.Path, "/to/") {
+			http.Redirect(w, r, "http://"+host+"/"+rest, status)
+		}
+	}))
+	t.Cleanup(server.Close)
+	base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	t.Cleanup(base.CloseIdleConnections)
+	h.client = &http.Client{Transport: newTransport(t, base, Config{})}
+	return h
+}
+
+// post sends a request to the host shop.test and returns the key that the other host was
+// sent in the end.
+func (h *hosts) post(t *testing.T, path, header, host string) string {
+	t.Helper()
+	ctx := t.Context()
+	if header == "" {
+		ctx = WithKey(ctx, "order-7")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://shop.test"+path, strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != "" {
+		req.Header.Set("Idempotency-Key", header)
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := h.keys[resp.Request.Method+" "+host]
+	if len(keys) == 0 {
+		t.Fatalf("%s was sent nothing: %v", host, h.keys)
+	}
+	return keys[len(keys)-1]
+}
+
+// A redirect to another host does not tell that host the key with which it could ask the
+// first one. What it gets instead is the same for every retry.
+func TestARedirectToAnotherHostDoesNotTellTheKey(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t, http.StatusTemporaryRedirect)
+	const key = `"order-7"`
+	away := h.post(t, "/to/other.test/there", "", "other.test")
+	if len(away) < 32 || strings.Contains(away, "order-7") {
+		t.Errorf("the other host got %q", away)
+	}
+	for name, got := range map[string]string{
+		"a retry":                    h.post(t, "/to/other.test/there", "", "other.test"),
+		"a key of the header":        h.post(t, "/to/other.test/there", key, "other.test"),
+		"by way of another redirect": h.post(t, "/to/shop.test/to/other.test/there", "", "other.test"),
+		"within the other host":      h.post(t, "/to/other.test/to/other.test/there", "", "other.test"),
+	} {
+		if got != away {
+			t.Errorf("%s: the other host got %q, want %q", name, got, away)
+		}
+	}
+	for _, host := range []string{"third.test", "notshop.test", "shop.test.evil.test", "test"} {
+		if got := h.post(t, "/to/"+host+"/there", "", host); got == away || got == key || len(got) < 32 {
+			t.Errorf("%s got %q", host, got)
+		}
+	}
+	for _, host := range []string{"shop.test", "SHOP.test", "shop.test:8080", "eu.shop.test"} {
+		if got := h.post(t, "/to/"+host+"/there", "", host); got != key {
+			t.Errorf("%s got %q, want the key", host, got)
+		}
+	}
+	if got := h.post(t, "/to/other.test/to/shop.test/there", "", "shop.test"); got != key {
+		t.Errorf("back at the first host: %q, want the key", got)
+	}
+}
+
+// A redirect that turns the request into a GET has no use for the key that the caller set.
+func TestAGetAtAnotherHostHasNoKey(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t, http.StatusSeeOther)
+	if got := h.post(t, "/to/other.test/there", `"order-7"`, "other.test"); got != "" {
+		t.Errorf("the other host got %q", got)
+	}
+}
