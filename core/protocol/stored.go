@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"unsafe"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -289,7 +290,7 @@ func cutAnnotation(content []byte) (note string, rest []byte, ok bool) {
 func validAnnotation(note string) bool { return len(note) <= maxAnnotation && printable(note) }
 
 // checkFields checks that section is exactly n fields, within the limits, that can be
-// sent. It returns the length of the fields that are no trailers, and the number of
+// sent and that a guard may have written. It returns the length of the fields that are no trailers, and the number of
 // trailers.
 func checkFields(section string, n int) (header, trailers int, err error) {
 	if n > maxStoredFields || len(section) > maxStoredHeaderBytes+n*storedFieldSize {
@@ -301,7 +302,7 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 		switch {
 		case !ok:
 			return 0, 0, errStoredLength
-		case !validField(f.Name, f.Value), f.Remove && f.Value != "", trailers > 0 && !isTrailer:
+		case !validField(f.Name, f.Value), f.Remove && f.Value != "", trailers > 0 && !isTrailer, !f.Remove && isForged(f.Name):
 			return 0, 0, errStoredField
 		case isTrailer:
 			trailers++
@@ -314,6 +315,26 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 		return 0, 0, errStoredLength
 	}
 	return header, trailers, nil
+}
+
+// isForged reports whether no guard can have written a field called name: no release has
+// kept cookies, or the fields that say where a message ends. A later release may add to
+// what is never kept, so other fields of that list are no sign of a forged record.
+func isForged(name string) bool {
+	switch len(name) {
+	case 2:
+		return strings.EqualFold(name, "TE")
+	case 7:
+		return strings.EqualFold(name, "Trailer") || strings.EqualFold(name, "Upgrade")
+	case 10:
+		return strings.EqualFold(name, "Connection") || strings.EqualFold(name, "Keep-Alive") || strings.EqualFold(name, "Set-Cookie")
+	case 14:
+		return strings.EqualFold(name, "Content-Length")
+	case 17:
+		return strings.EqualFold(name, "Transfer-Encoding")
+	default:
+		return false
+	}
 }
 
 // cutField reads the first field of section and returns the rest. ok is false if section

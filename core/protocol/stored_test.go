@@ -263,6 +263,15 @@ func refused() map[string][]byte {
 		"a value with CR":           with(1, field("X", "a\rb")),
 		"a value with LF":           with(1, field("X", "a\nb")),
 		"a value with NUL":          with(1, field("X", "a\x00b")),
+		"a length":                  with(1, field("content-length", "5")),
+		"a coding":                  with(1, field("Transfer-Encoding", "chunked")),
+		"a hop":                     with(1, field("connection", "X")),
+		"a protocol":                with(1, field("UPGRADE", "h2c")),
+		"a list of trailers":        with(1, field("Trailer", "X")),
+		"a connection that stays":   with(1, field("Keep-Alive", "timeout=5")),
+		"codings that are taken":    with(1, field("te", "trailers")),
+		"a cookie":                  with(1, field("Set-Cookie", "session=1")),
+		"a cookie in the trailers":  with(1, "\x03"+field("set-cookie", "session=1")[1:]),
 	}
 }
 
