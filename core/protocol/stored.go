@@ -290,8 +290,8 @@ func cutAnnotation(content []byte) (note string, rest []byte, ok bool) {
 func validAnnotation(note string) bool { return len(note) <= maxAnnotation && printable(note) }
 
 // checkFields checks that section is exactly n fields, within the limits, that can be
-// sent and that a guard may have written. It returns the length of the fields that are no trailers, and the number of
-// trailers.
+// sent and that a guard may have written. It returns the length of the fields that are no
+// trailers, and the number of trailers.
 func checkFields(section string, n int) (header, trailers int, err error) {
 	if n > maxStoredFields || len(section) > maxStoredHeaderBytes+n*storedFieldSize {
 		return 0, 0, errStoredLimit

@@ -75,8 +75,8 @@ func TestSlowSendersTakeWhatTheySent(t *testing.T) { //nolint:paralleltest // it
 	}
 }
 
-// TestReadTimeoutEndsSlowSenders shows which setting of net/http ends a request whose body
-// does not come: ReadTimeout. The middleware waits as long as the server lets it.
+// TestReadTimeoutEndsSlowSenders shows which setting of net/http ends a request whose
+// body does not come: ReadTimeout. The middleware waits as long as the server lets it.
 func TestReadTimeoutEndsSlowSenders(t *testing.T) {
 	t.Parallel()
 	ran := make(chan struct{}, crowd)
@@ -149,9 +149,9 @@ func TestUnreadAnswersHoldNothingUp(t *testing.T) { //nolint:paralleltest // it 
 // unread has how much of a replay a framework copies before it sends it.
 var unread = map[string]int{"fiber": 2 * large}
 
-// TestWriteTimeoutEndsUnreadStreams shows which setting of net/http ends a stream that its
-// client does not read: WriteTimeout. Without it such a client holds its own key, and no
-// other. The run goes on without its client, and is recorded.
+// TestWriteTimeoutEndsUnreadStreams shows which setting of net/http ends a stream that
+// its client does not read: WriteTimeout. Without it such a client holds its own key, and
+// no other. The run goes on without its client, and is recorded.
 func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
 	t.Parallel()
 	const parts, part, timeout = 256, 64 << 10, 300 * time.Millisecond
@@ -177,8 +177,8 @@ func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
 	}
 }
 
-// TestAFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503 and
-// do not run, what it holds is replayed, and another tenant is served.
+// TestAFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503
+// and do not run, what it holds is replayed, and another tenant is served.
 func TestAFullScopeRefusesItsOwnOnly(t *testing.T) {
 	t.Parallel()
 	for _, adapter := range serve.Adapters() {
