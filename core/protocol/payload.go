@@ -64,9 +64,9 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 }
 
 // ownPayload is what [Payload] made for the handler of an exchange. The handler completes
-// with it and then writes the same response, of which Finish has to make the same payload:
-// a store takes another one for the answer of another attempt. Without this an envelope
-// would differ by its nonce and an expiry by the time in between.
+// with it and then writes the same response, of which Finish has to make the same
+// payload: a store takes another one for the answer of another attempt. Without this an
+// envelope would differ by its nonce and an expiry by the time in between.
 type ownPayload struct {
 	at     time.Time // from which the expiry counts; zero: Payload was not called
 	sum    [sha256.Size]byte

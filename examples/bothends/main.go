@@ -30,23 +30,16 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		return err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		return err
-	}
+	// The service, whose first connection breaks.
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
+	guard := must(protocol.New(engine, protocol.Config{Required: true}))
 	once := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
 	server := httptest.NewServer(cutFirst(once(http.HandlerFunc(createOrder))))
 	defer server.Close()
 
-	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
-	if err != nil {
-		return err
-	}
-	client := &http.Client{Transport: transport} // one key for all attempts of a POST
+	// Its client, which sends one key with all attempts of a POST.
+	transport := must(repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{}))
+	client := &http.Client{Transport: transport}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("a book"))
 	if err != nil {
 		return err
@@ -59,6 +52,14 @@ func run(ctx context.Context, out io.Writer) error {
 	answer, err := io.ReadAll(resp.Body)
 	fmt.Fprintf(out, "%s after %d attempts, replayed: %v\n", answer, repriseclient.Attempts(resp), repriseclient.Replayed(resp))
 	return err // order 1 after 2 attempts, replayed: true
+}
+
+// must is for constructors, which fail only if their configuration is invalid.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 var orders atomic.Int64
