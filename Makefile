@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract demo figures fuzz isolated lint mutants race soak test tidy
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract demo figures fuzz isolated lint mutants race soak soak/lab test tidy
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -55,6 +55,8 @@ BENCHFLAGS ?=
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
+DURATION ?= $(SOAK)
+SEED ?= 15
 VULNDB ?= https://vuln.go.dev
 
 # $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
@@ -242,9 +244,15 @@ fuzz: ## Run every fuzz target for FUZZTIME each
 	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
 
 .PHONY: soak
-soak: ## Run the tests of the matrix with their faults for SOAK each
+soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/faults.md
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(SOAK)
+	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
+	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/faults.md"
+
+.PHONY: soak/lab
+soak/lab: ## Run every test of the lab that takes faults for DURATION each
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
 	go test -race -count=1 -timeout 0 ./lab/...
 
 .PHONY: mutants

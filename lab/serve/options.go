@@ -50,6 +50,7 @@ func ParseOptions(args []string, help io.Writer) (Options, error) {
 	f.IntVar(&o.Backend.Pool, "pool", 0, "connections to the store's server; 0: the client's default")
 	f.BoolVar(&o.Backend.NoCombining, "no-combining", false, "-store redis sends every command alone")
 	f.BoolVar(&o.Backend.Local, "local", false, "answer replays from the memory of the process where it has them")
+	f.IntVar(&o.Backend.Acked, "acked", 0, "replicas that confirm each write of -store redis; 0: none")
 	f.IntVar(&o.Backend.MaxRecords, "max-records", 0, "records that -store memory holds; 0: its default")
 	f.Int64Var(&o.Backend.MaxBytes, "max-bytes", 0, "`bytes` that the records of -store memory take; 0: its default")
 	f.DurationVar(&o.Backend.TxTimeout, "tx-timeout", 0, "longest transaction of -store postgres-tx; 0: its default")
@@ -93,7 +94,7 @@ func ParseOptions(args []string, help io.Writer) (Options, error) {
 // check finds what the constructors would refuse, before anything is opened.
 func (o *Options) check() error {
 	for name, value := range map[string]int64{
-		"pool": int64(o.Backend.Pool), "max-records": int64(o.Backend.MaxRecords), "max-bytes": o.Backend.MaxBytes,
+		"pool": int64(o.Backend.Pool), "acked": int64(o.Backend.Acked), "max-records": int64(o.Backend.MaxRecords), "max-bytes": o.Backend.MaxBytes,
 		"tx-timeout": int64(o.Backend.TxTimeout), "purge": int64(o.Purge),
 	} {
 		if value < 0 {

@@ -40,6 +40,9 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := addPoints(backend, stdout); err != nil {
+		return err
+	}
 	// Of transitions only what went wrong: benchmarks run on this server, and two lines a
 	// request would be most of it.
 	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
@@ -55,7 +58,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	}
 	server := build(a)
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
+	go func() { ended <- server.Serve(pointsOn(ln)) }()
 	purging, stopPurge := context.WithCancel(context.WithoutCancel(ctx))
 	purged := make(chan struct{})
 	go func() {

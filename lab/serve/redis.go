@@ -21,7 +21,11 @@ func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	store, err := repriseredis.New(client, repriseredis.Config{Prefix: o.RedisPrefix, NoCombining: o.NoCombining})
+	c := repriseredis.Config{Prefix: o.RedisPrefix, NoCombining: o.NoCombining}
+	if o.Acked > 0 {
+		c.Durability = repriseredis.Acked(o.Acked)
+	}
+	store, err := repriseredis.New(client, c)
 	b.Store = store
 	return err
 }

@@ -24,6 +24,7 @@ type StoreOptions struct {
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
 	Local       bool          // replays from the memory of the process
+	Acked       int           // replicas that confirm each write of the Redis store; 0: none
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise
 	TxTimeout   time.Duration // of the transactional store; 0: its default

@@ -14,15 +14,16 @@ import (
 // something worse: see [Mode], [Action], Cut, Reset and Delay. It knows nothing of the
 // protocol that passes through it. All methods are safe for concurrent use.
 type Proxy struct {
-	target string
-	addr   string
-	wg     sync.WaitGroup // the goroutines of the listener and of the links
+	addr string
+	wg   sync.WaitGroup // the goroutines of the listener and of the links
 
 	mu       sync.Mutex
+	target   string       // of new connections
 	listener net.Listener // nil while it refuses, and when closed
 	mode     Mode
 	changed  chan struct{} // closed and replaced when mode changes
 	up, down time.Duration
+	rate     int // bytes a second of each stream; 0: as many as pass
 	rules    []*rule
 	links    map[*link]struct{}
 	counts   ProxyCounts
@@ -130,6 +131,22 @@ func (p *Proxy) Delay(up, down time.Duration) {
 	p.up, p.down = up, down
 }
 
+// Throttle passes on so many bytes a second of each stream, in small pieces; 0 passes on
+// all at once.
+func (p *Proxy) Throttle(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rate = bytesPerSecond
+}
+
+// Retarget connects new connections to another server (host:port). Those that are open
+// stay where they are: see Cut and Reset.
+func (p *Proxy) Retarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
 // Cut closes the connections that are open now.
 func (p *Proxy) Cut() { p.endAll(false) }
 
@@ -178,7 +195,11 @@ func (p *Proxy) listenLocked() error {
 		return nil
 	}
 	var config net.ListenConfig
-	l, err := config.Listen(context.Background(), "tcp", p.addr)
+	var l net.Listener
+	err := poll(startTimeout, func() (err error) { // while it refused, a connection of anybody may have taken the port
+		l, err = config.Listen(context.Background(), "tcp", p.addr)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
 	}

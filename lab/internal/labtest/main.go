@@ -5,7 +5,6 @@ package labtest
 import (
 	"fmt"
 	"os"
-	"testing"
 
 	"go.uber.org/goleak"
 
@@ -14,7 +13,7 @@ import (
 
 // Main runs the tests of a room, stops the servers that they share, and fails a run that
 // passed and left a goroutine behind.
-func Main(m *testing.M) {
+func Main(m interface{ Run() int }) {
 	code := servers.Main{M: m}.Run()
 	if code == 0 {
 		err := goleak.Find(

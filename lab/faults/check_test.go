@@ -1,0 +1,186 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// preset is what a world promises about effects.
+type preset uint8
+
+const (
+	recoverable preset = iota
+	atMostOnce
+	transactional
+)
+
+// call is what a client saw of an operation: one call of the retrying client, with all
+// its attempts.
+type call struct {
+	err        error // nil: it was answered
+	status     int
+	code       string // of a problem document
+	sum        [16]byte
+	replayed   bool
+	unrecorded bool // the server said that the answer was not recorded
+	other      bool // it was sent with another body than the first
+	audit      bool // it was sent when all faults were over, after the operation was answered
+}
+
+// effect is a row that a handler wrote.
+type effect struct {
+	attempt int
+	owner   string
+}
+
+// holder is an attempt as its server saw it.
+type holder struct {
+	owner       string
+	attempt     int
+	atomic      bool
+	from, until int64 // when it believed that it holds the lease, unless it ended before
+	end         int64 // 0: it did not say
+	completed   bool
+	ran         bool
+}
+
+// operation is everything that is known of one operation.
+type operation struct {
+	op      string
+	calls   []call
+	effects []effect
+	holders map[string]*holder
+	record  string // the owner of the completed record in PostgreSQL; empty: not known
+}
+
+// violation is a guarantee that did not hold.
+type violation struct {
+	rule, op, text string
+}
+
+func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.rule, v.op, v.text) }
+
+// ruleProgress is no numbered guarantee: each call ends with an answer.
+const ruleProgress = "progress"
+
+// check returns what does not hold for an operation.
+func check(o *operation, p preset) []violation {
+	var found []violation
+	bad := func(rule, format string, args ...any) {
+		found = append(found, violation{rule, o.op, fmt.Sprintf(format, args...)})
+	}
+	o.checkAnswers(p, bad)
+	o.checkEffects(p, bad)
+	o.checkHolders(bad)
+	return found
+}
+
+type report func(rule, format string, args ...any)
+
+// definite reports whether an answer ends a call for good.
+func (c *call) definite(p preset) bool {
+	switch {
+	case c.err != nil:
+		return false
+	case c.other:
+		return c.status == 422 && c.code == "key-reused"
+	case c.status == 201:
+		return true
+	case p == atMostOnce:
+		return c.status == 409 && (c.code == "outcome-unknown" || c.code == "result-unavailable") || c.status == 500 && c.replayed
+	default:
+		return false
+	}
+}
+
+// checkAnswers demands that every call is answered, that replays are equal to each other
+// and to every first answer that was recorded, and that the key stays bound.
+func (o *operation) checkAnswers(p preset, bad report) {
+	var first *call
+	for i := range o.calls {
+		c := &o.calls[i]
+		switch {
+		case !c.definite(p) && c.other && c.err == nil:
+			bad("G6", "another request with the key was answered %d %s", c.status, c.code)
+		case !c.definite(p):
+			bad(ruleProgress, "a call ended with %d %s %v", c.status, c.code, c.err)
+		case c.other || c.unrecorded || c.status == 409:
+		case c.audit && !c.replayed && o.answered(i):
+			bad("G7", "it ran again after it was answered")
+		case first == nil:
+			first = c
+		case c.status != first.status || c.sum != first.sum:
+			bad("G2", "answered %d %x and %d %x (replayed: %t and %t)", first.status, first.sum[:4], c.status, c.sum[:4], first.replayed, c.replayed)
+		}
+	}
+}
+
+// answered reports whether a call before the n-th had an answer that was recorded.
+func (o *operation) answered(n int) bool {
+	return slices.ContainsFunc(o.calls[:n], func(c call) bool {
+		return c.err == nil && c.status == 201 && !c.unrecorded && !c.other
+	})
+}
+
+// checkEffects counts effects, and demands that each belongs to an attempt.
+func (o *operation) checkEffects(p preset, bad report) {
+	n := len(o.effects)
+	owners := make(map[string]int)
+	for _, e := range o.effects {
+		owners[e.owner]++
+		if h := o.holders[e.owner]; h == nil {
+			bad("G5", "an effect of %s, whose claim was not granted", e.owner)
+		}
+	}
+	for owner, times := range owners {
+		if times > 1 {
+			bad("G5", "%d effects of one attempt, %s", times, owner)
+		}
+	}
+	answered := o.answered(len(o.calls))
+	switch {
+	case p == transactional && (n > 1 || n == 0 && answered):
+		bad("G4", "%d effects", n)
+	case p == transactional && n == 1 && o.record != "" && o.record != o.effects[0].owner:
+		bad("G4", "the effect is of %s, the record of %s", o.effects[0].owner, o.record)
+	case p == atMostOnce && n > 1:
+		bad("at most once", "%d effects", n)
+	case n > len(o.holders):
+		bad("G5", "%d effects of %d attempts", n, len(o.holders))
+	case n == 0 && answered:
+		bad("effects", "answered, and nothing was done")
+	}
+}
+
+// checkHolders demands that no two attempts believed that they hold the lease at a time,
+// and that one at most completed.
+func (o *operation) checkHolders(bad report) {
+	list := make([]*holder, 0, len(o.holders))
+	completed := 0
+	for _, h := range o.holders {
+		list = append(list, h)
+		if h.completed {
+			completed++
+		}
+	}
+	if completed > 1 {
+		bad("G3", "%d attempts completed", completed)
+	}
+	slices.SortFunc(list, func(a, b *holder) int { return cmp.Compare(a.from, b.from) })
+	for i, h := range list {
+		if h.atomic {
+			continue // it holds a transaction, not a lease: G4 is about those
+		}
+		until := h.until
+		if h.end != 0 {
+			until = min(until, h.end)
+		}
+		for _, next := range list[i+1:] {
+			if !next.atomic && next.from < until {
+				bad("G1", "attempt %d of %s and %d of %s believed to hold the lease for %d µs",
+					h.attempt, h.owner, next.attempt, next.owner, (min(until, next.until)-next.from)/1000)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+// page is where a soak writes its figures.
+var page = flag.String("page", "", "write the figures of the run into this `file`")
+
+// The program under test and what it is built into.
+var program struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "16") // they wait, for servers and leases; one on the command line has precedence
+	flag.Parse()
+	labtest.Main(cleaning{m})
+}
+
+// cleaning removes the program under test at the end.
+type cleaning struct{ *testing.M }
+
+func (c cleaning) Run() int {
+	defer func() { _ = os.RemoveAll(program.dir) }()
+	return c.M.Run()
+}
+
+// binary returns the path of the program under test.
+func binary(tb testing.TB) string {
+	tb.Helper()
+	program.once.Do(func() {
+		program.dir, program.err = os.MkdirTemp("", "reprise-faults-")
+		if program.err == nil {
+			program.err = build(program.dir+"/testserver", "reprise_faults,"+withoutFrameworks)
+		}
+	})
+	if program.err != nil {
+		tb.Fatal(program.err)
+	}
+	return program.dir + "/testserver"
+}
+
+const withoutFrameworks = "without_gin,without_echo,without_echo5,without_fiber"
+
+// build builds the test server, with the race detector where this test has it.
+func build(path, tags string) error {
+	args := []string{"build", "-buildvcs=false", "-tags", tags, "-o", path}
+	if labtest.RaceEnabled {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, filepath.Join("..", "testserver"))...).CombinedOutput() //nolint:noctx // the tests share it
+	if err != nil {
+		return fmt.Errorf("build the test server: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// defaultSeed is that of a run that names none.
+const defaultSeed = 15
+
+// seed is what fixes the faults of a run.
+func seed(tb testing.TB) uint64 {
+	tb.Helper()
+	text := os.Getenv("REPRISE_SEED")
+	if text == "" {
+		return defaultSeed
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("REPRISE_SEED: %v", err)
+	}
+	return n
+}
+
+// random returns the source of random numbers of a part of the run.
+func random(seed uint64, part string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(part))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

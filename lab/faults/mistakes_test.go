@@ -1,0 +1,99 @@
+package faults
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Servers that make a mistake are found out, by the rule that they break. A checker that
+// finds nothing wrong would show nothing.
+func TestMistakesOfServersAreFound(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		mistake string
+		make    func(testing.TB, setting) *world
+		lane    func(*decision)
+		faults  int
+		rules   []string
+	}{
+		{"unfenced", redisSingle, func(d *decision) {
+			stopLong(d, "before-complete")
+		}, 2, []string{"G2", "G3"}},
+		{"not-stored", redisSingle, func(*decision) {}, 3, []string{"G2", "G3"}},
+		{"late-commit", func(tb testing.TB, s setting) *world { s.preset = transactional; return postgres(tb, "postgres-tx", s) }, func(d *decision) {
+			n := pick(d.a, d.nodes...)
+			if n.arm("after-send", "kill", 2, lease) {
+				n.kill()
+				n.restart(d)
+			}
+		}, 3, []string{"G2", "G3", "G4"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.mistake, func(t *testing.T) {
+			t.Parallel()
+			w := tt.make(t, setting{name: tt.mistake, mistake: tt.mistake})
+			w.soak, w.lanes = 0, []lane{{"mistake", tt.faults, tt.lane}}
+			found := make(map[string]violation)
+			for _, v := range w.run(t, seed(t)).violations {
+				found[v.rule] = v
+			}
+			for _, v := range found {
+				t.Log("found: ", v)
+			}
+			broken := false
+			for _, rule := range tt.rules {
+				_, has := found[rule]
+				broken = broken || has
+			}
+			if !broken {
+				t.Errorf("none of %v was found broken", tt.rules)
+			}
+		})
+	}
+}
+
+// stopLong stops a server at a point until another one has its attempt.
+func stopLong(d *decision, point string) {
+	n := pick(d.a, d.nodes...)
+	if !n.arm(point, "stop", 1, lease) {
+		return
+	}
+	sleepFor(2 * lease)
+	n.resume()
+}
+
+// The points are in no build but that of this test: neither their names, nor what arms
+// them.
+func TestPointsAreInNoOtherBuild(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "testserver")
+	if err := build(plain, withoutFrameworks); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{plain: false, binary(t): true} {
+		symbols, err := exec.CommandContext(t.Context(), "go", "tool", "nm", path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := read(t, path)
+		for _, name := range []string{"serve.(*points).pass", "serve.(*pointStore).Claim", "serve.pointConn.Write"} {
+			if got := strings.Contains(string(symbols), name); got != want {
+				t.Errorf("%s has the symbol %s: %t, want %t", filepath.Base(filepath.Dir(path)), name, got, want)
+			}
+		}
+		for _, text := range []string{"REPRISE_FAULTS_HISTORY", "REPRISE_FAULTS_MISTAKE", "after-claim"} {
+			if got := strings.Contains(content, text); got != want {
+				t.Errorf("%s has the text %s: %t, want %t", filepath.Base(filepath.Dir(path)), text, got, want)
+			}
+		}
+	}
+	// The published modules do not know the tag at all.
+	out, _ := exec.CommandContext(t.Context(), "grep", "-rlE", "reprise_faults", "--include=*.go", filepath.Join("..", "..")).Output()
+	for path := range strings.FieldsSeq(string(out)) {
+		if !strings.HasPrefix(path, filepath.Join("..", "..", "lab")+"/") {
+			t.Errorf("%s knows the tag reprise_faults", path)
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// world is some servers over one store, their clients, and what breaks around them.
+type world struct {
+	name    string
+	preset  preset
+	nodes   []*node
+	load    *load
+	lanes   []lane
+	lossy   bool             // what is lost on a failover is counted, and no violation
+	store   *servers.Proxy   // between the servers and the store; nil: there is none
+	heal    func(testing.TB) // makes the store whole at the end; nil: nothing to do
+	witness func() string    // URL of the database of the effects, and of the records if they are there
+
+	dir     string
+	history string
+	soak    time.Duration // for how long to break it; 0: once through its lanes
+
+	mu       sync.Mutex
+	faults   map[string]int
+	armed    map[<-chan struct{}]string // rules of proxies that met nothing yet
+	promoted int
+}
+
+// lane is a sequence of faults. The lanes of a world run side by side.
+type lane struct {
+	name   string
+	faults int // in a run that is no soak
+	next   func(*decision)
+}
+
+// decision is one step of a lane: what the seed says about it.
+type decision struct {
+	testing.TB
+	*world
+
+	kind, a, b uint64
+	gap        time.Duration
+}
+
+// count counts faults that happened.
+func (w *world) count(kind string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults[kind] += n
+}
+
+// expect counts a fault as soon as a proxy did it, and waits for that for a while.
+func (w *world) expect(kind string, done <-chan struct{}) {
+	timer := time.NewTimer(2 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-done:
+		w.count(kind, 1)
+	case <-timer.C:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.armed[done] = kind
+	}
+}
+
+// setting is what the flags of a world's servers say.
+type setting struct {
+	name    string
+	preset  preset
+	nodes   int
+	mistake string   // that the servers make; empty: none
+	store   []string // flags, besides those of every world
+	extra   []string // likewise
+	db      string   // URL of the database, as the servers reach it
+}
+
+// database makes a database on a server, and returns its name.
+func database(tb testing.TB, s *servers.PostgresServer) string {
+	tb.Helper()
+	name := strings.ReplaceAll(strings.Trim(labtest.RedisPrefix(), ":"), ":", "_")
+	if _, err := s.Exec(tb.Context(), "CREATE DATABASE "+name); err != nil {
+		tb.Fatal(err)
+	}
+	return name
+}
+
+// at returns the URL of a database.
+func at(server, database string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic("faults: not a URL")
+	}
+	u.Path = "/" + database
+	return u.String()
+}
+
+// lease is short, so that attempts of dead processes are taken over soon, and longer than
+// a busy machine pauses.
+const lease = 2 * time.Second
+
+// newWorld starts the servers.
+func newWorld(tb testing.TB, s setting) *world {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "reprise-world-") //nolint:usetesting // a failed run leaves its logs
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if !tb.Failed() {
+			_ = os.RemoveAll(dir)
+		}
+	})
+	w := &world{
+		name: s.name, preset: s.preset, dir: dir, history: filepath.Join(dir, "history"), soak: labtest.Soak(tb),
+		faults: make(map[string]int), armed: make(map[<-chan struct{}]string),
+	}
+	preset := "recoverable"
+	if s.preset == atMostOnce {
+		preset = "at-most-once"
+	}
+	args := append([]string{"-postgres-url", s.db, "-preset", preset, "-lease", lease.String(), "-required", "-wait", "200ms", "-pool", "6"}, slices.Concat(s.store, s.extra)...)
+	env := []string{"REPRISE_FAULTS_HISTORY=" + w.history, "REPRISE_FAULTS_MISTAKE=" + s.mistake}
+	for i := range s.nodes {
+		w.nodes = append(w.nodes, startNode(tb, dir, fmt.Sprintf("%s-%d", s.name, i), env, args))
+	}
+	w.load = newLoad(tb, s.name, w.nodes)
+	return w
+}
+
+// outcome is what became of a world.
+type outcome struct {
+	name                                string
+	took                                time.Duration
+	operations, requests, attempts      int64
+	replays, executions, takeovers      int64
+	processes, lost, promoted, audience int
+	faults                              map[string]int
+	violations                          []violation
+}
+
+// String says it in a line.
+func (o *outcome) String() string {
+	n := 0
+	for _, times := range o.faults {
+		n += times
+	}
+	return fmt.Sprintf("%s: %d faults in %v; %d operations, %d requests in %d attempts; %d executions, %d takeovers, %d replays; %d lost on %d failovers; %d violations; %v",
+		o.name, n, o.took.Round(time.Second), o.operations, o.requests, o.attempts, o.executions, o.takeovers, o.replays, o.lost, o.promoted, len(o.violations), o.faults)
+}
+
+// run breaks a world under load, makes it whole, and checks what is left of it.
+func (w *world) run(tb testing.TB, seed uint64) *outcome {
+	tb.Helper()
+	began := time.Now()
+	soak := w.soak
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var working, breaking sync.WaitGroup
+	working.Go(func() { w.load.work(ctx, workers(soak)) })
+	for _, l := range w.lanes {
+		breaking.Go(func() {
+			r := random(seed, w.name+"/"+l.name)
+			limit, pause := began.Add(soak), 10*time.Millisecond
+			if soak == 0 {
+				limit, pause = began.Add(ciLimit), time.Millisecond
+			}
+			for n := 0; (soak > 0 || n < l.faults) && time.Now().Before(limit) && !tb.Failed(); n++ {
+				d := &decision{TB: tb, world: w, kind: r.Uint64(), a: r.Uint64(), b: r.Uint64(), gap: time.Duration(r.IntN(60)) * pause}
+				l.next(d)
+				sleep(ctx, d.gap)
+			}
+		})
+	}
+	breaking.Wait()
+	w.whole(tb)
+	stop()
+	working.Wait()
+	w.load.audit(1000)
+	o := w.judge(tb)
+	o.took = time.Since(began)
+	tb.Log(o)
+	return o
+}
+
+// ciLimit bounds the faults of a run that is no soak, for machines that are too slow for
+// all of them.
+const ciLimit = 20 * time.Second
+
+func workers(soak time.Duration) int {
+	if soak > 0 {
+		return 6
+	}
+	return 8
+}
+
+// whole makes everything whole again.
+func (w *world) whole(tb testing.TB) {
+	tb.Helper()
+	proxies := make([]*servers.Proxy, 0, len(w.nodes)+1)
+	for _, n := range w.nodes {
+		proxies = append(proxies, n.link)
+	}
+	if w.store != nil {
+		proxies = append(proxies, w.store)
+	}
+	for _, p := range proxies {
+		p.Set(tb, servers.Forward)
+		p.Delay(0, 0)
+		p.Throttle(0)
+	}
+	if w.heal != nil {
+		w.heal(tb)
+	}
+}
+
+// judge reads what there is to know of each operation, and checks it.
+func (w *world) judge(tb testing.TB) *outcome {
+	tb.Helper()
+	for done, kind := range w.armed {
+		select {
+		case <-done:
+			w.faults[kind]++
+		default:
+		}
+	}
+	o := &outcome{
+		name: w.name, operations: w.load.next.Load(), requests: w.load.requests.Load(), attempts: w.load.attempts.Load(),
+		replays: w.load.replays.Load(), faults: w.faults, promoted: w.promoted,
+	}
+	for _, n := range w.nodes {
+		o.processes += n.start
+	}
+	operations := w.operations(tb, o)
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		op := operations[name]
+		o.executions += int64(len(op.effects))
+		found := check(op, w.preset)
+		for _, h := range op.holders {
+			if h.attempt > 1 {
+				o.takeovers++
+			}
+		}
+		if w.lossy && len(found) > 0 && !slices.ContainsFunc(found, func(v violation) bool { return v.rule == ruleProgress }) {
+			o.lost++
+			continue
+		}
+		o.violations = append(o.violations, found...)
+	}
+	return o
+}
+
+// event is a line of the history that the servers write. See lab/serve/points_faults.go.
+type event struct {
+	Kind, ID, Op, Owner string
+	Attempt             int
+	Atomic              bool
+	At, Until           int64
+}
+
+// operations puts together what clients saw, what servers believed and what is in the
+// database.
+func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
+	tb.Helper()
+	byOp := make(map[string]*operation)
+	for op, calls := range w.load.calls {
+		byOp[op] = &operation{op: op, calls: calls, holders: make(map[string]*holder)}
+	}
+	byID := make(map[string]map[string]*holder)
+	opOf := make(map[string]string) // of an owner
+	file, err := os.Open(w.history)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			tb.Fatalf("history: %v: %s", err, lines.Bytes())
+		}
+		if e.Kind == "run" {
+			opOf[e.Owner] = e.Op
+			continue
+		}
+		if byID[e.ID] == nil {
+			byID[e.ID] = make(map[string]*holder)
+		}
+		h := byID[e.ID][e.Owner]
+		if h == nil && e.Kind != "claim" {
+			continue // the release of a claim that was not granted, or whose answer was lost
+		}
+		switch e.Kind {
+		case "claim":
+			if h == nil {
+				h = &holder{owner: e.Owner, attempt: e.Attempt, atomic: e.Atomic, from: e.At}
+				byID[e.ID][e.Owner] = h
+			}
+			h.until = max(h.until, e.Until)
+		case "renew":
+			h.until = max(h.until, e.Until)
+		case "end":
+			if h.end == 0 {
+				h.end = e.At
+			}
+		case "completed":
+			h.completed = true
+		}
+	}
+	o.audience = len(opOf)
+
+	pool, err := pgxpool.New(tb.Context(), w.witness())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer pool.Close()
+	rows(tb, pool, "SELECT op, attempt, encode(owner, 'hex') FROM reprise_effects", func(scan func(...any) error) error {
+		var op string
+		var e effect
+		if err := scan(&op, &e.attempt, &e.owner); err != nil {
+			return err
+		}
+		if byOp[op] == nil {
+			return fmt.Errorf("an effect of %s, which nobody asked for", op)
+		}
+		byOp[op].effects = append(byOp[op].effects, e)
+		opOf[e.owner] = op
+		return nil
+	})
+	for _, holders := range byID {
+		for owner := range holders {
+			if op := byOp[opOf[owner]]; op != nil {
+				op.holders = holders
+			}
+		}
+	}
+	var there bool
+	if err := pool.QueryRow(tb.Context(), "SELECT to_regclass('reprise_records') IS NOT NULL").Scan(&there); err != nil {
+		tb.Fatal(err)
+	}
+	if there {
+		rows(tb, pool, "SELECT encode(owner, 'hex') FROM reprise_records WHERE state = 2", func(scan func(...any) error) error {
+			var owner string
+			if err := scan(&owner); err != nil {
+				return err
+			}
+			if op := byOp[opOf[owner]]; op != nil {
+				op.record = owner
+			}
+			return nil
+		})
+	}
+	return byOp
+}
+
+func rows(tb testing.TB, pool *pgxpool.Pool, sql string, read func(scan func(...any) error) error) {
+	tb.Helper()
+	list, err := pool.Query(tb.Context(), sql)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer list.Close()
+	for list.Next() {
+		if err := read(list.Scan); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := list.Err(); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,307 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// worlds are the deployments that a run breaks. Those of a soak take long to start.
+var worlds = []struct {
+	name string
+	soak bool
+	make func(testing.TB, string) *world
+}{
+	{"redis", false, func(tb testing.TB, name string) *world {
+		return redisSingle(tb, setting{name: name, preset: recoverable})
+	}},
+	{"redis-at-most-once", false, func(tb testing.TB, name string) *world {
+		return redisSingle(tb, setting{name: name, preset: atMostOnce})
+	}},
+	{"redis-local-replays", true, func(tb testing.TB, name string) *world {
+		return redisSingle(tb, setting{name: name, preset: recoverable, extra: []string{"-local"}})
+	}},
+	{"redis-pair-async", false, func(tb testing.TB, name string) *world { return redisPair(tb, name, 0) }},
+	{"redis-pair-acked", false, func(tb testing.TB, name string) *world { return redisPair(tb, name, 1) }},
+	{"redis-sentinel", true, redisSentinel},
+	{"redis-cluster", true, redisCluster},
+	{"postgres", false, func(tb testing.TB, name string) *world {
+		return postgres(tb, "postgres", setting{name: name, preset: recoverable})
+	}},
+	{"postgres-at-most-once", true, func(tb testing.TB, name string) *world {
+		return postgres(tb, "postgres", setting{name: name, preset: atMostOnce})
+	}},
+	{"postgres-tx", false, func(tb testing.TB, name string) *world {
+		return postgres(tb, "postgres-tx", setting{name: name, preset: transactional})
+	}},
+	{"postgres-tx-promotion", true, postgresPromotion},
+}
+
+func TestGuaranteesHoldWhileEverythingBreaks(t *testing.T) {
+	began := time.Now()
+	seed := seed(t)
+	t.Logf("REPRISE_SEED=%d", seed)
+	var mu sync.Mutex
+	var outcomes []*outcome
+	t.Run("worlds", func(t *testing.T) {
+		for _, w := range worlds {
+			if w.soak && labtest.Soak(t) == 0 {
+				continue
+			}
+			t.Run(w.name, func(t *testing.T) {
+				t.Parallel()
+				o := w.make(t, w.name).run(t, seed)
+				for i, v := range o.violations {
+					if i < 10 {
+						t.Error(v)
+					}
+				}
+				if len(o.violations) > 0 {
+					t.Errorf("%d violations; run again with REPRISE_SEED=%d", len(o.violations), seed)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes = append(outcomes, o)
+			})
+		}
+	})
+	if *page != "" {
+		writePage(t, outcomes, seed, began)
+	}
+}
+
+// redisSingle is a server that keeps what it acknowledged over its own crash.
+func redisSingle(tb testing.TB, s setting) *world {
+	tb.Helper()
+	server := servers.Redis.Start(tb, "appendonly=yes", "appendfsync=always", "maxmemory-policy=noeviction")
+	link := servers.StartProxy(tb, server.Addr())
+	effects := effectsServer(tb)
+	db := at(effects.URL(), database(tb, effects))
+	s.nodes, s.db, s.store = 2, db, []string{"-store", "redis", "-redis-url", link.URL(server.URL())}
+	w := newWorld(tb, s)
+	w.store, w.witness = link, func() string { return db }
+	w.lanes = []lane{processes(8), clientLinks(40), storeLink(30), redisServer(20, func() *servers.RedisServer { return server }, true)}
+	return w
+}
+
+// redisPair is a primary and a replica, which takes over and becomes the primary, again
+// and again.
+func redisPair(tb testing.TB, name string, acked int) *world {
+	tb.Helper()
+	pair := servers.Redis.StartReplicated(tb, 1)
+	link := servers.StartProxy(tb, pair.Primary.Addr())
+	effects := effectsServer(tb)
+	db := at(effects.URL(), database(tb, effects))
+	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
+		"-store", "redis", "-redis-url", link.URL(pair.Primary.URL()), "-acked", fmt.Sprint(acked),
+	}})
+	w.store, w.witness, w.lossy = link, func() string { return db }, acked == 0
+	primary, replica, between := pair.Primary, pair.Replicas[0], pair.Links[0]
+	failover := func(d *decision) {
+		if d.kind%3 > 0 { // only the link between them
+			between.Set(d, servers.Refuse)
+			sleepFor(pick(d.a, 50*time.Millisecond, 300*time.Millisecond))
+			between.Set(d, servers.Forward)
+			d.count("Redis: replication cut", 1)
+			return
+		}
+		(&servers.RedisReplicated{Primary: primary, Replicas: []*servers.RedisServer{replica}}).AwaitReplicas(d)
+		between.Set(d, servers.Refuse) // what the primary grants now, only it knows
+		sleepFor(pick(d.a, 20*time.Millisecond, 200*time.Millisecond))
+		primary.Kill(d)
+		d.must(replica, "REPLICAOF", "NO", "ONE")
+		link.Retarget(replica.Addr())
+		link.Reset()
+		d.count("Redis: primary killed, replica promoted", 1)
+		primary.Restart(d)
+		primary, replica = replica, primary
+		between.Retarget(primary.Addr())
+		between.Set(d, servers.Forward)
+		host, port := split(between.Addr())
+		d.must(replica, "REPLICAOF", host, port)
+		d.mu.Lock()
+		d.promoted++
+		d.mu.Unlock()
+	}
+	w.lanes = []lane{processes(6), clientLinks(30), storeLink(20), {"failover", 9, failover}}
+	return w
+}
+
+// redisSentinel is a primary with two replicas and three sentinels.
+func redisSentinel(tb testing.TB, name string) *world {
+	tb.Helper()
+	set := servers.Redis.StartSentinel(tb)
+	effects := effectsServer(tb)
+	db := at(effects.URL(), database(tb, effects))
+	addrs := set.SentinelAddrs()
+	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
+		"-store", "redis", "-acked", "2", "-redis-url",
+		fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", addrs[0], set.MasterName, addrs[1], addrs[2]),
+	}})
+	w.witness = func() string { return db }
+	failover := func(d *decision) {
+		old := set.Primary(d)
+		if d.kind%4 > 0 {
+			d.do(old, "SCRIPT", "FLUSH")
+			d.do(old, "CLIENT", "KILL", "TYPE", "normal")
+			d.count("Redis: connections killed", 1)
+			d.gap = 500 * time.Millisecond
+			return
+		}
+		old.Kill(d)
+		set.AwaitFailover(d, old)
+		d.count("Redis: primary killed, replica promoted", 1)
+		d.mu.Lock()
+		d.promoted++
+		d.mu.Unlock()
+		old.Restart(d) // the sentinels make it a replica
+		d.gap = 12 * time.Second
+	}
+	w.lanes = []lane{processes(4), clientLinks(20), {"failover", 4, failover}}
+	return w
+}
+
+// redisCluster is three primaries with a replica each.
+func redisCluster(tb testing.TB, name string) *world {
+	tb.Helper()
+	cluster := servers.Redis.StartCluster(tb)
+	effects := effectsServer(tb)
+	db := at(effects.URL(), database(tb, effects))
+	addrs := cluster.Addrs()
+	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
+		"-store", "redis", "-acked", "1", "-redis-url", fmt.Sprintf("redis://%s?addr=%s&addr=%s", addrs[0], addrs[1], addrs[2]),
+	}})
+	w.witness = func() string { return db }
+	failover := func(d *decision) {
+		key := fmt.Sprintf("any-%d", d.a)
+		old := cluster.Primary(d, key)
+		switch d.kind % 8 {
+		case 0:
+			old.Kill(d)
+			cluster.AwaitFailover(d, key, old)
+			d.count("Redis: primary killed, replica promoted", 1)
+			d.mu.Lock()
+			d.promoted++
+			d.mu.Unlock()
+			old.Restart(d) // the others make it a replica
+			d.gap = 5 * time.Second
+		case 1, 2, 3:
+			moveSlot(d, cluster, key)
+		default:
+			d.do(old, "SCRIPT", "FLUSH")
+			d.do(old, "CLIENT", "KILL", "TYPE", "normal")
+			d.count("Redis: connections killed", 1)
+			d.gap = 200 * time.Millisecond
+		}
+	}
+	w.lanes = []lane{processes(4), clientLinks(20), {"failover", 6, failover}}
+	return w
+}
+
+// moveSlot moves the slot of a key to another primary, key by key.
+func moveSlot(d *decision, cluster *servers.RedisCluster, key string) {
+	from := cluster.Primary(d, key)
+	to := from
+	for i := 0; to == from; i++ {
+		to = cluster.Primary(d, fmt.Sprintf("%s-%d", key, i))
+	}
+	number, err := from.Do(d.Context(), "CLUSTER", "KEYSLOT", key)
+	if err != nil {
+		return
+	}
+	slot := fmt.Sprint(number)
+	ids := make(map[*servers.RedisServer]string)
+	for _, s := range []*servers.RedisServer{from, to} {
+		id, err := s.Do(d.Context(), "CLUSTER", "MYID")
+		if err != nil {
+			return
+		}
+		ids[s] = fmt.Sprint(id)
+	}
+	d.must(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[from])
+	d.must(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
+	host, port := split(to.Addr())
+	for range 20 {
+		reply, err := from.Do(d.Context(), "CLUSTER", "GETKEYSINSLOT", slot, "100")
+		keys, _ := reply.([]any)
+		if err == nil && len(keys) == 0 {
+			break
+		}
+		for _, k := range keys {
+			d.do(from, "MIGRATE", host, port, fmt.Sprint(k), "0", "5000")
+		}
+	}
+	d.must(to, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+	d.must(from, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+	d.count("Redis: slot moved", 1)
+}
+
+// postgres is one server of PostgreSQL.
+func postgres(tb testing.TB, store string, s setting) *world {
+	tb.Helper()
+	server := servers.StartPostgres(tb, "max_connections=80")
+	link := servers.StartProxy(tb, server.Addr())
+	db := database(tb, server)
+	s.nodes, s.db, s.store = 2, at(link.URL(server.URL()), db), []string{"-store", store}
+	w := newWorld(tb, s)
+	w.store, w.witness = link, func() string { return at(server.URL(), db) }
+	w.lanes = []lane{processes(8), clientLinks(40), storeLink(30), postgresServer(40, func() *servers.PostgresServer { return server })}
+	return w
+}
+
+// postgresPromotion is a primary that waits for its standby, which takes over; and the
+// new primary gets a standby in its turn.
+func postgresPromotion(tb testing.TB, name string) *world {
+	tb.Helper()
+	primary := servers.StartPostgres(tb, "max_connections=80")
+	link := servers.StartProxy(tb, primary.Addr())
+	db := database(tb, primary)
+	standby := primary.StartStandby(tb, "max_connections=80")
+	primary.Set(tb, "synchronous_standby_names=*")
+	standby.AwaitSynchronous(tb)
+	w := newWorld(tb, setting{name: name, preset: transactional, nodes: 2, db: at(link.URL(primary.URL()), db), store: []string{"-store", "postgres-tx"}})
+	w.store, w.witness = link, func() string { return at(primary.URL(), db) }
+	promote := func(d *decision) {
+		if d.kind%8 > 0 {
+			found, err := primary.Exec(d.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+db+"' AND pid <> pg_backend_pid()")
+			if err == nil {
+				d.count("PostgreSQL: all backends terminated", len(found))
+			}
+			d.gap = 300 * time.Millisecond
+			return
+		}
+		old := primary
+		standby.Link.Set(d, servers.Refuse)
+		sleepFor(pick(d.a, 10*time.Millisecond, 200*time.Millisecond))
+		old.Kill(d)
+		standby.Promote(d)
+		link.Retarget(standby.Addr())
+		link.Reset()
+		d.count("PostgreSQL: primary killed, standby promoted", 1)
+		d.mu.Lock()
+		d.promoted++
+		d.mu.Unlock()
+		primary = standby.PostgresServer
+		standby = primary.StartStandby(tb, "max_connections=80")
+		primary.Set(d, "synchronous_standby_names=*")
+		standby.AwaitSynchronous(d)
+		d.gap = 10 * time.Second
+	}
+	w.lanes = []lane{processes(4), clientLinks(20), storeLink(20), {"promotion", 8, promote}}
+	return w
+}
+
+// effectsServer is where handlers write where the store has no database. It does not
+// break.
+func effectsServer(tb testing.TB) *servers.PostgresServer {
+	tb.Helper()
+	if os.Getenv("REPRISE_TEST_POSTGRES_URL") != "" {
+		return servers.StartPostgres(tb) // of the other nobody knows a superuser
+	}
+	return servers.SharedPostgres(tb)
+}

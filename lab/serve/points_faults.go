@@ -1,0 +1,258 @@
+//go:build reprise_faults
+
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// A build with the tag reprise_faults has named points at which the process can be told
+// to kill or to stop itself. Lines of standard input such as
+//
+//	mid-effect kill 3
+//
+// arm a point for its third passage from now. The process writes "at mid-effect" to
+// standard output before it does so. The action "none" disarms a point, which the line
+// "not at mid-effect" confirms. The process ends with its standard input.
+//
+// It also writes a history, a line of JSON for each [Event], to the file that the
+// environment variable REPRISE_FAULTS_HISTORY names, and makes the mistake that
+// REPRISE_FAULTS_MISTAKE names, to prove that a checker of histories finds it.
+
+// The points.
+const (
+	afterClaim     = "after-claim"     // the claim is granted, and the engine does not know yet
+	midEffect      = "mid-effect"      // the effect is written, and the handler runs on
+	beforeComplete = "before-complete" // the handler has ended
+	afterComplete  = "after-complete"  // the response is recorded, and the engine does not know yet
+	afterSend      = "after-send"      // the response is written to the connection
+)
+
+// Event is a line of a history.
+type Event struct {
+	Kind    string `json:"kind"` // claim, run, renew, end or completed
+	ID      string `json:"id,omitempty"`
+	Op      string `json:"op,omitempty"` // of a run
+	Owner   string `json:"owner"`
+	Attempt int    `json:"attempt,omitempty"`
+	Atomic  bool   `json:"atomic,omitempty"`
+	At      int64  `json:"at"`              // in nanoseconds of this machine's clock
+	Until   int64  `json:"until,omitempty"` // until when the owner of a claim or renewal may believe that it holds the lease
+}
+
+// points are those of this process.
+type points struct {
+	out     io.Writer
+	history *os.File
+	mistake string
+
+	mu    sync.Mutex
+	armed map[string]armed
+}
+
+type armed struct {
+	signal syscall.Signal
+	left   int
+}
+
+// here are the points of the process, for the connections that it accepts.
+var here = &points{armed: make(map[string]armed)}
+
+// addPoints puts the points around a backend.
+func addPoints(b *Backend, stdout io.Writer) error {
+	here.out, here.mistake = stdout, os.Getenv("REPRISE_FAULTS_MISTAKE")
+	if name := os.Getenv("REPRISE_FAULTS_HISTORY"); name != "" {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		here.history = f
+		b.closers = append(b.closers, func() { _ = f.Close() })
+	}
+	go here.listen(os.Stdin)
+	b.Store = &pointStore{b.Store, here}
+	if effect := b.Effect; effect != nil {
+		b.Effect = func(ctx context.Context, op string) error {
+			here.note(Event{Kind: "run", Op: op, Owner: hex.EncodeToString(ownerFrom(ctx))})
+			if err := effect(ctx, op); err != nil {
+				return err
+			}
+			here.pass(midEffect)
+			return nil
+		}
+	}
+	return nil
+}
+
+// listen arms points as the lines of in say.
+func (p *points) listen(in io.Reader) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var point, action string
+		var n int
+		if _, err := fmt.Sscan(lines.Text(), &point, &action, &n); err != nil {
+			continue
+		}
+		signal := syscall.SIGKILL
+		if action == "stop" {
+			signal = syscall.SIGSTOP
+		}
+		p.mu.Lock()
+		if action == "none" {
+			delete(p.armed, point)
+			fmt.Fprintf(p.out, "not at %s\n", point)
+		} else {
+			p.armed[point] = armed{signal, n}
+		}
+		p.mu.Unlock()
+	}
+	os.Exit(3) // whoever started this process is gone
+}
+
+// pass is called at a point.
+func (p *points) pass(point string) {
+	p.mu.Lock()
+	a, found := p.armed[point]
+	if !found {
+		p.mu.Unlock()
+		return
+	}
+	if a.left--; a.left > 0 {
+		p.armed[point] = a
+		p.mu.Unlock()
+		return
+	}
+	delete(p.armed, point)
+	fmt.Fprintf(p.out, "at %s\n", point)
+	p.mu.Unlock()
+	_ = syscall.Kill(os.Getpid(), a.signal)
+}
+
+// note writes a line of the history. A line is one write, which appends as a whole.
+func (p *points) note(e Event) {
+	if p.history == nil {
+		return
+	}
+	if e.At == 0 {
+		e.At = time.Now().UnixNano()
+	}
+	line, _ := json.Marshal(e) // nothing in it can fail
+	_, _ = p.history.Write(append(line, '\n'))
+}
+
+// pointStore is a store with points and a history.
+type pointStore struct {
+	reprise.Store
+	points *points
+}
+
+// Unwrap returns the store below.
+func (s *pointStore) Unwrap() reprise.Store { return s.Store }
+
+// Claim implements [reprise.Store].
+func (s *pointStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	sent := time.Now()
+	got, err := s.Store.Claim(ctx, r)
+	if err == nil && got.Outcome == reprise.Claimed {
+		s.points.pass(afterClaim)
+		s.points.note(Event{
+			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Atomic: got.Atomic,
+			Until: sent.Add(min(r.Lease, max(0, got.Remaining))).UnixNano(),
+		})
+	}
+	return got, err
+}
+
+// Renew implements [reprise.Store].
+func (s *pointStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	sent := time.Now()
+	got, err := s.Store.Renew(ctx, rs)
+	for i := range got {
+		if err == nil && got[i] == reprise.Renewed {
+			s.points.note(Event{
+				Kind: "renew", ID: rs[i].ID.String(), Owner: hex.EncodeToString(rs[i].Owner[:]), Until: sent.Add(rs[i].Lease).UnixNano(),
+			})
+		}
+	}
+	return got, err
+}
+
+// Complete implements [reprise.Store].
+func (s *pointStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+	e := Event{Kind: "end", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:])}
+	s.points.note(e)
+	s.points.pass(beforeComplete)
+	err := s.complete(ctx, r)
+	if err == nil {
+		s.points.pass(afterComplete)
+		e.Kind = "completed"
+		s.points.note(e)
+	}
+	return err
+}
+
+// complete completes, or makes a mistake of the kind that tests want to be found.
+func (s *pointStore) complete(ctx context.Context, r reprise.CompleteRequest) error {
+	switch s.points.mistake {
+	case "unfenced": // an owner that lost its lease is told that it completed
+		if err := s.Store.Complete(ctx, r); !errors.Is(err, reprise.ErrLeaseLost) {
+			return err
+		}
+		return nil
+	case "late-commit": // the response leaves before the transaction is committed
+		r.Payload = bytes.Clone(r.Payload)
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			_ = s.Store.Complete(context.WithoutCancel(ctx), r)
+		}()
+		return nil
+	case "not-stored": // the response of every third key is not recorded
+		if r.ID[0]%3 == 0 {
+			return nil
+		}
+	}
+	return s.Store.Complete(ctx, r)
+}
+
+// Release implements [reprise.Store].
+func (s *pointStore) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+	s.points.note(Event{Kind: "end", ID: id.String(), Owner: hex.EncodeToString(owner[:])})
+	return s.Store.Release(ctx, id, owner)
+}
+
+// pointsOn returns a listener whose connections pass the point after-send.
+func pointsOn(l net.Listener) net.Listener { return pointListener{l} }
+
+type pointListener struct{ net.Listener }
+
+func (l pointListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return pointConn{c}, nil
+}
+
+type pointConn struct{ net.Conn }
+
+func (c pointConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if bytes.HasPrefix(b, []byte("HTTP/1.1 2")) {
+		here.pass(afterSend)
+	}
+	return n, err
+}
