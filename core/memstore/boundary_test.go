@@ -1,0 +1,145 @@
+package memstore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+// inShard is an operation whose record is in a shard, the nth there.
+func inShard(shard, n int) operation {
+	op := newOperation()
+	op.id = reprise.ID(numbered(n))
+	op.id[0] = byte(shard)
+	return op
+}
+
+const lastShard = 63
+
+func TestACompletedAnswerKnowsItsValidityAndItsAge(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(time.Second) // the age counts from the completion
+		mustComplete(t, s, op.complete("answer"))
+		time.Sleep(3 * time.Second)
+
+		if got := mustClaim(t, s, op.claim(), reprise.Completed); got.Validity != 0 || got.Age != 0 {
+			t.Errorf("unasked, it answered a validity of %v and an age of %v", got.Validity, got.Age)
+		}
+		asking := op.claim()
+		asking.Validity = true
+		if got := mustClaim(t, s, asking, reprise.Completed); got.Validity != retention-3*time.Second || got.Age != 3*time.Second {
+			t.Errorf("valid for %v, completed %v ago; want %v and 3s", got.Validity, got.Age, retention-3*time.Second)
+		}
+	})
+}
+
+func TestInspectShowsWhatIsLeftOfALease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		time.Sleep(time.Second)
+		view, err := s.Inspect(t.Context(), op.id)
+		if err != nil || view.State != reprise.StateRunning || view.Lease != lease-time.Second {
+			t.Errorf("%v, with a lease of %v, %v; want %v", view.State, view.Lease, err, lease-time.Second)
+		}
+	})
+}
+
+func TestPurgeDeletesNoMoreThanItsLimit(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := memstore.New()
+		for _, shard := range []int{3, 4} {
+			for n := range 2 {
+				mustClaim(t, s, inShard(shard, n).claim(), reprise.Claimed)
+			}
+		}
+		time.Sleep(retention)
+		for i, c := range []struct{ limit, deleted, left int }{{1, 1, 3}, {2, 2, 1}, {5, 1, 0}, {100_000, 0, 0}} {
+			deleted, err := s.Purge(t.Context(), c.limit)
+			if err != nil || deleted != c.deleted || s.Stats().Records != c.left {
+				t.Fatalf("purge %d of %d deleted %d, %d are left, %v; want %d and %d", i, c.limit, deleted, s.Stats().Records, err, c.deleted, c.left)
+			}
+		}
+		for _, limit := range []int{-1, 0, 100_001} {
+			_, err := s.Purge(t.Context(), limit)
+			wantError(t, "the limit", err, reprise.ErrInvalid)
+		}
+	})
+}
+
+// A page that the last record fills is the last page, and one that is not full goes on to
+// the end of its shard.
+func TestListEndsWithItsLastRecord(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := memstore.New()
+		for n := range 2 {
+			mustClaim(t, s, inShard(lastShard, n).claim(), reprise.Claimed)
+		}
+		for _, limit := range []int{2, 5} {
+			page, err := s.List(t.Context(), reprise.Query{Limit: limit})
+			if err != nil || len(page.Records) != 2 || page.Next != "" || page.Scanned != 2 {
+				t.Errorf("limit %d: %d of %d records, next %q, %v", limit, len(page.Records), page.Scanned, page.Next, err)
+			}
+		}
+	})
+}
+
+// A cursor of the store itself that somebody changed is refused as well.
+func TestListRefusesACursorThatWasChanged(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s := memstore.New()
+		for n := range 2 {
+			mustClaim(t, s, inShard(lastShard, n).claim(), reprise.Claimed)
+		}
+		page, err := s.List(t.Context(), reprise.Query{Limit: 1})
+		parts := strings.Split(page.Next, "-")
+		if err != nil || len(parts) != 4 {
+			t.Fatalf("next %q, %v", page.Next, err)
+		}
+		with := func(part int, text string) string {
+			changed := append([]string(nil), parts...)
+			changed[part] = text
+			return strings.Join(changed, "-")
+		}
+		if page, err := s.List(t.Context(), reprise.Query{Limit: 1, After: with(2, "0")}); err != nil || len(page.Records) != 1 {
+			t.Errorf("another shard: %d records, %v", len(page.Records), err)
+		}
+		for _, cursor := range []string{
+			with(0, "memorx"), with(1, "1"), with(2, ""), with(2, "x"), with(2, "64"), with(2, "99999999999999999999"), with(3, "zz"),
+			page.Next + "-", strings.Join(parts[:3], "-"),
+		} {
+			_, err := s.List(t.Context(), reprise.Query{Limit: 1, After: cursor})
+			wantError(t, cursor, err, reprise.ErrInvalid)
+		}
+	})
+}
+
+func TestAStoreIsFullAtItsBoundOfBytes(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, err := memstore.NewBounded(memstore.Bounds{Records: 10, Bytes: 2 * memstore.RecordOverhead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 2 {
+			mustClaim(t, s, inShard(n, n).claim(), reprise.Claimed)
+		}
+		_, err = s.Claim(t.Context(), inShard(2, 2).claim())
+		wantError(t, "the third", err, reprise.ErrFull)
+	})
+}
+
+func TestTheClockStaysWhereItIs(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		mustClaim(t, s, op.claim(), reprise.Claimed)
+		s.Advance(0)
+		mustClaim(t, s, op.by(reprise.NewOwner()).claim(), reprise.InProgress)
+		s.Advance(lease)
+		mustClaim(t, s, op.by(reprise.NewOwner()).claim(), reprise.Claimed)
+	})
+}
