@@ -11,7 +11,7 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that stand outside the workspace, so that their requirements reach nobody.
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard tools/go.mod tools/*/go.mod lab/*/go.mod examples/*/go.mod))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard blob/go.mod tools/go.mod tools/*/go.mod lab/*/go.mod examples/*/go.mod))
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
@@ -127,7 +127,7 @@ alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own pa
 
 .PHONY: blobs
 blobs: ## Run the tests of offloaded bodies, against an S3 server and files
-	@$(call each,$(filter-out $(NOT_ALONE),lab/blob),GOWORK=off go test ./...)
+	@$(call each,$(filter-out $(NOT_ALONE),blob lab/blob),GOWORK=off go test ./...)
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
 # protocol.Policy generates, which tests of core/protocol compare with files.

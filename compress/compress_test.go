@@ -21,7 +21,7 @@ import (
 func TestWhatWasCompressedComesBack(t *testing.T) {
 	t.Parallel()
 	c := reprisecompress.New()
-	for _, src := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte(`{"id":7},`), 1000), bytes.Repeat([]byte{0}, 4<<20)} {
+	for _, src := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte(`{"id":7},`), 1000), make([]byte, 4<<20)} {
 		packed := c.AppendCompressed([]byte("before"), src)
 		got, err := c.AppendDecompressed([]byte("kept"), packed[len("before"):], len(src))
 		if err != nil || string(got) != "kept"+string(src) {
