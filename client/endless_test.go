@@ -20,8 +20,8 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func (e *endless) Close() error { return nil }
 
-// A service, or what a bomb of a few bytes unpacks to, cannot take the memory of a caller,
-// neither by the answer nor by one that is retried, nor by a problem.
+// A service, or what a bomb of a few bytes unpacks to, cannot take the memory of a
+// caller, neither by the answer nor by one that is retried, nor by a problem.
 func TestEndlessAnswersAreNotKeptInMemory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

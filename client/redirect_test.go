@@ -103,7 +103,8 @@ func TestARedirectToAnotherHostDoesNotTellTheKey(t *testing.T) {
 	}
 }
 
-// A redirect that turns the request into a GET has no use for the key that the caller set.
+// A redirect that turns the request into a GET has no use for the key that the caller
+// set.
 func TestAGetAtAnotherHostHasNoKey(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, http.StatusSeeOther)

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"sync"
@@ -80,7 +81,7 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 	case err != nil && req.TooLarge != nil && req.TooLarge(err):
 		return nil, CodeRequestTooLarge, err
 	case err != nil:
-		return nil, CodeRequestInvalid, err
+		return nil, CodeRequestInvalid, &unreadBody{err}
 	case len(body) == 0 && req.Parsed != nil:
 		return s.readParsed(req, limit)
 	default:
@@ -123,7 +124,7 @@ func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code
 func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
 	form, err := req.Form()
 	if err != nil {
-		return nil, CodeRequestInvalid, err
+		return nil, CodeRequestInvalid, &unreadBody{err}
 	}
 	return s.useForm(form, limit)
 }
@@ -134,10 +135,31 @@ func (s *scratch) useForm(form *multipart.Form, limit int) (body []byte, problem
 	}
 	s.request, err = appendForm(s.request[:0], form)
 	if err != nil {
-		return nil, CodeRequestInvalid, err
+		return nil, CodeRequestInvalid, &unreadBody{err}
 	}
 	return s.request, "", nil
 }
+
+// unreadBody says that the body of a request could not be read. Its text, which may be
+// logged, has nothing of the cause but its kind: parsers quote what the client sent.
+type unreadBody struct{ cause error }
+
+// Error implements error.
+func (e *unreadBody) Error() string {
+	const what = "reprise: the body of the request could not be read"
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(e.cause, io.ErrUnexpectedEOF):
+		return what + ": it ended early"
+	case errors.As(e.cause, &timeout) && timeout.Timeout():
+		return what + ": it did not arrive in time"
+	default:
+		return fmt.Sprintf("%s: it is malformed, or its connection broke (%T)", what, e.cause)
+	}
+}
+
+// Unwrap returns the cause, whose text may have bytes of the request.
+func (e *unreadBody) Unwrap() error { return e.cause }
 
 // readAtMost appends what it reads to buf until r ends, or buf has the length most.
 func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
