@@ -309,7 +309,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Wait < 0 {
 		return c, invalid("Wait", "%v is negative", c.Wait)
 	}
-	if err := c.Seal.check(c.Retention); err != nil {
+	if err := c.Seal.check(); err != nil {
 		return c, err
 	}
 	if err := c.checkBlobs(); err != nil {

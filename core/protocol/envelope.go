@@ -201,8 +201,16 @@ func (c *Sealing) compress(b *sealBuffers, rest []byte, s *stored) (packed []byt
 			packed, ok = nil, false
 		}
 	}()
-	b.packed = c.Compressor.AppendCompressed(b.packed[:0], rest)
-	return b.packed, len(b.packed) < len(rest)
+	packed = c.Compressor.AppendCompressed(b.packed[:0], rest)
+	if !startsWith(b.packed, packed) { // nobody knows whose memory it is: that of rest, for one that returns what it cannot shorten
+		b.packed = slices.Grow(b.packed[:0], min(len(packed), len(rest))) // next time there is room
+	}
+	return packed, len(packed) < len(rest)
+}
+
+// startsWith reports whether a slice has the start of the memory of b.
+func startsWith(b, slice []byte) bool {
+	return cap(b) > 0 && cap(slice) > 0 && &b[:1][0] == &slice[:1][0]
 }
 
 // open returns the encoded response of a payload, which is the payload itself if that is
@@ -258,10 +266,13 @@ func (c *Sealing) decompress(e *envelope, packed []byte) (encoded []byte, err er
 			encoded, err = nil, errEnvelopePacked
 		}
 	}()
-	encoded = append(make([]byte, 0, len(e.head)+e.size), e.head...)
-	encoded, err = c.Compressor.AppendDecompressed(encoded, packed, e.size)
+	own := append(make([]byte, 0, len(e.head)+e.size), e.head...)
+	encoded, err = c.Compressor.AppendDecompressed(own, packed, e.size)
 	if err != nil || len(encoded) != len(e.head)+e.size {
 		return nil, errEnvelopePacked
+	}
+	if !startsWith(own, encoded) { // it may be that of packed, which the next request uses
+		encoded = append(own, encoded[len(e.head):]...)
 	}
 	return encoded, nil
 }
@@ -300,7 +311,7 @@ func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(0); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	s := storedOf(r)

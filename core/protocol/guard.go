@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}
 	if most := reprise.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
 		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, reprise.MaxDuration)
+	}
+	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
+		return nil, err
 	}
 	announce := newAnnouncement(&cfg, engine.Config().Retention)
 	return &Guard{

@@ -153,7 +153,7 @@ func (c *Sealing) secret(id string) (Secret, bool) {
 
 // check fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
 // field.
-func (c *Sealing) check(retention time.Duration) error {
+func (c *Sealing) check() error {
 	if c.CompressFrom == 0 {
 		c.CompressFrom = defaultCompress
 	}
@@ -164,8 +164,6 @@ func (c *Sealing) check(retention time.Duration) error {
 		return invalid("Seal.Strict", "needs On: this guard would not read what it writes")
 	case c.MaxAge < 0:
 		return invalid("Seal.MaxAge", "%v is negative", c.MaxAge)
-	case c.MaxAge > 0 && c.MaxAge < retention:
-		return invalid("Seal.MaxAge", "%v is shorter than the Retention of %v: replays would end before it", c.MaxAge, retention)
 	}
 	for i, s := range c.OtherSecrets {
 		same := func(other Secret) bool { return other.ID() == s.ID() }
@@ -175,6 +173,15 @@ func (c *Sealing) check(retention time.Duration) error {
 		case same(c.Secret) || slices.ContainsFunc(c.OtherSecrets[:i], same):
 			return invalid("Seal.OtherSecrets", "the ID %q is that of two secrets", s.ID())
 		}
+	}
+	return nil
+}
+
+// checkAge is check for MaxAge, where the retention is known: that of the policy, or of
+// the engine.
+func (c *Sealing) checkAge(retention time.Duration) error {
+	if c.MaxAge > 0 && c.MaxAge < retention {
+		return invalid("Seal.MaxAge", "%v is shorter than the Retention of %v: replays would end before it", c.MaxAge, retention)
 	}
 	return nil
 }
