@@ -51,8 +51,14 @@ func coded(err error) *connect.Error {
 
 const typePrefix = "type.googleapis.com/"
 
+// resultOf returns what is kept of an error. One without a code, which the protocols send
+// in different ways, is UNKNOWN: no retry may take it for a success.
 func resultOf(err *connect.Error) protocol.CallResult {
-	result := protocol.CallResult{Code: uint32(err.Code()), Message: err.Message()}
+	code := err.Code()
+	if code == 0 {
+		code = connect.CodeUnknown
+	}
+	result := protocol.CallResult{Code: uint32(code), Message: err.Message()}
 	for _, d := range err.Details() {
 		result.Details = append(result.Details, protocol.Detail{Type: typePrefix + d.Type(), Value: d.Bytes()})
 	}

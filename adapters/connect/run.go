@@ -14,14 +14,20 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 	outer := outerMetadata(ctx)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
-		if !returned { // the handler panicked, or ended its goroutine
+		if !returned { // the handler panicked, or ended its goroutine, or what it returned panics when it is read
 			x.AbandonCall(false)
 		}
 	}()
 	res, err := next(x.Context(), req) //nolint:contextcheck // the exchange has its own
-	returned = true
 	err = withoutControlFields(err)
-	reply := finish(x, outer, res, err) //nolint:contextcheck // the exchange has its own
+	result, ok := resultFor(outer, res, err)
+	returned = true
+	var reply protocol.CallReply
+	if ok {
+		reply = x.FinishCall(result) //nolint:contextcheck // the exchange has its own
+	} else {
+		reply = x.AbandonCall(true) //nolint:contextcheck // the exchange has its own
+	}
 	if reply.Replace {
 		outer.restore()
 		return send(ctx, req, reply.Result)
@@ -39,10 +45,10 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 	return res, err
 }
 
-// finish finishes the exchange with what the handler returned.
-func finish(x *protocol.Exchange, outer *metadata, res connect.AnyResponse, err error) protocol.CallReply {
+// resultFor returns what a handler returned, with its metadata, and false for a message
+// that Connect cannot send either.
+func resultFor(outer *metadata, res connect.AnyResponse, err error) (result protocol.CallResult, ok bool) {
 	header, trailer := outer.added()
-	var result protocol.CallResult
 	if err != nil {
 		failed := coded(err)
 		if !connect.IsWireError(failed) { // Connect does not send the metadata of those
@@ -54,10 +60,10 @@ func finish(x *protocol.Exchange, outer *metadata, res connect.AnyResponse, err 
 		header, trailer = merge(header, res.Header()), merge(trailer, res.Trailer())
 		body, err := encode(res.Any())
 		if err != nil {
-			return x.AbandonCall(true) // Connect cannot send it either
+			return protocol.CallResult{}, false
 		}
 		result = protocol.CallResult{Type: nameOf(res.Any()), Body: body}
 	}
 	result.Header, result.Trailer = fields(header), fields(trailer)
-	return x.FinishCall(result)
+	return result, true
 }

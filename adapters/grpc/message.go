@@ -60,6 +60,9 @@ func resultOf(resp any, err error) (protocol.CallResult, bool) {
 		}
 		return result, s.Code() != codes.OK
 	}
+	if resp == nil { // gRPC sends it as a message without fields
+		resp = new(emptypb.Empty)
+	}
 	body, err := encode(resp)
 	if err != nil {
 		return protocol.CallResult{}, false

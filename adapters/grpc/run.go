@@ -33,16 +33,17 @@ func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Ex
 	r.method, _ = grpc.Method(ctx)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
-		if !returned { // the handler panicked, or ended its goroutine
+		if !returned { // the handler panicked, or ended its goroutine, or what it returned panics when it is read
 			x.AbandonCall(false)
 			r.end()
 		}
 	}()
 	resp, err := handler(grpc.NewContextWithServerTransportStream(x.Context(), r), req) //nolint:contextcheck // the exchange has its own
+	result, ok := resultOf(resp, err)
 	returned = true
 	header, trailer := r.end()
 	var reply protocol.CallReply
-	if result, ok := resultOf(resp, err); ok {
+	if ok {
 		result.Header, result.Trailer = fields(header), fields(trailer)
 		reply = x.FinishCall(result) //nolint:contextcheck // the exchange has its own
 	} else {

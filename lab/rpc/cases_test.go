@@ -38,6 +38,8 @@ var ruleCases = []ruleCase{
 	{"R31-details", "an error is replayed with message, details and metadata", errorKept},
 	{"R32-errors", "an error without a status counts as what the library makes of it", plainErrors},
 	{"R33-panic", "a panic is released or kept by preset, and goes on", panics},
+	{"R33-error", "an error that panics when it is read leaves no key held", panickingErrors},
+	{"R32-codeless", "an error without a code is never replayed as a success", codelessErrors},
 	{"R33-encoding", "a message that cannot be sent is never replayed", cannotEncode},
 	{"R33b-scope", "a scope function that panics refuses the call", scopePanics},
 	{"R34-stream", "a streaming call passes through, and a key on it is said to be of no use", streams},

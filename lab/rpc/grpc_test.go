@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -211,3 +212,25 @@ var (
 		return dialGRPC(t, startConnect(t, s, scope))
 	}}
 )
+
+// A handler that is no generated one may return no message at all, which gRPC sends as an
+// empty one: it ran, and does not run again.
+func TestNoMessageIsAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	e := &env{T: t, target: overGRPC}
+	interceptor := reprisegrpc.UnaryServerInterceptor(e.serve(setup{}).guard, reprisegrpc.Unscoped)
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("idempotency-key", "k"))
+	runs := 0
+	for range 2 {
+		resp, err := interceptor(ctx, new(request), &grpc.UnaryServerInfo{FullMethod: create}, func(context.Context, any) (any, error) {
+			runs++
+			return nil, nil //nolint:nilnil // that is the point
+		})
+		if err != nil || resp != nil && proto.Size(resp.(proto.Message)) != 0 {
+			t.Errorf("the answer is %v, %v", resp, err)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("the handler ran %d times", runs)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -247,6 +249,34 @@ func panics(e *env) {
 		s := e.serve(setup{Config: protocol.Config{Preset: preset}, handler: func(context.Context, *request) outcome { panic("handler") }})
 		first, again := e.call(s, keyed("k")), e.call(s, keyed("k"))
 		if first.code != internal || first.message != "recovered" || again.code != internal {
+			e.Errorf("%v: the first call got %+v, the retry %+v", preset, first, again)
+		}
+		e.wantRuns(s, want)
+	}
+}
+
+// nilError is the common mistake of a nil pointer that is returned as an error.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+func panickingErrors(e *env) {
+	for preset, want := range map[reprise.Preset]int32{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
+		s := e.serve(setup{Config: protocol.Config{Preset: preset}, handler: always(outcome{err: (*nilError)(nil)})})
+		first, again := e.call(s, keyed("k")), e.call(s, keyed("k"))
+		if first.code != internal || again.code != internal {
+			e.Errorf("%v: the first call got %+v, the retry %+v", preset, first, again)
+		}
+		e.wantRuns(s, want)
+	}
+}
+
+func codelessErrors(e *env) {
+	failed := connect.NewError(0, errors.New("no code"))
+	for preset, want := range map[reprise.Preset]int32{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
+		s := e.serve(setup{Config: protocol.Config{Preset: preset}, handler: always(outcome{err: failed})})
+		first, again := e.call(s, keyed("k")), e.call(s, keyed("k"))
+		if first.code == 0 || again.code == 0 {
 			e.Errorf("%v: the first call got %+v, the retry %+v", preset, first, again)
 		}
 		e.wantRuns(s, want)
