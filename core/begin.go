@@ -144,8 +144,13 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 //nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	e := c.engine
-	if c.failOpen && e.outage.lasts(sent) {
-		return c.startUnprotected(nil)
+	if c.failOpen {
+		if known, ok := e.store.recall(c.claimRequest(false)); ok {
+			return c.found(known), nil
+		}
+		if e.outage.lasts(sent) {
+			return c.startUnprotected(nil)
+		}
 	}
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}

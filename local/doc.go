@@ -24,6 +24,9 @@
 // this process goes on replaying what happened, while another may claim the key anew. A
 // resolution by an operator through the store that [New] returned has an effect at once.
 //
+// A policy that fails open ([reprise.Operation].FailOpen) replays what is in the cache
+// while the store is away, and does not run it.
+//
 // Nothing runs in the background, and there is nothing to close. The suite of stores runs
 // over it in lab/local.
 package repriselocal

@@ -82,6 +82,7 @@ var (
 	_ reprise.Store        = (*Store)(nil)
 	_ reprise.Inspector    = (*Store)(nil)
 	_ reprise.Meter        = (*Store)(nil)
+	_ reprise.Recaller     = (*Store)(nil)
 	_ reprise.ValueIgnorer = (*Store)(nil)
 )
 
@@ -132,14 +133,12 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 		return reprise.ClaimResult{}, err
 	}
 	sent := time.Now()
-	if e, found := s.cache.GetIfPresent(r.ID); found {
-		if passed, usable := e.passed(sent); usable {
-			if err := ctx.Err(); err != nil {
-				return reprise.ClaimResult{}, fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
-			}
-			s.hits.Add(1)
-			return e.answer(&r, passed), nil
+	if e, passed := s.look(r.ID, sent); e != nil {
+		if err := ctx.Err(); err != nil {
+			return reprise.ClaimResult{}, fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
 		}
+		s.hits.Add(1)
+		return e.answer(&r, passed), nil
 	}
 	s.misses.Add(1)
 	asked := r.Validity
@@ -160,6 +159,31 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 		answer.Validity, answer.Age = 0, 0
 	}
 	return answer, nil
+}
+
+// Recall implements [reprise.Recaller] with what is in the cache: a policy that fails
+// open does not run a completed operation that this process remembers.
+func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, ok bool) {
+	e, passed := s.look(r.ID, time.Now())
+	if e == nil || r.Validate() != nil {
+		return reprise.ClaimResult{}, false
+	}
+	s.hits.Add(1)
+	return e.answer(&r, passed), true
+}
+
+// look returns the entry of id that may be used at an instant, and how much time has
+// passed since it was so; nil if there is none.
+func (s *Store) look(id reprise.ID, at time.Time) (*entry, time.Duration) {
+	e, found := s.cache.GetIfPresent(id)
+	if !found {
+		return nil, 0
+	}
+	passed, usable := e.passed(at)
+	if !usable {
+		return nil, 0
+	}
+	return e, passed
 }
 
 // Renew implements [reprise.Store].
