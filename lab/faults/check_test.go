@@ -1,4 +1,4 @@
-package faults
+package faults_test
 
 import (
 	"cmp"
@@ -42,7 +42,6 @@ type holder struct {
 	from, until int64 // when it believed that it holds the lease, unless it ended before
 	end         int64 // 0: it did not say
 	completed   bool
-	ran         bool
 }
 
 // operation is everything that is known of one operation.

@@ -1,4 +1,4 @@
-package faults
+package faults_test
 
 import (
 	"errors"
@@ -12,8 +12,10 @@ func good() *operation {
 	return &operation{
 		op: "op",
 		calls: []call{
-			{status: 201, sum: [16]byte{1}}, {status: 201, sum: [16]byte{1}, replayed: true},
-			{status: 422, code: "key-reused", other: true}, {status: 201, sum: [16]byte{1}, replayed: true, audit: true},
+			{status: 201, sum: [16]byte{1}},
+			{status: 201, sum: [16]byte{1}, replayed: true},
+			{status: 422, code: "key-reused", other: true},
+			{status: 201, sum: [16]byte{1}, replayed: true, audit: true},
 		},
 		effects: []effect{{2, "b"}},
 		holders: map[string]*holder{

@@ -1,4 +1,4 @@
-package faults
+package faults_test
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (l *load) work(ctx context.Context, workers int) {
 	for range workers {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				l.operate()
+				l.operate() //nolint:contextcheck // a call that began goes on when the load is stopped
 				sleep(ctx, rand.N(40*time.Millisecond))
 			}
 		})

@@ -1,7 +1,7 @@
-package faults
+package faults_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -152,7 +152,7 @@ func redisServer(faults int, s func() *servers.RedisServer, restart bool) lane {
 			sleepFor(wait)
 			d.must(server, "REPLICAOF", "NO", "ONE")
 		case "writes paused":
-			done = d.do(server, "CLIENT", "PAUSE", fmt.Sprint(wait.Milliseconds()), "WRITE")
+			done = d.do(server, "CLIENT", "PAUSE", strconv.FormatInt(wait.Milliseconds(), 10), "WRITE")
 			sleepFor(wait)
 		case "paused":
 			server.Pause(d)

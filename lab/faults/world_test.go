@@ -1,4 +1,4 @@
-package faults
+package faults_test
 
 import (
 	"bufio"
@@ -146,13 +146,13 @@ func newWorld(tb testing.TB, s setting) *world {
 
 // outcome is what became of a world.
 type outcome struct {
-	name                                string
-	took                                time.Duration
-	operations, requests, attempts      int64
-	replays, executions, takeovers      int64
-	processes, lost, promoted, audience int
-	faults                              map[string]int
-	violations                          []violation
+	name                           string
+	took                           time.Duration
+	operations, requests, attempts int64
+	replays, executions, takeovers int64
+	processes, lost, promoted      int
+	faults                         map[string]int
+	violations                     []violation
 }
 
 // String says it in a line.
@@ -170,7 +170,7 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 	tb.Helper()
 	began := time.Now()
 	soak := w.soak
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(tb.Context())
 	defer stop()
 	var working, breaking sync.WaitGroup
 	working.Go(func() { w.load.work(ctx, workers(soak)) })
@@ -322,7 +322,6 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 			h.completed = true
 		}
 	}
-	o.audience = len(opOf)
 
 	pool, err := pgxpool.New(tb.Context(), w.witness())
 	if err != nil {

@@ -1,8 +1,9 @@
-package faults
+package faults_test
 
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func redisPair(tb testing.TB, name string, acked int) *world {
 	effects := effectsServer(tb)
 	db := at(effects.URL(), database(tb, effects))
 	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
-		"-store", "redis", "-redis-url", link.URL(pair.Primary.URL()), "-acked", fmt.Sprint(acked),
+		"-store", "redis", "-redis-url", link.URL(pair.Primary.URL()), "-acked", strconv.Itoa(acked),
 	}})
 	w.store, w.witness, w.lossy = link, func() string { return db }, acked == 0
 	primary, replica, between := pair.Primary, pair.Replicas[0], pair.Links[0]

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +28,9 @@ import (
 //
 // arm a point for its third passage from now. The process writes "at mid-effect" to
 // standard output before it does so. The action "none" disarms a point, which the line
-// "not at mid-effect" confirms. The process ends with its standard input.
+// "not at mid-effect" confirms. The line "report now 0" asks for "report" with the number
+// of goroutines and the bytes of the heap that are in use. The process ends with its
+// standard input.
 //
 // It also writes a history, a line of JSON for each [Event], to the file that the
 // environment variable REPRISE_FAULTS_HISTORY names, and makes the mistake that
@@ -105,6 +108,13 @@ func (p *points) listen(in io.Reader) {
 		var point, action string
 		var n int
 		if _, err := fmt.Sscan(lines.Text(), &point, &action, &n); err != nil {
+			continue
+		}
+		if point == "report" {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			fmt.Fprintf(p.out, "report %d %d\n", runtime.NumGoroutine(), m.HeapAlloc)
 			continue
 		}
 		signal := syscall.SIGKILL

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 // runs them.
 type pgPrograms struct {
 	bin     string // their directory
+	server  string // what is run as the server; empty: postgres
 	version int    // major
 	as      *account
 }
@@ -110,6 +112,11 @@ func (p *pgPrograms) initdb(ctx context.Context) (string, error) {
 
 // startPostgres starts a primary.
 func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
+	return startPostgresAs(c, "", settings)
+}
+
+// startPostgresAs starts a primary by a program that runs postgres, if there is one.
+func startPostgresAs(c cleaner, program string, settings []string) (*PostgresServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	p, err := findPostgres(ctx)
@@ -120,6 +127,7 @@ func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.server = program
 	dir, err := scratch(c, p.as)
 	if err != nil {
 		return nil, err
@@ -137,7 +145,7 @@ func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresS
 		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
 		s := &PostgresServer{
 			addr: u.Host, url: u.String(), programs: p, data: data,
-			control: control{&process{path: p.path("postgres"), args: pgArgs(data, port, settings), dir: dir, as: p.as, shutdown: sigImmediate}},
+			control: control{&process{path: cmp.Or(p.server, p.path("postgres")), args: pgArgs(data, port, settings), dir: dir, as: p.as, shutdown: sigImmediate}},
 		}
 		c.Cleanup(func() {
 			_ = s.process.stop()

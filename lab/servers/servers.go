@@ -20,8 +20,8 @@
 //
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
 // the skip into a failure, so that a build cannot pass because it tested nothing. The
-// frameworks that a build may leave out, and the programs chromium and npm, are named in
-// the same list; see [Required].
+// frameworks that a build may leave out, the programs chromium and npm, the library
+// faketime and the right to mount a tmpfs are named in the same list; see [Required].
 //
 // # What they leave behind
 //
@@ -53,7 +53,7 @@ const (
 
 // others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, as in the
 // build tags without_<framework>, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm"}
+var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 

@@ -1,0 +1,127 @@
+package faults_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// newClaim is a claim of a key that nobody has.
+func newClaim() reprise.ClaimRequest {
+	owner, id := reprise.NewOwner(), reprise.NewOwner()
+	return reprise.ClaimRequest{
+		ID: reprise.DeriveID("", "", string(id[:])), Owner: owner, Fingerprint: reprise.Fingerprint{1},
+		Lease: time.Minute, Retention: 24 * time.Hour, Takeover: true,
+	}
+}
+
+// again is the claim of another owner.
+func again(r reprise.ClaimRequest) reprise.ClaimRequest {
+	r.Owner = reprise.NewOwner()
+	return r
+}
+
+func mustClaim(t *testing.T, s reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+	t.Helper()
+	got, err := s.Claim(t.Context(), r)
+	if err != nil || got.Outcome != want {
+		t.Fatalf("claim: %v, %v; want %v", got.Outcome, err, want)
+	}
+	return got
+}
+
+func complete(t *testing.T, s reprise.Store, r reprise.ClaimRequest, payload string) error {
+	t.Helper()
+	return s.Complete(t.Context(), reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention, Fingerprint: r.Fingerprint})
+}
+
+func mustComplete(t *testing.T, s reprise.Store, r reprise.ClaimRequest, payload string) {
+	t.Helper()
+	if err := complete(t, s, r, payload); err != nil {
+		t.Fatalf("complete: %v", err)
+	}
+}
+
+// The clock of the server jumps. What the docs promise is by that clock: a lease that a
+// jump ends is lost, and its owner cannot complete; one that a jump prolongs keeps others
+// out.
+func TestClockOfTheServerJumps(t *testing.T) {
+	t.Parallel()
+	type clocked func(*testing.T) (reprise.Store, *servers.Clock)
+	for name, open := range map[string]clocked{
+		"redis": func(t *testing.T) (reprise.Store, *servers.Clock) {
+			s, clock := servers.Redis.StartWithClock(t)
+			return labtest.RedisStore(t, labtest.RedisClient(t, s.Addr()), repriseredis.Config{}), clock
+		},
+		"postgres": func(t *testing.T) (reprise.Store, *servers.Clock) {
+			s, clock := servers.StartPostgresWithClock(t)
+			return labtest.SetupPostgres(t, s).Leased(t), clock
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, clock := open(t)
+
+			first := newClaim()
+			held := mustClaim(t, store, first, reprise.Claimed)
+			mustClaim(t, store, again(first), reprise.InProgress)
+			clock.Step(t, 2*time.Minute)
+			careful := again(first)
+			careful.Takeover = false
+			mustClaim(t, store, careful, reprise.Lapsed)
+			second := again(first)
+			taken := mustClaim(t, store, second, reprise.Claimed)
+			if taken.Attempt != 2 || taken.Fence <= held.Fence {
+				t.Errorf("taken over as attempt %d with the fence %d, after %d", taken.Attempt, taken.Fence, held.Fence)
+			}
+			if err := complete(t, store, first, "first"); !errors.Is(err, reprise.ErrLeaseLost) {
+				t.Errorf("the former owner completed: %v", err)
+			}
+			clock.Step(t, -time.Hour)
+			mustClaim(t, store, again(first), reprise.InProgress)
+			mustComplete(t, store, second, "second")
+			if got := mustClaim(t, store, again(first), reprise.Completed); string(got.Payload) != "second" {
+				t.Errorf("replayed %q", got.Payload)
+			}
+			clock.Step(t, 0) // the retention counts from a clock that was an hour behind
+			mustClaim(t, store, again(first), reprise.Completed)
+			clock.Step(t, 22*time.Hour)
+			mustClaim(t, store, again(first), reprise.Completed)
+			clock.Step(t, 24*time.Hour)
+			mustClaim(t, store, again(first), reprise.Claimed)
+
+			released := newClaim()
+			before := mustClaim(t, store, released, reprise.Claimed)
+			if err := store.Release(t.Context(), released.ID, released.Owner); err != nil {
+				t.Fatal(err)
+			}
+			clock.Step(t, -time.Hour)
+			after := mustClaim(t, store, again(released), reprise.Claimed)
+			t.Logf("a released key that is claimed after the clock went back has the fence %d, before %d", after.Fence, before.Fence)
+		})
+	}
+}
+
+// With AtMostOnce nothing runs twice while the clock jumps to and fro, by less than the
+// retention.
+func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
+	t.Parallel()
+	server, clock := servers.Redis.StartWithClock(t)
+	effects := effectsServer(t)
+	db := at(effects.URL(), database(t, effects))
+	w := newWorld(t, setting{name: "clock", preset: atMostOnce, nodes: 2, db: db, store: []string{"-store", "redis", "-redis-url", server.URL()}})
+	w.witness, w.soak = func() string { return db }, 0
+	w.lanes = []lane{clientLinks(10), {"clock", 25, func(d *decision) {
+		clock.Step(d, between(d.a, 0, 20*time.Minute)-10*time.Minute)
+		d.count("server's clock stepped", 1)
+		d.gap *= 5
+	}}}
+	for _, v := range w.run(t, seed(t)).violations {
+		t.Error(v)
+	}
+}

@@ -1,0 +1,95 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// The disk of the server is full for a while. New operations are refused then, nothing
+// that was recorded is lost, and what ran is completed when there is space again.
+func TestDiskOfTheServerIsFull(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T) (reprise.Store, *servers.Disk){
+		"redis": func(t *testing.T) (reprise.Store, *servers.Disk) {
+			disk := servers.NewDisk(t, 4<<20, false)
+			s := servers.Redis.Start(t, "appendonly=yes", "appendfsync=everysec", "dir="+disk.Dir(), "auto-aof-rewrite-percentage=0")
+			return labtest.RedisStore(t, labtest.RedisClient(t, s.Addr()), repriseredis.Config{}), disk
+		},
+		"postgres": func(t *testing.T) (reprise.Store, *servers.Disk) {
+			disk := servers.NewDisk(t, 8<<20, true)
+			s := servers.StartPostgres(t)
+			for _, sql := range []string{"CREATE TABLESPACE small LOCATION '" + disk.Dir() + "'", "ALTER DATABASE postgres SET default_tablespace = small"} {
+				if _, err := s.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return labtest.SetupPostgres(t, s).Leased(t), disk
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, disk := open(t)
+			done, running := newClaim(), newClaim()
+			mustClaim(t, store, done, reprise.Claimed)
+			mustComplete(t, store, done, "answer")
+			mustClaim(t, store, running, reprise.Claimed)
+
+			disk.Fill(t)
+			answer := strings.Repeat("a", 4000) // soon needs space that is not there
+			refused, finished := 0, 0
+			var reason error
+			deadline := time.Now().Add(patience)
+			for refused < 20 {
+				r := newClaim()
+				got, err := store.Claim(t.Context(), r)
+				if err == nil && got.Outcome == reprise.Claimed {
+					err = complete(t, store, r, answer)
+				}
+				if err == nil {
+					finished++
+				} else {
+					refused, reason = refused+1, err
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%d operations on a full disk, and %d refused", finished, refused)
+				}
+			}
+			mustClaim(t, store, again(done), reprise.Completed)
+			whileFull := complete(t, store, running, answer)
+			disk.Free(t)
+			var err error
+			for time.Now().Before(deadline) {
+				if err = complete(t, store, running, answer); err == nil {
+					break
+				}
+				sleepFor(20 * time.Millisecond)
+			}
+			if err != nil {
+				t.Fatalf("no completion after there is space again: %v", err)
+			}
+			if got := mustClaim(t, store, again(running), reprise.Completed); string(got.Payload) != answer {
+				t.Errorf("replayed %d bytes", len(got.Payload))
+			}
+			if got := mustClaim(t, store, again(done), reprise.Completed); string(got.Payload) != "answer" {
+				t.Errorf("replayed %q", got.Payload)
+			}
+			for deadline := time.Now().Add(patience); ; {
+				got, err := store.Claim(t.Context(), newClaim())
+				if err == nil && got.Outcome == reprise.Claimed {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("no claim after there is space again: %v", err)
+				}
+				sleepFor(20 * time.Millisecond)
+			}
+			t.Logf("%d operations fitted; then 20 refused: %v; the completion of the one that ran: %v", finished, reason, whileFull)
+		})
+	}
+}
