@@ -55,6 +55,8 @@ BENCHFLAGS ?=
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
+MUTATE ?=
+MUTATEFLAGS ?=
 DURATION ?= $(SOAK)
 SEED ?= 15
 VULNDB ?= https://vuln.go.dev
@@ -256,10 +258,22 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each
 	go test -race -count=1 -timeout 0 ./lab/...
 
 .PHONY: mutants
-mutants: ## Break the code that batches calls, line by line, and demand that its tests notice
+mutants: ## Break what decides, line by line, and demand that its tests notice
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE REPRISE_MUTANTS=yes
 	go test -count=1 -timeout 30m -run '^TestEveryMutant' ./lab/mutants
+
+.PHONY: mutate
+mutate: ## Break MUTATE=package in every place, and list what its tests do not notice: see docs/mutants.md
+	@(cd tools && GOWORK=off go build -o $(BIN)/mutate ./mutate)
+	$(BIN)/mutate $(MUTATEFLAGS) $(or $(MUTATE),$(error MUTATE=./core/memstore, for example, is missing))
+
+# Minutes, most of them for programs with instruments and for servers, so it is no part of check.
+.PHONY: cover
+cover: ## Print the coverage of the packages, and fail where core or a store has less than 90 %
+	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
+	export REPRISE_TEST_REQUIRE
+	exec .ci/cover 90
 
 .PHONY: vuln
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases

@@ -1,0 +1,234 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// of returns the only event of a kind.
+func (s *events) of(t *testing.T, kind reprise.EventKind) reprise.Event {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.list, func(e reprise.Event) bool { return e.Kind == kind })
+	if at < 0 {
+		t.Fatalf("no %v", kind)
+	}
+	return s.list[at]
+}
+
+func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
+	const claiming, running, completing = time.Second / 2, 3 * time.Second, time.Second
+	for _, released := range []bool{false, true} {
+		name, kind := "completed", reprise.EventCompleted
+		if released {
+			name, kind = "released", reprise.EventReleased
+		}
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				time.Sleep(claiming)
+				return b.store.Store.Claim(ctx, r)
+			}
+			b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+				time.Sleep(completing)
+				return b.store.Store.Complete(ctx, r)
+			}
+			b.store.onRelease = func(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+				time.Sleep(completing)
+				return b.store.Store.Release(ctx, id, owner)
+			}
+			a := b.claim(t, order("k"))
+			time.Sleep(running)
+			if released {
+				release(t, a)
+			} else {
+				complete(t, a, "answer", reprise.Recorded)
+			}
+			e := b.events.of(t, kind)
+			if e.RunTime != running || e.CompleteTime != completing || e.Elapsed != claiming+running+completing {
+				t.Errorf("ran for %v, ended within %v, %v in all; want %v, %v, %v", e.RunTime, e.CompleteTime, e.Elapsed, running, completing, claiming+running+completing)
+			}
+		})
+	}
+}
+
+// What the background does once the store is back is reported as the end that it is, and
+// as nothing else.
+func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
+	for _, released := range []bool{false, true} {
+		name, kind := "completed", reprise.EventCompleted
+		if released {
+			name, kind = "released", reprise.EventReleased
+		}
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			a := b.claim(t, order("k"))
+			if released {
+				wantError(t, "Release", a.Release(), reprise.ErrUnavailable)
+			} else {
+				complete(t, a, "answer", reprise.Unrecorded)
+			}
+			b.store.heal()
+			time.Sleep(lease)
+			synctest.Wait()
+			for _, e := range b.events.list {
+				if e.Kind == reprise.EventStoreError && e.Err == nil {
+					t.Error("a failure of the store without an error is reported")
+				}
+			}
+			if last := b.events.last(); last.Kind != kind {
+				t.Errorf("the last event is %v, want %v", last.Kind, kind)
+			}
+			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 || s.Running != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// A completion that goes on in the background, and finds the record with another owner,
+// ends with the loss of the lease.
+func TestABackgroundCompletionThatLostItsLeaseSaysSo(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var lost atomic.Bool
+		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+			if lost.Load() {
+				return reprise.ErrLeaseLost
+			}
+			return reprise.ErrUnavailable
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		lost.Store(true)
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		if n := b.events.count(reprise.EventLeaseLost); n != 1 {
+			t.Errorf("the loss is reported %d times: %v", n, b.events.kinds())
+		}
+		if n := b.events.count(reprise.EventDropped); n != 1 {
+			t.Errorf("the drop is reported %d times: %v", n, b.events.kinds())
+		}
+		if last := b.events.last(); last.Kind != reprise.EventDropped || last.End != reprise.EndDropped {
+			t.Errorf("the last event is %v", last.Kind)
+		}
+	})
+}
+
+// reader is a decoder that fails with an error, or with a panic, or reads an annotation.
+type reader struct {
+	err      error
+	panics   bool
+	answered string
+}
+
+func (r reader) Decode([]byte) (string, error) {
+	if r.panics {
+		panic("oops")
+	}
+	return r.answered, r.err
+}
+
+func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
+	plain := errors.New("not my format")
+	for name, r := range map[string]reader{
+		"read":    {answered: "note"},
+		"plain":   {err: plain},
+		"corrupt": {err: fmt.Errorf("%w: cut", reprise.ErrCorrupt)},
+		"panics":  {panics: true},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+			op := order("k")
+			op.Decoder = r
+			res, err := b.Begin(t.Context(), op)
+			errors := b.events.count(reprise.EventStoreError)
+			if name == "read" {
+				if err != nil || res.Outcome != reprise.Completed || errors != 0 || b.events.last().Annotation != "note" {
+					t.Errorf("%v, %v, %d failures reported, annotation %q", res.Outcome, err, errors, b.events.last().Annotation)
+				}
+				return
+			}
+			wantError(t, "Begin", err, reprise.ErrCorrupt)
+			if r.err != nil {
+				wantError(t, "Begin", err, r.err)
+			}
+			if errors != 1 || res.Outcome != 0 || res.Payload != nil {
+				t.Errorf("%d failures reported, outcome %v with %q", errors, res.Outcome, res.Payload)
+			}
+		})
+	}
+}
+
+func TestAnAnswerSaysHowLongItWasWaitedFor(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		first := b.claim(t, order("k"))
+		time.AfterFunc(2*time.Second, func() { complete(t, first, "answer", reprise.Recorded) })
+		time.Sleep(time.Second)
+		b.want(t, wait(order("k"), lease), reprise.Completed)
+		if e := b.events.of(t, reprise.EventReplayed); e.WaitTime != time.Second || e.Elapsed != e.WaitTime+e.ClaimTime {
+			t.Errorf("waited for %v and claimed for %v of %v, want 1s", e.WaitTime, e.ClaimTime, e.Elapsed)
+		}
+	})
+}
+
+func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reprise.Config{})
+	for outcome, want := range map[reprise.RequestOutcome]reprise.RequestOutcome{
+		0:                          reprise.RequestFailed,
+		reprise.RequestReplayed:    reprise.RequestReplayed,
+		reprise.RequestExpired:     reprise.RequestExpired, // the last one
+		reprise.RequestExpired + 1: reprise.RequestFailed,
+	} {
+		before := b.Stats().Outcomes[want]
+		b.Refuse(t.Context(), "", outcome, nil)
+		if got := b.events.last().Outcome; got != want || b.Stats().Outcomes[want] != before+1 {
+			t.Errorf("%d is reported as %v and counted %d times, want %v", outcome, got, b.Stats().Outcomes[want]-before, want)
+		}
+	}
+}
+
+// One look finds a lease that is lost and a handler that runs too long.
+func TestALostLeaseAndALongRunAreReportedForTheirOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const maxRun = lease * 2 / 3
+		b := setup(t, reprise.Config{MaxRun: maxRun})
+		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			return nil, reprise.ErrUnavailable
+		}
+		lost := b.claim(t, order("lost"))
+		time.Sleep(lease - margin - maxRun)
+		long := b.claim(t, order("long"))
+		time.Sleep(maxRun)
+		synctest.Wait()
+		wantCause(t, long.Context(), reprise.ErrRunTooLong)
+		if e := b.events.of(t, reprise.EventLeaseLost); e.ID != idOf(order("lost")) {
+			t.Error("the loss is reported for another attempt")
+		}
+		runs := map[reprise.ID]int{}
+		for _, e := range b.events.list {
+			if e.Kind == reprise.EventRunTooLong {
+				runs[e.ID]++
+			}
+		}
+		if runs[idOf(order("lost"))] != 1 || runs[idOf(order("long"))] != 1 {
+			t.Errorf("runs that took too long: %v", runs)
+		}
+		release(t, lost)
+		release(t, long)
+	})
+}
