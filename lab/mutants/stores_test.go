@@ -1,22 +1,13 @@
 package mutants
 
-// The decisions of the stores, in Go, Lua and SQL.
+// The decisions of the store over Redis, in Go.
 func init() {
 	const (
-		lua      = "store/redis/lua/"
 		layout   = "store/redis/layout.go"
 		native   = "store/redis/native.go"
 		validity = "store/redis/validity.go"
 		durable  = "store/redis/durable.go"
 		redis    = "store/redis"
-		redisLab = "lab/redis"
-		onRedis  = "TestRedisStoreOnASingleServer/"
-
-		sql         = "store/postgres/sql/"
-		seen        = "store/postgres/seen.go"
-		claim       = "store/postgres/claim.go"
-		postgresLab = "lab/postgres"
-		onPostgres  = "TestPostgresConformance/"
 	)
 	mutants = append(mutants, []mutant{
 		{
@@ -73,127 +64,6 @@ func init() {
 			"what was written is not confirmed", durable,
 			"if c.wait && c.hasWritten() {", "if c.wait && !c.hasWritten() {",
 			redis, "TestEveryWriteOfAnAttemptIsConfirmed",
-		},
-		{
-			"a live lease is taken over in Redis", lua + "claim.lua",
-			"elseif lease > now then", "elseif lease > now and flags % 2 ~= TAKEOVER then",
-			redisLab, onRedis + "takeover-not-early",
-		},
-		{
-			"attempts are not counted in Redis", lua + "claim.lua",
-			"(most > 0 and attempt >= most)", "(most > 0 and attempt > most)",
-			redisLab, onRedis + "takeover-max-attempts",
-		},
-		{
-			"another request is let in, in Redis", lua + "claim.lua",
-			"if seen and fingerprint ~= mine then return 'M' end", "",
-			redisLab, onRedis + "claim-mismatch-in-flight",
-		},
-		{
-			"a fence stays at a takeover in Redis", lua + "claim.lua",
-			"fence = math.max(fence + 1, began * 1000 + 999)", "fence = fence",
-			redisLab, onRedis + "takeover",
-		},
-		{
-			"a former owner completes in Redis", lua + "complete.lua",
-			"if not seen or owner ~= string.sub(ARGV[1], 2) then return 'X' end", "if not seen then return 'X' end",
-			redisLab, onRedis + "complete-zombie",
-		},
-		{
-			"a repetition replaces the answer in Redis", lua + "complete.lua",
-			"redis.call('SET', KEYS[1], raw, 'KEEPTTL')", "redis.call('SET', KEYS[1], string.sub(raw, 1, #raw - #ARGV[4]) .. ARGV[4], 'KEEPTTL')",
-			redisLab, onRedis + "complete-once",
-		},
-		{
-			"a former owner renews in Redis", lua + "renew.lua",
-			"if not seen or owner ~= me then return 'X' end", "if not seen then return 'X' end",
-			redisLab, onRedis + "renew-zombie",
-		},
-		{
-			"a completed record is released in Redis", lua + "release.lua",
-			"if not seen or not began or owner ~= ARGV[1] then return 'N' end", "if not seen or owner ~= ARGV[1] then return 'N' end",
-			redisLab, onRedis + "release-completed",
-		},
-
-		{
-			"a live lease is taken over in PostgreSQL", seen,
-			"\tcase live:\n", "\tcase live && !c.Takeover:\n",
-			postgresLab, onPostgres + "takeover-not-early",
-		},
-		{
-			"a statement replays to another request", seen,
-			"case !bytes.Equal(r.fingerprint, c.Fingerprint[:]):", "case bytes.Equal(r.fingerprint, nil):",
-			postgresLab, onPostgres + "claim-mismatch-completed",
-		},
-		{
-			"a record beyond its retention is replayed", seen,
-			"case !live && r.validUntil <= r.at:", "case !live && r.validUntil < 0:",
-			postgresLab, onPostgres + "retention-ends",
-		},
-		{
-			"the last attempt is taken over by the transactional store", seen,
-			"r.attempt >= c.MaxAttempts", "r.attempt > c.MaxAttempts",
-			postgresLab, "TestPostgresLeasedRecordInTheSameTable",
-		},
-		{
-			"a row of a later release is read", seen,
-			"return r.version == rowVersion && (", "return r.version >= rowVersion && (",
-			postgresLab, onPostgres + "corrupt-claim",
-		},
-		{
-			"a lease that began before a wait is granted", claim,
-			"return c.remaining() < lease-slowClaim", "return c.remaining() < 0",
-			postgresLab, "TestPostgresLeaseIsWhole",
-		},
-		{
-			"a former owner completes in PostgreSQL", sql + "complete_own.sql",
-			"WHERE id = $1::bytea AND owner = $2::bytea AND", "WHERE id = $1::bytea AND $2::bytea IS NOT NULL AND",
-			postgresLab, onPostgres + "complete-zombie",
-		},
-		{
-			"a repetition replaces the answer in PostgreSQL", sql + "complete_own.sql",
-			"{readable} AND state = 1\n", "{readable}\n",
-			postgresLab, onPostgres + "complete-once",
-		},
-		{
-			"a completion comes after the retention", sql + "complete_own.sql",
-			"AND (valid_until > clock_timestamp() OR lease_until > clock_timestamp())", "",
-			postgresLab, onPostgres + "complete-after-retention",
-		},
-		{
-			"the purge of a completed record comes early", sql + "complete_own.sql",
-			"THEN clock_timestamp() + $4::interval ELSE r.expires_at END", "THEN clock_timestamp() ELSE r.expires_at END",
-			postgresLab, onPostgres + "record-times",
-		},
-		{
-			"a former owner renews in PostgreSQL", sql + "renew.sql",
-			"ON r.id = a.asked_id AND r.owner = a.asked_owner\n\tWHERE", "ON r.id = a.asked_id\n\tWHERE",
-			postgresLab, onPostgres + "renew-zombie",
-		},
-		{
-			"a completed record is renewed", sql + "renew.sql",
-			"WHERE {readable} AND r.state = 1\n", "WHERE {readable}\n",
-			postgresLab, onPostgres + "renew-completed",
-		},
-		{
-			"a completed record is released in PostgreSQL", sql + "release.sql",
-			"AND {readable} AND state = 1", "AND {readable}",
-			postgresLab, onPostgres + "release-completed",
-		},
-		{
-			"a former owner releases", sql + "release.sql",
-			"AND r.owner = $2::bytea AND", "AND $2::bytea IS NOT NULL AND",
-			postgresLab, onPostgres + "release-zombie",
-		},
-		{
-			"the purge deletes a live attempt", sql + "purge.sql",
-			"AND NOT (state = 1 AND lease_until > now())", "",
-			postgresLab, onPostgres + "purge-keeps",
-		},
-		{
-			"a resolution meets another attempt", sql + "resolve.sql",
-			"AND fence = $2::bigint", "AND $2::bigint > 0",
-			postgresLab, onPostgres + "resolve-changed",
 		},
 	}...)
 }

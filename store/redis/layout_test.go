@@ -100,8 +100,8 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 	}{
 		{claimedRecord, record{fingerprint: fingerprint}},
 		{watchedRecord, record{fingerprint: fingerprint}},
-		{completedRecord, record{fingerprint: fingerprint, completed: true, payload: []byte{0, 0xff}}},
-		{resolvedRecord, record{fingerprint: fingerprint, completed: true, payload: []byte{}}},
+		{completedRecord, record{fingerprint: fingerprint, completed: true, retention: time.Hour, payload: []byte{0, 0xff}}},
+		{resolvedRecord, record{fingerprint: fingerprint, completed: true, retention: time.Hour, payload: []byte{}}},
 		{forgottenRecord, record{forgotten: true}},
 	} {
 		b := unhex(t, c.record)
