@@ -6,7 +6,6 @@ func init() {
 		layout   = "store/redis/layout.go"
 		native   = "store/redis/native.go"
 		validity = "store/redis/validity.go"
-		durable  = "store/redis/durable.go"
 		redis    = "store/redis"
 	)
 	mutants = append(mutants, []mutant{
@@ -59,11 +58,6 @@ func init() {
 			"the validity is that of another record", validity,
 			"|| !bytes.Equal(head, found[:identitySize]) {", "|| bytes.Equal(head, nil) {",
 			redis, "TestTheValidityIsThatOfTheRecordThatWasFound",
-		},
-		{
-			"what was written is not confirmed", durable,
-			"if c.wait && c.hasWritten() {", "if c.wait && !c.hasWritten() {",
-			redis, "TestEveryWriteOfAnAttemptIsConfirmed",
 		},
 	}...)
 }
