@@ -27,7 +27,7 @@ func newHosts(t *testing.T, status int) *hosts {
 		h.keys[r.Method+" "+r.Host] = append(h.keys[r.Method+" "+r.Host], r.Header.Get("Idempotency-Key"))
 		h.mu.Unlock()
 		if host, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/to/"), "/"); ok && strings.HasPrefix(r.URL.Path, "/to/") {
-			http.Redirect(w, r, "http://"+host+"/"+rest, status)
+			http.Redirect(w, r, "http://"+host+"/"+rest, status) //nolint:gosec // to where the test says
 		}
 	}))
 	t.Cleanup(server.Close)
