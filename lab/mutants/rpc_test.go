@@ -89,7 +89,7 @@ func init() {
 		},
 		{
 			"what cannot be encoded counts as a message", connectRoom + "/run.go",
-			"return x.AbandonCall(true)", "return x.FinishCall(protocol.CallResult{})",
+			"reply = x.AbandonCall(true)", "reply = x.FinishCall(protocol.CallResult{})",
 			room, rules + "Connect_over_HTTP_1.1/R33-encoding",
 		},
 		{
