@@ -26,6 +26,23 @@ func good() *operation {
 	}
 }
 
+func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
+	t.Parallel()
+	o := good()
+	o.calls[1].sum[3] = 7
+	if o.unconfirmed(check(o, recoverable)) {
+		t.Error("unconfirmed, and no completion failed")
+	}
+	o.holders["a"].end = 190
+	if !o.unconfirmed(check(o, recoverable)) {
+		t.Error("want the replay of a completion that was not confirmed")
+	}
+	o.holders["a"].completed = true
+	if o.unconfirmed(check(o, recoverable)) {
+		t.Error("a completion that was confirmed is lost, which is a violation")
+	}
+}
+
 func TestTheCheckerFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -33,16 +50,20 @@ func TestTheCheckerFindsEachViolation(t *testing.T) {
 		spoil  func(*operation)
 		want   string // the rule; empty: nothing
 	}{
-		"nothing":                    {transactional, func(*operation) {}, ""},
-		"nothing, at most once":      {atMostOnce, func(*operation) {}, ""},
-		"a call without an answer":   {recoverable, func(o *operation) { o.calls[1] = call{err: errors.New("reset")} }, ruleProgress},
-		"an answer that is not one":  {recoverable, func(o *operation) { o.calls[1].status = 503 }, ruleProgress},
-		"unknown, recoverable":       {recoverable, func(o *operation) { o.calls[1] = call{status: 409, code: "outcome-unknown"} }, ruleProgress},
-		"unknown, at most once":      {atMostOnce, func(o *operation) { o.calls[1] = call{status: 409, code: "outcome-unknown"} }, ""},
-		"another replay":             {recoverable, func(o *operation) { o.calls[1].sum[3] = 7 }, "G2"},
-		"another first answer":       {recoverable, func(o *operation) { o.calls[0].sum[3] = 7 }, "G2"},
-		"another unrecorded answer":  {recoverable, func(o *operation) { o.calls[0].sum[3], o.calls[0].unrecorded = 7, true }, ""},
-		"a key that is not bound":    {recoverable, func(o *operation) { o.calls[2].status, o.calls[2].code = 201, "" }, "G6"},
+		"nothing":                   {transactional, func(*operation) {}, ""},
+		"nothing, at most once":     {atMostOnce, func(*operation) {}, ""},
+		"a call without an answer":  {recoverable, func(o *operation) { o.calls[1] = call{err: errors.New("reset")} }, ruleProgress},
+		"an answer that is not one": {recoverable, func(o *operation) { o.calls[1].status = 503 }, ruleProgress},
+		"unknown, recoverable":      {recoverable, func(o *operation) { o.calls[1] = call{status: 409, code: "outcome-unknown"} }, ruleProgress},
+		"unknown, at most once":     {atMostOnce, func(o *operation) { o.calls[1] = call{status: 409, code: "outcome-unknown"} }, ""},
+		"another replay":            {recoverable, func(o *operation) { o.calls[1].sum[3] = 7 }, "G2"},
+		"another first answer":      {recoverable, func(o *operation) { o.calls[0].sum[3] = 7 }, "G2"},
+		"another unrecorded answer": {recoverable, func(o *operation) { o.calls[0].sum[3], o.calls[0].unrecorded = 7, true }, ""},
+		"a key that is not bound":   {recoverable, func(o *operation) { o.calls[2].status, o.calls[2].code = 201, "" }, "G6"},
+		"the key is another's":      {recoverable, func(o *operation) { o.calls[1] = call{status: 422, code: "key-reused"} }, "G6"},
+		"a key that was free": {atMostOnce, func(o *operation) {
+			o.calls = []call{{status: 409, code: "outcome-unknown"}, {status: 201, other: true}, {status: 422, code: "key-reused"}}
+		}, ""},
 		"a run after the answer":     {recoverable, func(o *operation) { o.calls[3].replayed = false }, "G7"},
 		"overlapping holders":        {recoverable, func(o *operation) { o.holders["a"].until = 230 }, "G1"},
 		"a holder that ended":        {recoverable, func(o *operation) { o.holders["a"].until, o.holders["a"].end = 230, 190 }, ""},

@@ -72,10 +72,10 @@ func figures(outcomes []*outcome, seed uint64, began time.Time, soak time.Durati
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d |\n",
 			o.name, faults(o), o.operations, o.requests, o.attempts, o.executions, o.takeovers, o.replays, o.processes, len(o.violations))
 	}
-	b.WriteString("\n| failovers of | failovers | operations lost |\n|---|--:|--:|\n")
+	b.WriteString("\n| failovers of | failovers | operations lost | replayed before they were confirmed, and lost |\n|---|--:|--:|--:|\n")
 	for _, o := range outcomes {
 		if o.promoted > 0 {
-			fmt.Fprintf(&b, "| %s | %d | %d |\n", o.name, o.promoted, o.lost)
+			fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", o.name, o.promoted, o.lost, o.unconfirmed)
 		}
 	}
 	b.WriteString("\n| fault | times |\n|---|--:|\n")

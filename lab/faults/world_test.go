@@ -151,6 +151,7 @@ type outcome struct {
 	operations, requests, attempts int64
 	replays, executions, takeovers int64
 	processes, lost, promoted      int
+	unconfirmed                    int // operations replayed before a replica confirmed the answer, which was lost
 	faults                         map[string]int
 	violations                     []violation
 }
@@ -161,8 +162,8 @@ func (o *outcome) String() string {
 	for _, times := range o.faults {
 		n += times
 	}
-	return fmt.Sprintf("%s: %d faults in %v; %d operations, %d requests in %d attempts; %d executions, %d takeovers, %d replays; %d lost on %d failovers; %d violations; %v",
-		o.name, n, o.took.Round(time.Second), o.operations, o.requests, o.attempts, o.executions, o.takeovers, o.replays, o.lost, o.promoted, len(o.violations), o.faults)
+	return fmt.Sprintf("%s: %d faults in %v; %d operations, %d requests in %d attempts; %d executions, %d takeovers, %d replays; %d lost and %d replayed unconfirmed on %d failovers; %d violations; %v",
+		o.name, n, o.took.Round(time.Second), o.operations, o.requests, o.attempts, o.executions, o.takeovers, o.replays, o.lost, o.unconfirmed, o.promoted, len(o.violations), o.faults)
 }
 
 // run breaks a world under load, makes it whole, and checks what is left of it.
@@ -259,6 +260,10 @@ func (w *world) judge(tb testing.TB) *outcome {
 		}
 		if w.lossy && len(found) > 0 && !slices.ContainsFunc(found, func(v violation) bool { return v.rule == ruleProgress }) {
 			o.lost++
+			continue
+		}
+		if w.promoted > 0 && op.unconfirmed(found) {
+			o.unconfirmed++
 			continue
 		}
 		o.violations = append(o.violations, found...)
