@@ -9,7 +9,7 @@ import (
 	repriselocal "github.com/reprise-go/reprise/local"
 )
 
-// The store inside stands for Redis or PostgreSQL, which a replay then does not ask.
+// The store inside stands for Redis or PostgreSQL, which answers the first two replays.
 func Example() {
 	ctx := context.Background()
 	store, err := repriselocal.New(memstore.New(), repriselocal.Config{})
@@ -22,7 +22,7 @@ func Example() {
 	}
 	defer engine.Close(ctx)
 	pay := reprise.Operation{Scope: "tenant", Key: "8e03978e-40d5-43dd-bc93-6894a57f9324"}
-	for range 3 {
+	for range 5 {
 		result, err := engine.Begin(ctx, pay)
 		if err != nil {
 			panic(err)
@@ -40,5 +40,7 @@ func Example() {
 	// Output:
 	// completed: paid
 	// completed: paid
-	// hits 2 misses 1
+	// completed: paid
+	// completed: paid
+	// hits 2 misses 3
 }

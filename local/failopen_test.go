@@ -36,6 +36,8 @@ func TestWhatIsInTheCacheDoesNotRunUnprotected(t *testing.T) {
 	if end, err := hot.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil || end.Status != reprise.Recorded {
 		t.Fatal(end, err)
 	}
+	begin("hot", reprise.Completed)
+	begin("hot", reprise.Completed) // which enters the cache
 	inner.claims.Store(0)
 	inner.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
 		return reprise.ClaimResult{}, reprise.ErrUnavailable

@@ -88,6 +88,13 @@ func replay(tb testing.TB, s reprise.Store, r reprise.ClaimRequest, want string)
 	}
 }
 
+// warm replays until the record is in the cache.
+func warm(tb testing.TB, s reprise.Store, r reprise.ClaimRequest, want string) {
+	tb.Helper()
+	replay(tb, s, r, want)
+	replay(tb, s, r, want)
+}
+
 func completion(r reprise.ClaimRequest, payload string) reprise.CompleteRequest {
 	return reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
 }

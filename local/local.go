@@ -1,7 +1,6 @@
 package repriselocal
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -68,7 +67,7 @@ type Store struct {
 	ignores bool // the store inside is a ValueIgnorer
 	cfg     Config
 	cache   *otter.Cache[reprise.ID, *entry]
-	running running
+	seen    seen
 
 	hits, misses atomic.Int64
 
@@ -106,7 +105,7 @@ func New(store reprise.Store, c Config) (*Store, error) {
 		return nil, fmt.Errorf("%w: repriselocal: %w", reprise.ErrInvalid, err)
 	}
 	cache.StopAllGoroutines() // dead entries go when others come
-	return &Store{inner: store, ignores: ignoresValues(store), cfg: c, cache: cache}, nil
+	return &Store{inner: store, ignores: ignoresValues(store), cfg: c, cache: cache, seen: newSeen(c.MaxBytes)}, nil
 }
 
 // Unwrap returns the store inside.
@@ -129,11 +128,10 @@ func ignoresValues(store reprise.Store) (ignores bool) {
 // Claim implements [reprise.Store]. A completed record that the cache has is answered
 // without the store inside.
 func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
-	}
-	sent := time.Now()
-	if e, passed := s.look(r.ID, sent); e != nil {
+	if e, passed := s.look(r.ID); e != nil {
+		if err := r.Validate(); err != nil {
+			return reprise.ClaimResult{}, err
+		}
 		if err := ctx.Err(); err != nil {
 			return reprise.ClaimResult{}, fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
 		}
@@ -141,19 +139,27 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 		return e.answer(&r, passed), nil
 	}
 	s.misses.Add(1)
+	if s.seen.has(r.ID) {
+		return s.claimSeen(ctx, r)
+	}
+	answer, err := s.inner.Claim(ctx, r)
+	if err == nil && answer.Outcome == reprise.Completed {
+		s.seen.add(r.ID)
+	}
+	return answer, err
+}
+
+// claimSeen claims what was replayed before, and keeps the record if it is completed.
+func (s *Store) claimSeen(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	asked := r.Validity
 	r.Validity = true
-	resolved := s.resolutions()
+	sent, resolved := time.Now(), s.resolutions()
 	answer, err := s.inner.Claim(ctx, r)
 	if err != nil {
 		return answer, err
 	}
-	switch answer.Outcome {
-	case reprise.Completed:
+	if answer.Outcome == reprise.Completed {
 		s.keep(r.ID, resolved, newEntry(&r, &answer, sent, s.cfg.MaxAge))
-	case reprise.Claimed:
-		s.running.add(&r, sent)
-	case reprise.InProgress, reprise.Mismatch, reprise.Lapsed, reprise.Expired:
 	}
 	if !asked {
 		answer.Validity, answer.Age = 0, 0
@@ -164,7 +170,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 // Recall implements [reprise.Recaller] with what is in the cache: a policy that fails
 // open does not run a completed operation that this process remembers.
 func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, ok bool) {
-	e, passed := s.look(r.ID, time.Now())
+	e, passed := s.look(r.ID)
 	if e == nil || r.Validate() != nil {
 		return reprise.ClaimResult{}, false
 	}
@@ -172,14 +178,14 @@ func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, ok b
 	return e.answer(&r, passed), true
 }
 
-// look returns the entry of id that may be used at an instant, and how much time has
-// passed since it was so; nil if there is none.
-func (s *Store) look(id reprise.ID, at time.Time) (*entry, time.Duration) {
+// look returns the entry of id that may be used, and how much time has passed since it was
+// so; nil if there is none.
+func (s *Store) look(id reprise.ID) (*entry, time.Duration) {
 	e, found := s.cache.GetIfPresent(id)
 	if !found {
 		return nil, 0
 	}
-	passed, usable := e.passed(at)
+	passed, usable := e.passed(time.Now())
 	if !usable {
 		return nil, 0
 	}
@@ -191,22 +197,15 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	return s.inner.Renew(ctx, rs)
 }
 
-// Complete implements [reprise.Store]. The answer enters the cache if this is known to be
-// the first completion of an attempt that was claimed here: a repetition keeps the answer
-// and the retention of an earlier one, which may be another.
+// Complete implements [reprise.Store]. The answer does not enter the cache: few keys are
+// ever replayed, and a repeated completion keeps the answer and the retention of an
+// earlier one, which may be another.
 func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
-	claim, first := s.running.take(r.Owner)
-	sent, resolved := time.Now(), s.resolutions()
-	err := s.inner.Complete(ctx, r)
-	if err == nil && first && claim.id == r.ID {
-		s.keep(r.ID, resolved, completedEntry(&claim, &r, sent, s.cfg.MaxAge))
-	}
-	return err
+	return s.inner.Complete(ctx, r)
 }
 
 // Release implements [reprise.Store].
 func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
-	s.running.take(owner)
 	return s.inner.Release(ctx, id, owner)
 }
 
@@ -245,7 +244,7 @@ type entry struct {
 	from        time.Time
 	life        time.Duration // how long after from the entry is used
 	validity    time.Duration // of the record, at from
-	age         time.Duration // of the record at from, negative if it was completed later
+	age         time.Duration // of the record at from, negative if that was before its completion
 }
 
 // newEntry returns the entry for a record that the store answered to a claim. Everything
@@ -254,16 +253,6 @@ func newEntry(r *reprise.ClaimRequest, answer *reprise.ClaimResult, sent time.Ti
 	return &entry{
 		fingerprint: r.Fingerprint, payload: answer.Payload, from: sent,
 		life: min(answer.Validity, maxAge), validity: answer.Validity, age: answer.Age - time.Since(sent),
-	}
-}
-
-// completedEntry returns the entry for what an attempt completed by a call that was sent
-// at an instant. The handler may have completed its record in a transaction of its own
-// before, so the life of the entry counts as if that had been right after the claim.
-func completedEntry(claim *runningClaim, r *reprise.CompleteRequest, sent time.Time, maxAge time.Duration) *entry {
-	return &entry{
-		fingerprint: claim.fingerprint, payload: bytes.Clone(r.Payload), from: sent,
-		life: min(r.Retention-elapsed(claim.sent, sent), maxAge), validity: r.Retention, age: -time.Since(sent),
 	}
 }
 

@@ -2,9 +2,12 @@ package repriselocal_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,28 +19,54 @@ import (
 	repriselocal "github.com/reprise-go/reprise/local"
 )
 
+// The first replay asks the store as without the cache, the second one for the validity
+// too, and the others do not ask.
 func TestAReplayNeedsNoStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := newServer()
 		one, two := open(t, inner, repriselocal.Config{}), open(t, inner, repriselocal.Config{})
+		var asked []bool
+		inner.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			asked = append(asked, r.Validity)
+			return inner.Store.Claim(ctx, r)
+		}
 		r := request(1)
 		run(t, one, r, "answer")
-		inner.wantClaims(t, 1)
-		for range 3 { // what this process has completed
-			replay(t, one, r, "answer")
+		for _, s := range []*repriselocal.Store{one, two} {
+			for range 5 {
+				replay(t, s, r, "answer")
+			}
+			claim(t, s, r, reprise.Completed) // its owner too
 		}
-		replay(t, one, r, "answer")
-		claim(t, one, r, reprise.Completed) // its owner too
-		inner.wantClaims(t, 0)
-		for range 3 { // what it has replayed
-			replay(t, two, r, "answer")
+		if want := []bool{false, false, true, false, true}; !slices.Equal(asked, want) {
+			t.Errorf("the claims that reached the server asked for the validity %v, want %v", asked, want)
 		}
-		inner.wantClaims(t, 1)
-		if got := two.Stats(); got.Hits != 2 || got.Misses != 1 || got.Bytes != repriselocal.EntryOverhead+int64(len("answer")) {
+		if got := two.Stats(); got.Hits != 4 || got.Misses != 2 || got.Bytes != repriselocal.EntryOverhead+int64(len("answer")) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// A new key costs no more than without the cache: neither its completion nor its first
+// replay enters, and nothing is asked that the store would not be asked anyway.
+func TestANewKeyEntersNothing(t *testing.T) {
+	t.Parallel()
+	inner := newServer()
+	one := open(t, inner, repriselocal.Config{})
+	inner.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		if r.Validity {
+			t.Errorf("the server was asked for the validity of %x", r.ID[:1])
+		}
+		return inner.Store.Claim(ctx, r)
+	}
+	for i := range 100 {
+		run(t, one, request(byte(i)), "answer")
+		replay(t, one, request(byte(i)), "answer")
+	}
+	if got := one.Stats(); got != (repriselocal.Stats{Misses: 200}) {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestADifferentRequestIsAMismatchWithoutTheStore(t *testing.T) {
@@ -48,8 +77,9 @@ func TestADifferentRequestIsAMismatchWithoutTheStore(t *testing.T) {
 	run(t, one, r, "answer")
 	other := rival(r)
 	other.Fingerprint[31]++
-	replay(t, two, r, "answer")
-	inner.wantClaims(t, 2)
+	warm(t, one, r, "answer")
+	warm(t, two, r, "answer")
+	inner.wantClaims(t, 5)
 	for _, s := range []reprise.Store{one, two} {
 		if got := claim(t, s, other, reprise.Mismatch); got.Payload != nil {
 			t.Errorf("a mismatch with the payload %q", got.Payload)
@@ -58,32 +88,31 @@ func TestADifferentRequestIsAMismatchWithoutTheStore(t *testing.T) {
 	inner.wantClaims(t, 0)
 }
 
-// The entry of a completion, and that of a replay, end with the record or before.
+// The life of an entry counts from before the call that it is the answer to.
 func TestNoEntryOutlivesItsRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := newServer()
 		one, two := open(t, inner, repriselocal.Config{MaxAge: time.Hour}), open(t, inner, repriselocal.Config{MaxAge: time.Hour})
 		for _, slow := range []time.Duration{0, time.Second} { // a round trip
+			r := request(1)
+			r.Retention = time.Minute
+			run(t, inner, r, "answer")
+			completed := time.Now()
 			inner.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 				time.Sleep(slow)
 				defer time.Sleep(slow)
 				return inner.Store.Claim(ctx, r)
 			}
-			inner.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
-				defer time.Sleep(slow)
-				return inner.Store.Complete(ctx, r)
-			}
-			r := request(1)
-			r.Retention = time.Minute
-			run(t, one, r, "answer")
-			completed := time.Now().Add(-slow)
+			warm(t, one, r, "answer")
 			time.Sleep(30 * time.Second)
-			replay(t, two, r, "answer")
-			time.Sleep(time.Until(completed.Add(r.Retention)) - 3*slow - 1)
+			warm(t, two, r, "answer")
+			time.Sleep(time.Until(completed.Add(r.Retention)) - slow - 1)
 			inner.claims.Store(0)
 			replay(t, one, r, "answer")
-			time.Sleep(3*slow + 1)
+			replay(t, two, r, "answer")
+			inner.wantClaims(t, 0)
+			time.Sleep(slow + 1)
 			inner.onClaim = nil
 			again := rival(r)
 			claim(t, one, again, reprise.Claimed)
@@ -95,26 +124,9 @@ func TestNoEntryOutlivesItsRecord(t *testing.T) {
 	})
 }
 
-// A handler may complete its record in a transaction of its own, long before the engine
-// does: the entry must not count from the second completion.
-func TestNoEntryCountsFromARepeatedCompletion(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		inner := newServer()
-		one := open(t, inner, repriselocal.Config{MaxAge: time.Hour})
-		r := request(1)
-		r.Retention, r.Lease = time.Minute, time.Hour
-		claim(t, one, r, reprise.Claimed)
-		complete(t, inner, r, "answer") // in a transaction
-		time.Sleep(40 * time.Second)
-		complete(t, one, r, "answer")
-		replay(t, one, r, "answer")
-		time.Sleep(20 * time.Second)
-		claim(t, one, rival(r), reprise.Claimed)
-	})
-}
-
-// A completion whose reply was lost is repeated, and the store keeps the first answer.
+// A completion whose reply was lost is repeated, and the store keeps the first answer. Its
+// buffer may be used again. So what is replayed is what the store says, and never what an
+// attempt wrote.
 func TestARepeatedCompletionIsNotTheAnswer(t *testing.T) {
 	t.Parallel()
 	inner := newServer()
@@ -124,28 +136,17 @@ func TestARepeatedCompletionIsNotTheAnswer(t *testing.T) {
 	inner.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
 		return errors.Join(reprise.ErrUnknown, inner.Store.Complete(ctx, r))
 	}
-	if err := one.Complete(t.Context(), completion(r, "first")); !errors.Is(err, reprise.ErrUnknown) {
+	c := completion(r, "first")
+	if err := one.Complete(t.Context(), c); !errors.Is(err, reprise.ErrUnknown) {
 		t.Fatalf("complete: %v", err)
 	}
+	copy(c.Payload, "xxxxx")
 	inner.onComplete = nil
 	complete(t, one, r, "second")
-	replay(t, one, r, "first")
-	replay(t, one, r, "first")
-}
-
-func TestTheBufferOfACompletionMayBeUsedAgain(t *testing.T) {
-	t.Parallel()
-	inner := newServer()
-	one := open(t, inner, repriselocal.Config{})
-	r := request(1)
-	claim(t, one, r, reprise.Claimed)
-	c := completion(r, "answer")
-	if err := one.Complete(t.Context(), c); err != nil {
-		t.Fatal(err)
+	for range 4 {
+		replay(t, one, r, "first")
+		complete(t, one, r, "third")
 	}
-	copy(c.Payload, "xxxxxx")
-	replay(t, one, r, "answer")
-	inner.wantClaims(t, 1)
 }
 
 // What happens to a completed record behind the back of the process has an effect within
@@ -157,8 +158,9 @@ func TestMaxAgeBoundsAnEntry(t *testing.T) {
 		one, two := open(t, inner, repriselocal.Config{}), open(t, inner, repriselocal.Config{MaxAge: time.Minute})
 		r := request(1)
 		run(t, one, r, "answer")
+		warm(t, one, r, "answer")
 		time.Sleep(5 * time.Second)
-		replay(t, two, r, "answer")
+		warm(t, two, r, "answer")
 		inner.loseRecords()
 		time.Sleep(5*time.Second - 1)
 		replay(t, one, r, "answer")
@@ -192,6 +194,7 @@ func TestAResolutionHasAnEffectAtOnce(t *testing.T) {
 		}
 		r := request(1)
 		run(t, one, r, "answer")
+		warm(t, one, r, "answer")
 		inner.claims.Store(0)
 		replay(t, one, r, "answer")
 		inner.wantClaims(t, 0)
@@ -201,6 +204,7 @@ func TestAResolutionHasAnEffectAtOnce(t *testing.T) {
 		// An answer that was on its way during the resolution does not come back with it.
 		r = request(2)
 		run(t, one, r, "answer")
+		warm(t, one, r, "answer")
 		inner.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 			got, err := inner.Store.Claim(ctx, r)
 			inner.onClaim = nil
@@ -253,6 +257,8 @@ func TestAnEntryKnowsItsValidity(t *testing.T) {
 		run(t, one, r, "answer")
 		asking := rival(r)
 		asking.Validity = true
+		replay(t, one, r, "answer")
+		replay(t, two, r, "answer")
 		for passed := time.Duration(0); passed < 8*time.Second; passed += time.Second {
 			for _, s := range []reprise.Store{one, two} {
 				got := claim(t, s, asking, reprise.Completed)
@@ -265,7 +271,7 @@ func TestAnEntryKnowsItsValidity(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		inner.wantClaims(t, 2)
+		inner.wantClaims(t, 5)
 	})
 }
 
@@ -290,13 +296,15 @@ func TestAHorizonOverTheCache(t *testing.T) {
 		if _, err := begin(reprise.Claimed).Attempt.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil {
 			t.Fatal(err)
 		}
+		begin(reprise.Completed)
+		begin(reprise.Completed)
 		time.Sleep(time.Minute - 1)
 		begin(reprise.Completed)
 		time.Sleep(time.Nanosecond)
 		begin(reprise.Expired)
 		time.Sleep(time.Minute - 1)
 		begin(reprise.Expired)
-		inner.wantClaims(t, 1)
+		inner.wantClaims(t, 3)
 		time.Sleep(time.Nanosecond)
 		if err := begin(reprise.Claimed).Attempt.Release(); err != nil {
 			t.Fatal(err)
@@ -327,13 +335,16 @@ func TestFailuresPass(t *testing.T) {
 	one := open(t, inner, repriselocal.Config{})
 	r := request(1)
 	run(t, one, r, "answer")
+	warm(t, one, r, "answer")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := one.Claim(ended, rival(r)); !errors.Is(err, reprise.ErrUnavailable) {
 		t.Errorf("claim with an ended context: %v, want ErrUnavailable", err)
 	}
-	if _, err := one.Claim(t.Context(), reprise.ClaimRequest{}); !errors.Is(err, reprise.ErrInvalid) {
-		t.Errorf("an invalid claim: %v", err)
+	for _, invalid := range []reprise.ClaimRequest{{}, {ID: r.ID}} {
+		if _, err := one.Claim(t.Context(), invalid); !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("an invalid claim: %v", err)
+		}
 	}
 	inner.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
 		return reprise.ClaimResult{}, reprise.ErrUnavailable
@@ -361,9 +372,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := request(0)
 	for i := range 60_000 {
-		copy(r.ID[:], fmt.Appendf(nil, "%032d", i))
-		claim(t, one, r, reprise.Completed)
-		claim(t, one, r, reprise.Completed)
+		r.ID = sha256.Sum256(strconv.AppendInt(nil, int64(i), 10))
+		for range 3 {
+			claim(t, one, r, reprise.Completed)
+		}
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -382,9 +394,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: make([]byte, most/16+1), Validity: time.Hour}, nil
 	}
 	inner.claims.Store(0)
-	claim(t, one, large, reprise.Completed)
-	claim(t, one, large, reprise.Completed)
-	inner.wantClaims(t, 2)
+	for range 3 {
+		claim(t, one, large, reprise.Completed)
+	}
+	inner.wantClaims(t, 3)
 }
 
 func TestNothingRunsInTheBackground(t *testing.T) {
@@ -392,6 +405,7 @@ func TestNothingRunsInTheBackground(t *testing.T) {
 	one := open(t, memstore.New(), repriselocal.Config{})
 	for i := range 100 {
 		run(t, one, request(byte(i)), "answer")
+		warm(t, one, request(byte(i)), "answer")
 	}
 	if after := runtime.NumGoroutine(); after > before {
 		t.Errorf("%d goroutines, %d before", after, before)
@@ -424,9 +438,10 @@ func TestAbilitiesAreThoseOfTheStoreInside(t *testing.T) {
 	check("Meter", has, lacks)
 	check("ValueIgnorer", one.IgnoresValues() == one, poor.IgnoresValues() != nil)
 	run(t, one, request(1), "answer")
+	warm(t, one, request(1), "answer")
 	replay(t, one, request(1), "answer")
 	if got := fmt.Sprint(meter.Usage()); !strings.Contains(got, "{records 1 ") || !strings.Contains(got, "{local-hits 1 ") ||
-		!strings.Contains(got, "{local-misses 1 ") || !strings.Contains(got, "{local-bytes 326 33554432 ") {
+		!strings.Contains(got, "{local-misses 3 ") || !strings.Contains(got, "{local-bytes 326 33554432 ") {
 		t.Errorf("usage %s", got)
 	}
 	if _, err := poor.Inspect(t.Context(), reprise.ID{}); !errors.Is(err, reprise.ErrInvalid) {
@@ -488,10 +503,41 @@ func BenchmarkReplay(b *testing.B) {
 	one := open(b, memstore.New(), repriselocal.Config{})
 	r := request(1)
 	run(b, one, r, "answer")
+	warm(b, one, r, "answer")
 	b.ReportAllocs()
 	for b.Loop() {
 		if got, err := one.Claim(b.Context(), r); err != nil || got.Outcome != reprise.Completed {
 			b.Fatal(got, err)
 		}
+	}
+}
+
+// BenchmarkNewKey is what the cache adds to a new key: the store inside does nothing.
+func BenchmarkNewKey(b *testing.B) {
+	inner := &server{onComplete: func(context.Context, reprise.CompleteRequest) error { return nil }}
+	inner.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 1, Remaining: r.Lease}, nil
+	}
+	payload := make([]byte, 400)
+	for name, store := range map[string]reprise.Store{"without": inner, "with": open(b, inner, repriselocal.Config{})} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				r := request(1)
+				for pb.Next() {
+					r.Owner = reprise.NewOwner()
+					copy(r.ID[:], r.Owner[:])
+					if got, err := store.Claim(b.Context(), r); err != nil || got.Outcome != reprise.Claimed {
+						b.Error(got, err)
+						return
+					}
+					c := reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: payload, Retention: r.Retention}
+					if err := store.Complete(b.Context(), c); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
 	}
 }

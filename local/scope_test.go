@@ -32,10 +32,12 @@ func TestAnEntryBelongsToItsScope(t *testing.T) {
 	}
 	for _, scope := range []string{"one", "two", "three"} {
 		op := reprise.Operation{Scope: scope, Endpoint: "orders", Key: "the-same", Fingerprint: reprise.FingerprintOf([]byte("the same"))}
-		again, err := engine.Begin(t.Context(), op)
-		if err != nil || again.Outcome != reprise.Completed || string(again.Payload) != "of "+scope {
-			t.Errorf("%s: %v %q, %v", scope, again.Outcome, again.Payload, err)
+		for range 4 { // the last two from the cache
+			again, err := engine.Begin(t.Context(), op)
+			if err != nil || again.Outcome != reprise.Completed || string(again.Payload) != "of "+scope {
+				t.Errorf("%s: %v %q, %v", scope, again.Outcome, again.Payload, err)
+			}
 		}
-		server.wantClaims(t, 0)
+		server.wantClaims(t, 2)
 	}
 }
