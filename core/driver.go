@@ -64,18 +64,22 @@ func recallerOf(s Store) Recaller {
 	return nil
 }
 
-// recall returns the answer to a claim that the store knows without its server.
-func (d *driver) recall(r ClaimRequest) (res ClaimResult, ok bool) {
+// recall returns the answer to a claim that the store knows without its server. It is
+// outermost if it comes from the store itself, and no decorator had to see the claim.
+func (d *driver) recall(r ClaimRequest) (res ClaimResult, outermost, ok bool) {
 	if d.memory == nil {
-		return ClaimResult{}, false
+		return ClaimResult{}, false, false
 	}
 	defer func() {
 		if recover() != nil {
-			res, ok = ClaimResult{}, false
+			res, outermost, ok = ClaimResult{}, false, false
 		}
 	}()
-	res, ok = d.memory.Recall(r)
-	return res, ok && (res.Outcome == Mismatch || res.Outcome == Completed && (!r.Validity || res.Validity > 0))
+	res, by := d.memory.Recall(r)
+	if by == nil {
+		return ClaimResult{}, false, false
+	}
+	return res, by == d.store, res.Outcome == Mismatch || res.Outcome == Completed && (!r.Validity || res.Validity > 0)
 }
 
 func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []RenewStatus, err error) {

@@ -169,13 +169,13 @@ func (s *Store) claimSeen(ctx context.Context, r reprise.ClaimRequest) (reprise.
 
 // Recall implements [reprise.Recaller] with what is in the cache: a policy that fails
 // open does not run a completed operation that this process remembers.
-func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, ok bool) {
+func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, by reprise.Store) {
 	e, passed := s.look(r.ID)
 	if e == nil || r.Validate() != nil {
-		return reprise.ClaimResult{}, false
+		return reprise.ClaimResult{}, nil
 	}
 	s.hits.Add(1)
-	return e.answer(&r, passed), true
+	return e.answer(&r, passed), s
 }
 
 // look returns the entry of id that may be used, and how much time has passed since it was
