@@ -4,17 +4,17 @@
 //	store, err := repriselocal.New(redisStore, repriselocal.Config{})
 //	engine, err := reprise.New(store, reprise.Config{})
 //
-// A completed record does not change, so a replay of one that this process has seen, or a
-// different request with its key, needs no round trip. Everything else goes to the store,
-// which decides as before: exclusion, fencing and retention are its own.
+// A completed record does not change, so one that this process replays for the third time
+// needs no round trip, and neither does a different request with its key. Everything else
+// goes to the store, which decides as before: exclusion, fencing and retention are its
+// own. A new key and a first replay cost what they cost without the cache.
 //
 // # What holds
 //
-// An answer from the cache is one that the store gave, or that this process gave the
-// store to keep, byte for byte, and for the same fingerprint. No entry outlives its
-// record: its life counts from before the call that was answered, by the monotonic clock
-// or by the wall clock, whichever says that more time has passed, so that a machine which
-// sleeps does not prolong it.
+// An answer from the cache is one that the store gave, byte for byte, and for the same
+// fingerprint. No entry outlives its record: its life counts from before the call that was
+// answered, by the monotonic clock or by the wall clock, whichever says that more time has
+// passed, so that a machine which sleeps does not prolong it.
 //
 // # What does not
 //

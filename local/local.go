@@ -35,7 +35,8 @@ const largestShare = 16
 type Config struct {
 	// MaxBytes is how much memory the entries take: their payloads, and [EntryOverhead]
 	// for each. What is used least goes first. A payload of more than a sixteenth of it is
-	// not kept. Default 32 MiB; 64 KiB to 1 TiB.
+	// not kept. What remembers the records that were replayed once takes a fortieth more,
+	// and 4 MiB at most. Default 32 MiB; 64 KiB to 1 TiB.
 	MaxBytes int64
 
 	// MaxAge is how long an entry is used at most. It bounds how long something that
