@@ -2,10 +2,10 @@
 // before or after they execute, with a lost reply, by hanging, late, slowly, or with a
 // panic. Tests use it to show what happens when the network or the server fails.
 //
-//	store, faults := faultstore.New(memstore.New())
-//	t.Cleanup(faults.Close)
-//	faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
-//	faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
+//	store, inject := faultstore.New(memstore.New())
+//	t.Cleanup(inject.Close)
+//	inject.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
+//	inject.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
 //
 // The faults are those of a real network: a call that hangs returns [reprise.ErrUnknown]
 // when its context ends, and a late call executes whether or not its caller still waits.
