@@ -46,7 +46,7 @@ func TestARequestThatNetHTTPRepeatedMayHaveRun(t *testing.T) {
 	}
 	_ = first.Body.Close()
 
-	_, err = send() //nolint:bodyclose // there is no answer
+	_, err = send()
 	var dial *net.OpError
 	if !errors.As(err, &dial) || dial.Op != "dial" || runs.Load() != 2 {
 		t.Fatalf("%d runs, and the error %v, want 2 and the error of a second connection", runs.Load(), err)

@@ -12,9 +12,9 @@
 // # What holds
 //
 // An answer from the cache is one that the store gave, byte for byte, and for the same
-// fingerprint. No entry outlives its record: its life counts from before the call that was
-// answered, by the monotonic clock or by the wall clock, whichever says that more time has
-// passed, so that a machine which sleeps does not prolong it.
+// fingerprint. No entry outlives its record: its life counts from before the call that
+// was answered, by the monotonic clock or by the wall clock, whichever says that more
+// time has passed, so that a machine which sleeps does not prolong it.
 //
 // # What does not
 //

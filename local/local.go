@@ -179,8 +179,8 @@ func (s *Store) Recall(r reprise.ClaimRequest) (answer reprise.ClaimResult, by r
 	return e.answer(&r, passed), s
 }
 
-// look returns the entry of id that may be used, and how much time has passed since it was
-// so; nil if there is none.
+// look returns the entry of id that may be used, and how much time has passed since it
+// was so; nil if there is none.
 func (s *Store) look(id reprise.ID) (*entry, time.Duration) {
 	e, found := s.cache.GetIfPresent(id)
 	if !found {

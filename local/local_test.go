@@ -124,9 +124,9 @@ func TestNoEntryOutlivesItsRecord(t *testing.T) {
 	})
 }
 
-// A completion whose reply was lost is repeated, and the store keeps the first answer. Its
-// buffer may be used again. So what is replayed is what the store says, and never what an
-// attempt wrote.
+// A completion whose reply was lost is repeated, and the store keeps the first answer.
+// Its buffer may be used again. So what is replayed is what the store says, and never
+// what an attempt wrote.
 func TestARepeatedCompletionIsNotTheAnswer(t *testing.T) {
 	t.Parallel()
 	inner := newServer()

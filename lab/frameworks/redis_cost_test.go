@@ -16,8 +16,8 @@ import (
 
 // TestP4CostOfALocalReplay is the gate of P4: what a replay from the cache of the process
 // allocates besides net/http and a handler that does nothing but answer. P4 allows 10;
-// there is 1, as over memory. It is not parallel, because it counts the allocations of the
-// process.
+// there is 1, as over memory. It is not parallel, because it counts the allocations of
+// the process.
 func TestP4CostOfALocalReplay(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
