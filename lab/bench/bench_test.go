@@ -29,14 +29,14 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler", "adapters,pools,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,local", "adapters,pools,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(otherSuites); got != 9 {
-		t.Errorf("there are %d suites, of which 9 run", got)
+	if got := len(otherSuites); got != 10 {
+		t.Errorf("there are %d suites, of which 10 run", got)
 	}
 }
 

@@ -83,7 +83,7 @@ type comparison struct {
 var bothKinds = []load.Kind{load.New, load.Replay}
 
 // frameworks are the adapters of the lab.
-var frameworks = []string{"nethttp", "gin", "echo", "fiber"}
+var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
 
 // comparisons lists the suites that compare, in the order in which they run.
 func comparisons() []comparison {

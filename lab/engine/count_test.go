@@ -151,7 +151,7 @@ func (c *counting) newProcess(inner reprise.Store) *countedProcess {
 		{Name: "orders", Wait: 500 * time.Millisecond, Fingerprint: c.fingerprint},
 		{Name: "strict", Required: true, Preset: reprise.AtMostOnce},
 		{Name: "open", FailOpen: true, MaxAttempts: 3},
-		{},
+		{Retention: 3 * time.Second, Horizon: time.Hour},
 	} {
 		cfg.MaxRequestBody, cfg.MaxResponseBody = 64, 64
 		guard, err := protocol.New(p.engine, cfg)

@@ -28,7 +28,7 @@ type deployment struct {
 	atomic    bool
 	exclusive bool          // an attempt is one client's, which ends it before it begins another
 	engines   bool          // the engine renews, and releases what nobody may run
-	repeats   bool          // the client repeats calls by itself, as one of a cluster does until it knows the nodes
+	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on a connection of its own
 	precision time.Duration // of the store's clock: how much later than the reading an instant may be
 	patience  time.Duration // how long a cancelled call may go on; calls take less
 }

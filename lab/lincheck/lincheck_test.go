@@ -58,7 +58,9 @@ func TestRedisIsLinearizable(t *testing.T) {
 		t.Parallel()
 		pair := servers.Redis.StartReplicated(t, 1)
 		c := repriseredis.Config{Durability: repriseredis.Acked(1)}
-		checked(t, redisDeployment(t, c, func() redis.UniversalClient { return labtest.RedisClient(t, pair.Primary.Addr()) }), everything...)
+		d := redisDeployment(t, c, func() redis.UniversalClient { return labtest.RedisClient(t, pair.Primary.Addr()) })
+		d.repeats = true
+		checked(t, d, everything...)
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()

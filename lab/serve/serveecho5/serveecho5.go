@@ -39,10 +39,18 @@ func New(a *testapp.App) testapp.Server {
 	}
 	// Without a route of its own. Before 5.3 a group ran its layers only for its routes.
 	e.Group("/u", protect).RouteNotFound("/*", func(*echo.Context) error { return echo.ErrNotFound })
+	return serve(a, e, protect)
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server { return serve(a, echo.New()) }
+
+// serve adds the handler behind layers.
+func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.Server {
 	e.Any("/t/*", func(c *echo.Context) error {
 		call := &call{testapp.NetHTTPCall{W: c.Response(), R: c.Request()}, c}
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
-	}, protect)
+	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
 		Handler: e, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
