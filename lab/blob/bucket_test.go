@@ -6,11 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -182,7 +182,7 @@ func (s *service) wantWhole(a answer, replayed bool) {
 	if a.status != http.StatusCreated || a.replayed != replayed || !bytes.Equal(a.body, body) {
 		s.t.Errorf("answered %d, replayed %t, with %d bytes; want 201, %t, %d bytes", a.status, a.replayed, len(a.body), replayed, len(body))
 	}
-	if got := a.header.Get("Content-Length"); replayed && got != fmt.Sprint(len(body)) {
+	if got := a.header.Get("Content-Length"); replayed && got != strconv.Itoa(len(body)) {
 		s.t.Errorf("the replay declares the length %q", got)
 	}
 }
@@ -311,7 +311,7 @@ func TestR35Buckets(t *testing.T) {
 					_ = resp.Body.Close()
 				}
 				leave()
-				for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // a slow server takes its time
 					if a := s.ask("key"); a.status == http.StatusCreated {
 						s.wantWhole(a, true)
 						break

@@ -3,6 +3,7 @@ package blob_test
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -86,9 +87,7 @@ func (s *s3Server) cut(w http.ResponseWriter, r *http.Request) {
 	}
 	whole := httptest.NewRecorder()
 	s.real.ServeHTTP(whole, r)
-	for name, values := range whole.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), whole.Header())
 	w.WriteHeader(whole.Code)
 	_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
 	_ = http.NewResponseController(w).Flush()

@@ -63,8 +63,8 @@ func (h *heapPeaks) watch() {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	for range time.Tick(time.Millisecond) {
 		metrics.Read(samples)
-		now := int64(samples[0].Value.Uint64()) //nolint:gosec // bytes of this process
-		for was := h.heap.Load(); now > was && !h.heap.CompareAndSwap(was, now); was = h.heap.Load() {
+		now := int64(samples[0].Value.Uint64())
+		for was := h.heap.Load(); now > was && !h.heap.CompareAndSwap(was, now); was = h.heap.Load() { //nolint:revive // read to its end
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (h *heapPeaks) take() peak {
 	h.before.Store(resident("VmRSS:"))
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	h.live.Store(int64(stats.HeapAlloc)) //nolint:gosec // bytes of this process
+	h.live.Store(int64(stats.HeapAlloc))
 	h.heap.Store(0)
 	return p
 }
@@ -106,7 +106,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	}
 	n := int(min(int64(len(b)), p.left))
 	for i := range n {
-		b[i] = p.at + byte(i) //nolint:gosec // the low byte
+		b[i] = p.at + byte(i)
 	}
 	p.at++
 	p.left -= int64(n)
@@ -252,7 +252,7 @@ func (p *process) export(t *testing.T, size int64) http.Header {
 		t.Fatal(err)
 	}
 	req.Header.Set("Idempotency-Key", "8e03978e-40d5-43dd-bc93-"+strconv.FormatInt(size, 10))
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // nothing else uses it here
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func (p *process) peak(t *testing.T) (got peak) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // nothing else uses it here
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -249,6 +249,7 @@ func (b *breaker) unary(n *ast.UnaryExpr) {
 			b.replace(n.OpPos, 1, fmt.Sprintf("mutMinus%s(%d, ", of, id))
 			b.shut(n.End(), ")")
 		}
+	default: // &, * and the like say where a value is
 	}
 }
 

@@ -92,7 +92,7 @@ type listed struct {
 
 // build compiles the tests of the package with all breaks.
 func (r *run) build() error {
-	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Dir,Export,GoFiles,DepOnly", r.pkg)
+	list := exec.CommandContext(context.Background(), "go", "list", "-export", "-deps", "-json=ImportPath,Name,Dir,Export,GoFiles,DepOnly", r.pkg)
 	list.Dir, list.Stderr = r.root, os.Stderr
 	output, err := list.Output()
 	if err != nil {
@@ -124,14 +124,14 @@ func (r *run) build() error {
 		return err
 	}
 	for i, pkg := range append([]string{r.pkg}, r.with...) {
-		where := exec.Command("go", "list", "-f={{.Dir}}", pkg)
+		where := exec.CommandContext(context.Background(), "go", "list", "-f={{.Dir}}", pkg)
 		where.Dir = r.root
 		folder, err := where.Output()
 		if err != nil {
 			return fmt.Errorf("go list %s: %w", pkg, err)
 		}
 		p := program{filepath.Join(r.dir, "tests"+strconv.Itoa(i)), strings.TrimSpace(string(folder))}
-		compile := exec.Command("go", "test", "-c", "-vet=off", "-overlay", config, "-o", p.path, pkg)
+		compile := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-overlay", config, "-o", p.path, pkg)
 		compile.Dir = r.root
 		if output, err := compile.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w:\n%s", err, output)
@@ -192,7 +192,7 @@ func (r *run) explore() error {
 		if err != nil {
 			return fmt.Errorf("listing the tests: %w", err)
 		}
-		for _, name := range strings.Fields(string(output)) {
+		for name := range strings.FieldsSeq(string(output)) {
 			if !strings.HasPrefix(name, "Benchmark") && !r.skip.MatchString(name) {
 				r.tests = append(r.tests, test{program: p, name: name})
 			}
