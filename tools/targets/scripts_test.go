@@ -90,9 +90,12 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 		"valkey-server":  "echo Valkey server v=8.0.1 sha=00000000:0",
 		"chromium":       "",
 		"npm":            "",
+		"mktemp":         "exit 1",
 	})
-	if !ok || out != "npm,chromium,valkey,redis,postgres,pgbouncer\n" {
-		t.Errorf("passed=%t, printed %q, want the six and nothing else", ok, out)
+	// The machine decides whether clocks can be stepped and small disks mounted.
+	list := strings.TrimPrefix(strings.TrimPrefix(lastLine(out), "tmpfs,"), "faketime,")
+	if !ok || list != "npm,chromium,valkey,redis,postgres,pgbouncer" {
+		t.Errorf("passed=%t, printed %q, want the six and what the machine can", ok, out)
 	}
 }
 
