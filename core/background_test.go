@@ -403,3 +403,153 @@ func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 		}
 	})
 }
+
+// The background calls the store from four goroutines when there is much to do, and never
+// from more.
+func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		var back atomic.Bool
+		var at, most, ended atomic.Int64
+		b := setup(t, reprise.Config{})
+		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			if !back.Load() {
+				return reprise.ErrUnavailable
+			}
+			n := at.Add(1)
+			defer at.Add(-1)
+			most.Store(max(most.Load(), n))
+			time.Sleep(time.Second)
+			ended.Add(1)
+			return b.store.Store.Complete(ctx, r)
+		}
+		var all sync.WaitGroup
+		for i := range 9 {
+			a := b.claim(t, order(strconv.Itoa(i)))
+			all.Go(func() {
+				if _, err := a.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		back.Store(true)
+		time.Sleep(5 * time.Second) // a pause, the probe, and then two rounds
+		if most.Load() != 4 || ended.Load() != 9 {
+			t.Errorf("%d calls at once, want 4; %d ended, want 9", most.Load(), ended.Load())
+		}
+		for i := range 9 {
+			b.want(t, order(strconv.Itoa(i)), reprise.Completed)
+		}
+	})
+}
+
+// Where completions fill the background, the release of a claim that may have been
+// written is dropped.
+func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
+	for full, dropped := range map[int]uint64{1: 0, 2: 1} {
+		inTimeNamed(t, strconv.Itoa(full), func(t *testing.T) {
+			b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}})
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			var running []*reprise.Attempt
+			for i := range full {
+				running = append(running, b.claim(t, order(strconv.Itoa(i))))
+			}
+			for _, a := range running {
+				complete(t, a, "answer", reprise.Unrecorded)
+			}
+			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			_, err := b.Begin(t.Context(), order("unknown"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 2 {
+				t.Errorf("%d completions: %d dropped and %d held, want %d and 2", full, s.BackgroundDropped, s.Background, dropped)
+			}
+			b.store.heal()
+			time.Sleep(5 * time.Second)
+		})
+	}
+}
+
+// Releases of unknown claims leave their room to the next ones.
+func TestReleasesOfUnknownClaimsGiveTheirRoomBack(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}}) // of which one may be such a release
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			return reprise.ClaimResult{}, reprise.ErrUnknown
+		}
+		for i := range 5 {
+			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			time.Sleep(10 * time.Second) // it is released, and once more when its last try has arrived
+		}
+		if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
+			t.Errorf("%d dropped and %d held, want none", s.BackgroundDropped, s.Background)
+		}
+	})
+}
+
+// A release that a store refuses is repeated until the claim, which may have been written
+// at the end of its budget, has lapsed.
+func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
+	for heals, dropped := range map[time.Duration]uint64{lease + time.Second/2: 0, lease + 2*budget: 1} {
+		inTimeNamed(t, heals.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+				return reprise.ClaimResult{}, reprise.ErrUnknown
+			}
+			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, reprise.ErrUnknown)
+			time.Sleep(heals)
+			b.store.heal()
+			time.Sleep(10 * time.Second)
+			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 0 {
+				t.Errorf("%d dropped and %d held, want %d and 0", s.BackgroundDropped, s.Background, dropped)
+			}
+			released := uint64(b.events.count(reprise.EventReleased))
+			if given := uint64(b.events.count(reprise.EventDropped)); given != dropped || released != 1-dropped {
+				t.Errorf("reported %d times as released and %d times as dropped", released, given)
+			}
+		})
+	}
+}
+
+// A completion that the store refuses is given up when its lease is lost, at once; one
+// that is on its way to the store then, when it has its answer.
+func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"waiting": 0, "on its way": 3 * time.Second} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			at := map[reprise.EventKind][]time.Duration{}
+			var mu sync.Mutex
+			began := time.Now()
+			b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				at[e.Kind] = append(at[e.Kind], time.Since(began))
+			})})
+			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+				if time.Since(began) > lease-margin-2*time.Second {
+					time.Sleep(takes)
+				}
+				return reprise.ErrFull
+			}
+			complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+			time.Sleep(2 * lease)
+			mu.Lock()
+			defer mu.Unlock()
+			lost, dropped := at[reprise.EventLeaseLost], at[reprise.EventDropped]
+			if len(dropped) != 1 || len(lost) > 1 {
+				t.Fatalf("lost at %v, given up at %v, want once", lost, dropped)
+			}
+			early, late := lease-margin, lease-margin+takes
+			if dropped[0] < early || dropped[0] > late {
+				t.Errorf("given up after %v, want %v to %v", dropped[0], early, late)
+			}
+			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 1 || s.Running != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}

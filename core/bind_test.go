@@ -66,3 +66,17 @@ func TestBindThatFailsRunsNothingAndFreesTheKey(t *testing.T) {
 		})
 	}
 }
+
+func TestEngineSaysWhetherItsStoreBinds(t *testing.T) {
+	t.Parallel()
+	for want, store := range map[bool]reprise.Store{false: memstore.New(), true: &binding{Store: memstore.New()}} {
+		e, err := reprise.New(store, reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Binds(); got != want {
+			t.Errorf("%T binds: %t", store, got)
+		}
+		_ = e.Close(t.Context())
+	}
+}

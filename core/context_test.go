@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -291,4 +292,70 @@ func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// frameworkContext finds values by strings only, as that of Gin does.
+type frameworkContext struct {
+	context.Context //nolint:containedctx // it stands for a framework's
+
+	values map[string]any
+}
+
+func (c frameworkContext) Value(key any) any {
+	if name, ok := key.(string); ok {
+		return c.values[name]
+	}
+	return nil
+}
+
+// A handler may pass the context of its framework, where an adapter put that of the run.
+func TestAttemptFromTheContextOfAFramework(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		own := frameworkContext{t.Context(), map[string]any{}}
+		if _, ok := reprise.AttemptFrom(own); ok {
+			t.Error("found an attempt before there was one")
+		}
+		own.values[reprise.ContextKey] = a.Context()
+		for name, ctx := range map[string]context.Context{"the framework's": own, "the run's": a.Context()} {
+			if view, ok := reprise.AttemptFrom(ctx); !ok || view.ID() != idOf(order("k")) {
+				t.Errorf("%s: %v, %t", name, view, ok)
+			}
+		}
+		release(t, a)
+	})
+}
+
+// valueReader is a decorator that embeds a store which ignores the values of contexts,
+// and reads them itself: the ability of what it embeds is not its own.
+type valueReader struct {
+	*memstore.Store
+
+	seen []any
+}
+
+type readerKey struct{}
+
+func (r *valueReader) Claim(ctx context.Context, c reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	r.seen = append(r.seen, ctx.Value(readerKey{}))
+	return r.Store.Claim(ctx, c)
+}
+
+func TestDecoratorGetsTheValuesThatItsStoreIgnores(t *testing.T) {
+	t.Parallel()
+	store := &valueReader{Store: memstore.New()}
+	e, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	res, err := e.Begin(context.WithValue(t.Context(), readerKey{}, "tenant"), order("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, res.Attempt)
+	if !slices.Equal(store.seen, []any{"tenant"}) {
+		t.Errorf("the store saw %v", store.seen)
+	}
 }

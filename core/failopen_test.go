@@ -183,3 +183,82 @@ func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
 		release(t, a)
 	})
 }
+
+// A claim is tried four times within its budget, 10, 40 and 160 ms apart, and once where
+// repeating it is of no use. A policy that fails open does not repeat what definitely
+// failed: it runs.
+func TestTriesOfAClaim(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		open  bool
+		tries int64
+	}{
+		"unavailable":          {reprise.ErrUnavailable, false, 4},
+		"unavailable, open":    {reprise.ErrUnavailable, true, 1},
+		"unknown":              {reprise.ErrUnknown, false, 4},
+		"unknown, open":        {reprise.ErrUnknown, true, 4},
+		"not replicated":       {reprise.ErrNotReplicated, false, 4},
+		"not replicated, open": {reprise.ErrNotReplicated, true, 4},
+		"full":                 {reprise.ErrFull, false, 1},
+		"misconfigured, open":  {reprise.ErrMisconfigured, true, 1},
+		"corrupt":              {reprise.ErrCorrupt, false, 1},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			claims := away(b, c.err)
+			op := order("k")
+			op.FailOpen = c.open
+			began := time.Now()
+			res, err := b.Begin(t.Context(), op)
+			took := time.Since(began)
+			if claims.Load() != c.tries {
+				t.Errorf("%d tries, want %d", claims.Load(), c.tries)
+			}
+			pauses := 210 * time.Millisecond // and a quarter more or less
+			if c.tries == 1 {
+				pauses = 0
+			}
+			if took < pauses*3/4 || took > pauses*5/4 {
+				t.Errorf("it took %v, want about %v", took, pauses)
+			}
+			switch runs := res.Attempt != nil; {
+			case runs != (c.open && (errors.Is(c.err, reprise.ErrUnavailable) || errors.Is(c.err, reprise.ErrUnknown))):
+				t.Errorf("runs: %t, %v", runs, err)
+			case runs:
+				release(t, res.Attempt)
+			default:
+				wantError(t, "the claim", err, c.err)
+			}
+			b.store.heal()
+		})
+	}
+}
+
+// A store that is back is asked again by everybody, at once.
+func TestStoreThatIsBackIsAsked(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		claims := away(b, reprise.ErrUnavailable)
+		release(t, b.claim(t, open(order("1"))))
+		for _, key := range []string{"2", "3"} {
+			if release(t, b.claim(t, open(order(key)))); claims.Load() != 1 {
+				t.Errorf("%d claims of a store that is away", claims.Load())
+			}
+		}
+		_, err := b.Begin(t.Context(), order("closed")) // which asks in any case, and does not end the outage
+		wantError(t, "fail closed", err, reprise.ErrUnavailable)
+		before := claims.Load()
+		if release(t, b.claim(t, open(order("4")))); claims.Load() != before {
+			t.Errorf("%d claims more of a store that is away", claims.Load()-before)
+		}
+		time.Sleep(2 * time.Second)
+		b.store.heal()
+		for _, key := range []string{"5", "6"} {
+			a := b.claim(t, open(order(key)))
+			if a.Unprotected() {
+				t.Errorf("%s runs unprotected over a store that is back", key)
+			}
+			release(t, a)
+		}
+	})
+}

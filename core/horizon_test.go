@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,5 +215,55 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 			t.Errorf("a transaction of the handler's own would keep the answer for %v, want %v", got, reprise.MaxDuration)
 		}
 		release(t, a)
+	})
+}
+
+// Only an answer expires, and only where the operation has a horizon: what the store
+// keeps longer than a shortened retention is replayed without one.
+func TestOnlyAnAnswerExpires(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		for age, outcomes := range map[time.Duration]map[reprise.Outcome][2]reprise.Outcome{ // without a horizon, and with one
+			0:            {reprise.Completed: {reprise.Completed, reprise.Completed}},
+			kept - 1:     {reprise.Completed: {reprise.Completed, reprise.Completed}},
+			kept:         {reprise.Completed: {reprise.Completed, reprise.Expired}},
+			100 * kept:   {reprise.Completed: {reprise.Completed, reprise.Expired}, reprise.Mismatch: {reprise.Mismatch, reprise.Mismatch}, reprise.Lapsed: {reprise.Lapsed, reprise.Lapsed}},
+			-time.Second: {reprise.Completed: {reprise.Completed, reprise.Completed}},
+		} {
+			for outcome, want := range outcomes {
+				b := setup(t, reprise.Config{})
+				b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+					return reprise.ClaimResult{Outcome: outcome, Payload: []byte("answer"), Age: age, Validity: time.Hour}, nil
+				}
+				without := once("k")
+				without.Horizon = 0
+				b.want(t, without, want[0])
+				b.want(t, once("k"), want[1])
+			}
+		}
+	})
+}
+
+// An answer that is old enough for one retention is not too old for another: duplicates
+// of two retentions wait apart.
+func TestWaitersOfTwoRetentionsAreAnsweredApart(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var ended atomic.Bool
+		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			if !ended.Load() {
+				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: lease}, nil
+			}
+			return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer"), Age: kept / 2, Validity: time.Hour}, nil
+		}
+		short := once("k")
+		short.Retention = kept / 4
+		var long, brief answers
+		long.begin(t.Context(), b.Engine, wait(once("k"), time.Minute), 2)
+		brief.begin(t.Context(), b.Engine, wait(short, time.Minute), 2)
+		ended.Store(true)
+		long.Wait()
+		brief.Wait()
+		long.want(t, reprise.Completed, 2)
+		brief.want(t, reprise.Expired, 2)
 	})
 }

@@ -130,3 +130,19 @@ func TestParseIDReadsWhatStringWrote(t *testing.T) {
 		}
 	}
 }
+
+// An ID has 64 digits, in either case.
+func TestIDsAreRead(t *testing.T) {
+	t.Parallel()
+	id := reprise.DeriveID("tenant", "", "k")
+	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
+		if got, err := reprise.ParseID(text); got != id || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", id.String()[2:], id.String() + "00", id.String()[1:], strings.Repeat("x", 64)} {
+		if _, err := reprise.ParseID(text); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "has 64 hexadecimal digits") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -137,3 +137,20 @@ func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 		t.Error("the other is gone")
 	}
 }
+
+// The skew of the clocks grows by what only the wall clock passed, and by nothing else.
+func TestSkewIsHowFarTheWallClockIsAhead(t *testing.T) {
+	t.Parallel()
+	at := instant{mono: time.Hour, wall: int64(10 * time.Hour)}
+	if got := at.skew(); got != 9*time.Hour {
+		t.Errorf("%v, want 9h", got)
+	}
+	if got := at.add(time.Minute).skew(); got != at.skew() {
+		t.Errorf("after a minute it is %v, and was %v", got, at.skew())
+	}
+	asleep := at
+	asleep.wall += int64(time.Minute)
+	if got := asleep.skew() - at.skew(); got != time.Minute {
+		t.Errorf("a minute of sleep adds %v", got)
+	}
+}

@@ -256,3 +256,74 @@ func TestFingerprintOfIsLayoutVersion1(t *testing.T) {
 		t.Error("bytes that move from one part to the next make no difference")
 	}
 }
+
+// A name that is cut short, or written in another way than EncodeError writes it, is
+// refused; the text may be empty.
+func TestNamedErrorsReadWhatTheyWrote(t *testing.T) {
+	t.Parallel()
+	codec, ok := reprise.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut, "away": errAway}).(reprise.ErrorCodec)
+	if !ok {
+		t.Fatal("it is no ErrorCodec")
+	}
+	for data, want := range map[string]string{
+		"\x08sold-outno more": "no more", "\x08sold-out": "", "\x00text": "text", "\x00": "", "\x04gonetext": "text",
+	} {
+		kept, err := codec.DecodeError([]byte(data))
+		if err != nil || kept == nil || kept.Error() != want || errors.Is(kept, errSoldOut) != strings.HasPrefix(data, "\x08") {
+			t.Errorf("%q: %v, %v, want %q", data, kept, err, want)
+		}
+	}
+	for _, data := range []string{"", "\x80", "\x01", "\x05abcd", "\x05ab", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a", "\x80\x00text", strings.Repeat("\xff", 11)} {
+		if kept, err := codec.DecodeError([]byte(data)); err == nil {
+			t.Errorf("%q is read as %v", data, kept)
+		}
+	}
+}
+
+// An error says why, where there is a reason, and ends where there is none.
+func TestDoErrorEndsWithItsCause(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]reprise.DoError{
+		"reprise: the operation ran, and its result is unrecorded":                   {Status: reprise.Unrecorded},
+		"reprise: the operation ran, and its result is unrecorded: the bank is away": {Status: reprise.Unrecorded, Cause: errAway},
+		"reprise: the operation ran without protection":                              {Outcome: reprise.RequestUnprotected},
+		"reprise: the operation ran without protection: the bank is away":            {Outcome: reprise.RequestUnprotected, Cause: errAway},
+		"sold out":         {Outcome: reprise.RequestUnprotected, Status: reprise.Unrecorded, Cause: errAway, Err: errSoldOut},
+		"the bank is away": {Outcome: reprise.RequestUnavailable, Cause: errAway},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A result is kept up to the largest payload, of which the form takes 7 bytes.
+func TestResultsAreKeptUpToTheLargestPayload(t *testing.T) {
+	t.Parallel()
+	value := make([]byte, reprise.MaxPayload-6)
+	payload, err := reprise.EncodeResult(reprise.Bytes(), value[1:], nil)
+	if err != nil || len(payload) != reprise.MaxPayload {
+		t.Errorf("%d bytes are kept in %d: %v", len(value)-1, len(payload), err)
+	}
+	_, err = reprise.EncodeResult(reprise.Bytes(), value, nil)
+	if want := "it has 67108858 bytes, want 67108857 at most"; !errors.Is(err, reprise.ErrUnkept) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a byte more: %v, want %s", err, want)
+	}
+}
+
+// forgetting is a codec that makes nothing of an error that was kept.
+type forgetting struct{ reprise.Codec[[]byte] }
+
+func (forgetting) EncodeError(err error) ([]byte, error)      { return []byte(err.Error()), nil }
+func (forgetting) DecodeError([]byte) (kept error, err error) { return nil, nil }
+
+func TestKeptErrorThatACodecForgetsIsCorrupt(t *testing.T) {
+	t.Parallel()
+	payload, err := reprise.EncodeResult(reprise.Bytes(), nil, reprise.Keep(errSoldOut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reprise.DecodeResult(forgetting{reprise.Bytes()}, payload); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("%v, want ErrCorrupt", err)
+	}
+}

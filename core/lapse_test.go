@@ -144,3 +144,19 @@ func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
 		complete(t, a, "answer", reprise.Recorded)
 	})
 }
+
+// What is due before the renewer would look again is done on time.
+func TestMaxRunIsOnTimeWhileTheRenewerSleeps(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const most = 500 * time.Millisecond
+		b := setup(t, reprise.Config{MaxRun: most})
+		release(t, b.claim(t, order("1")))
+		time.Sleep(100 * time.Millisecond) // it has looked, found nothing, and sleeps for a second
+		a, start := b.claim(t, order("2")), time.Now()
+		<-a.Context().Done()
+		if took := time.Since(start); took != most {
+			t.Errorf("cancelled after %v, want %v", took, most)
+		}
+		release(t, a)
+	})
+}

@@ -285,3 +285,51 @@ func logged(list ...reprise.Event) string {
 	}
 	return log.String()
 }
+
+// An observation of 100 ms is as long as one may take; what takes longer is counted.
+func TestSlowObservationsAreCounted(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		var takes time.Duration
+		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { time.Sleep(takes) })})
+		for _, c := range []struct {
+			takes time.Duration
+			want  uint64
+		}{{0, 0}, {99 * time.Millisecond, 0}, {100 * time.Millisecond, 0}, {100*time.Millisecond + 1, 1}, {time.Second, 2}} {
+			takes = c.takes
+			e.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved})
+			if got := e.Stats().EventsSlow; got != c.want {
+				t.Errorf("after %v: %d were slow, want %d", c.takes, got, c.want)
+			}
+		}
+		takes = 0
+	})
+}
+
+// The log for operators says how many messages of a kind it left out, where it left some
+// out, and tells a stream with a key from a store that is away.
+func TestOperatorLogSaysWhatItLeftOut(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		text := &buffer{}
+		log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(text, nil)))
+		panicked := reprise.Event{Kind: reprise.EventPanic}
+		log.Observe(t.Context(), panicked)
+		if got := text.String(); strings.Contains(got, "skipped") || strings.Count(got, "\n") != 1 {
+			t.Errorf("first: %s", got)
+		}
+		log.Observe(t.Context(), panicked)
+		log.Observe(t.Context(), panicked)
+		time.Sleep(10 * time.Second)
+		log.Observe(t.Context(), panicked)
+		if got := text.String(); strings.Count(got, "skipped=2") != 1 || strings.Count(got, "\n") != 2 {
+			t.Errorf("later: %s", got)
+		}
+		log.Observe(t.Context(), reprise.Event{Kind: reprise.EventUnprotected})
+		if got := text.String(); !strings.Contains(got, "cannot be protected") || strings.Contains(got, "the store is unavailable") {
+			t.Errorf("a stream: %s", got)
+		}
+		log.Observe(t.Context(), reprise.Event{Kind: reprise.EventUnprotected, Outcome: reprise.RequestUnprotected})
+		if got := text.String(); !strings.Contains(got, "the store is unavailable") {
+			t.Errorf("fail open: %s", got)
+		}
+	})
+}

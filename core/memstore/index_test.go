@@ -60,6 +60,30 @@ func TestIndexFindsWhatAMapFinds(t *testing.T) {
 	}
 }
 
+// Whoever chooses keys cannot choose their slots: two indexes place the same IDs
+// differently.
+func TestIndexesAreSeeded(t *testing.T) {
+	t.Parallel()
+	slots := func() (at [firstSlots / 2]int) {
+		x := newIndex()
+		for i := range at {
+			rec := &record{}
+			copy(rec.id[8:16], numbered(i))
+			_, at[i] = x.find(&rec.id)
+			x.insert(at[i], rec)
+		}
+		return at
+	}
+	const indexes = 20
+	first := slots()
+	for range indexes {
+		if slots() != first {
+			return
+		}
+	}
+	t.Errorf("%d indexes placed the same IDs in the slots %v", indexes, first)
+}
+
 // numbered returns 8 bytes that differ for different n.
 func numbered(n int) []byte {
 	return []byte{byte(n), byte(n >> 8), byte(n >> 16), 0, 0, 0, 0, 1}

@@ -1,0 +1,213 @@
+package reprise
+
+import (
+	"container/heap"
+	"slices"
+	"testing"
+	"time"
+)
+
+// What the answer to a shared claim means for a call that joined it: an answer that may
+// be older than the call, or that depends on what only the leading call asked for, makes
+// it ask again.
+func TestAnswerToASharedClaim(t *testing.T) {
+	t.Parallel()
+	const again = Outcome(0) // ask again
+	plain := func(*call) {}
+	other := func(c *call) { c.fingerprint[0]++ }
+	strict := func(c *call) { c.preset = AtMostOnce }
+	bounded := func(c *call) { c.maxAttempts++ }
+	longer := func(c *call) { c.retention += time.Hour }
+	horizon := func(c *call) { c.horizon = time.Hour }
+	further := func(c *call) { c.horizon += time.Minute }
+	otherHorizon := func(c *call) { other(c); horizon(c) }
+	for _, c := range []struct {
+		name          string
+		outcome       Outcome
+		lead, joins   func(*call)
+		first, second Outcome // of the first claim that the call joined, and of a later one
+	}{
+		{"claimed", Claimed, plain, plain, InProgress, InProgress},
+		{"claimed by another request", Claimed, plain, other, Mismatch, Mismatch},
+		{"claimed under another policy", Claimed, plain, strict, InProgress, InProgress},
+		{"completed", Completed, plain, plain, Completed, Completed},
+		{"completed by another request", Completed, plain, other, Mismatch, Mismatch},
+		{"completed under another policy", Completed, plain, strict, Completed, Completed},
+		{"completed, and of another retention", Completed, plain, longer, Completed, Completed},
+		{"completed, and may have expired", Completed, plain, horizon, again, again},
+		{"completed, and may not have expired", Completed, horizon, plain, again, again},
+		{"completed, with one horizon", Completed, horizon, horizon, Completed, Completed},
+		{"completed, with two horizons", Completed, horizon, func(c *call) { horizon(c); further(c) }, again, again},
+		{"completed, with one horizon and two retentions", Completed, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
+		{"completed by another request, of another horizon", Completed, plain, otherHorizon, Mismatch, Mismatch},
+		{"expired", Expired, horizon, horizon, Expired, Expired},
+		{"expired for another retention", Expired, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
+		{"expired, without a horizon", Expired, horizon, plain, again, again},
+		{"expired by another request", Expired, horizon, other, Mismatch, Mismatch},
+		{"in progress", InProgress, plain, plain, again, InProgress},
+		{"in progress by another request", InProgress, plain, other, again, Mismatch},
+		{"lapsed", Lapsed, plain, plain, again, Lapsed},
+		{"lapsed, under another preset", Lapsed, plain, strict, again, again},
+		{"lapsed, with another limit", Lapsed, plain, bounded, again, again},
+		{"lapsed by another request", Lapsed, plain, other, again, Mismatch},
+		{"lapsed by another request, under another preset", Lapsed, plain, func(c *call) { other(c); strict(c) }, again, Mismatch},
+		{"a mismatch", Mismatch, plain, plain, again, Mismatch},
+		{"a mismatch of another request", Mismatch, plain, other, again, again},
+	} {
+		lead, joins := call{retention: time.Hour}, call{retention: time.Hour}
+		c.lead(&lead)
+		c.joins(&joins)
+		claim := &sharedClaim{
+			fingerprint: lead.fingerprint, preset: lead.preset, maxAttempts: lead.maxAttempts, retention: lead.retention, horizon: lead.horizon,
+			outcome: c.outcome, payload: []byte("answer"),
+		}
+		for round, want := range map[int]Outcome{1: c.first, 2: c.second, claimRounds: c.second} {
+			res, ok := claim.answerTo(&joins, round)
+			if ok != (want != again) || ok && res.Outcome != want {
+				t.Errorf("%s, round %d: %v, %t, want %v", c.name, round, res.Outcome, ok, want)
+			}
+			if ok && (res.Payload != nil) != (want == Completed) {
+				t.Errorf("%s, round %d: %v with the payload %q", c.name, round, res.Outcome, res.Payload)
+			}
+		}
+		claim.err = ErrUnavailable
+		if _, ok := claim.answerTo(&joins, 2); ok {
+			t.Errorf("%s: a claim that failed has an answer", c.name)
+		}
+	}
+}
+
+// A renewer looks at its leases in a new order once the wall clock went ahead by 10 ms,
+// and takes less for what two readings differ by.
+func TestAClockThatWentAheadALittle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ahead   time.Duration
+		aligned bool
+	}{{0, false}, {10*time.Millisecond - 1, false}, {10 * time.Millisecond, true}, {time.Hour, true}, {-time.Hour, false}} {
+		r, add, _ := renewing(t)
+		at := now()
+		r.skew = at.skew()
+		deadline := at.add(2 * time.Hour)
+		a := add(deadline, at.add(90*time.Minute), never)
+		later := at
+		later.wall += int64(c.ahead)
+		r.align(later)
+		if got := a.lease.deadline != deadline; got != c.aligned {
+			t.Errorf("%v ahead: aligned %t, want %t", c.ahead, got, c.aligned)
+		}
+		if c.aligned && later.until(a.lease.deadline) != 2*time.Hour-c.ahead {
+			t.Errorf("%v ahead: the deadline is in %v", c.ahead, later.until(a.lease.deadline))
+		}
+		if r.skew != later.skew() {
+			t.Errorf("%v ahead: the skew is taken for %v, want %v", c.ahead, r.skew, later.skew())
+		}
+	}
+}
+
+// Between two tries of the background there is a pause, four times as long after each
+// failure, up to a second.
+func TestPausesOfTheBackground(t *testing.T) {
+	t.Parallel()
+	var got []time.Duration
+	for d := time.Duration(0); len(got) < 6; {
+		d = nextPause(d)
+		got = append(got, d)
+	}
+	want := []time.Duration{10, 40, 160, 640, 1000, 1000}
+	for i, d := range got {
+		if d != want[i]*time.Millisecond {
+			t.Errorf("the pauses are %v, want %v ms", got, want)
+			break
+		}
+	}
+}
+
+// The times of a renewal are parts of the lease, with a bound where the lease is short or
+// long.
+func TestTimesOfARenewal(t *testing.T) {
+	t.Parallel()
+	for lease, want := range map[time.Duration][4]time.Duration{ // local deadline, timeout, retry, sleep
+		time.Second:      {750 * time.Millisecond, time.Second / 6, 50 * time.Millisecond, 250 * time.Millisecond},
+		2 * time.Second:  {1750 * time.Millisecond, time.Second / 3, 100 * time.Millisecond, 500 * time.Millisecond},
+		30 * time.Second: {27 * time.Second, 5 * time.Second, 1500 * time.Millisecond, time.Second},
+		time.Hour:        {54 * time.Minute, 10 * time.Minute, 3 * time.Minute, time.Second},
+	} {
+		if got := [4]time.Duration{localDeadline(lease), renewalTimeout(lease), renewalRetry(lease), renewerSleep(lease)}; got != want {
+			t.Errorf("of a lease of %v: %v, want %v", lease, got, want)
+		}
+	}
+}
+
+// An attempt that fell due while a batch was out is renewed by the next one, unless it
+// has ended, expires, or is past its deadline by then.
+func TestOverdueAttemptsAreInTheNextBatch(t *testing.T) {
+	t.Parallel()
+	r, add, cancelled := renewing(t)
+	at := now()
+	due := func(deadline time.Duration) *Attempt { return add(at.add(deadline), at.add(-time.Second), never) }
+	first, second, ended, expiring, lost := due(time.Hour), due(time.Hour), due(time.Hour), due(time.Hour), due(time.Hour)
+	if _, batch := r.tick(true); len(batch) != 0 || len(r.overdue) != 5 {
+		t.Fatalf("%d in a second batch, %d overdue", len(batch), len(r.overdue))
+	}
+	r.remove(ended)
+	r.letExpire(expiring)
+	lost.lease.deadline = at.add(-time.Second)
+	lost.lease.schedule()
+	heap.Init(&r.due)
+	_, batch := r.tick(false)
+	if len(batch) != 2 || !slices.Contains(batch, first) || !slices.Contains(batch, second) || len(r.overdue) != 0 {
+		t.Errorf("%d in the next batch, and %d overdue, want the two that can be renewed", len(batch), len(r.overdue))
+	}
+	if got := cancelled(); len(got) != 1 || got[0] != lost {
+		t.Errorf("%d are cancelled, want the one past its deadline", len(got))
+	}
+}
+
+// So is one that is alone, or the next to be looked at.
+func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
+	t.Parallel()
+	r, add, _ := renewing(t)
+	at := now()
+	alone := add(at.add(time.Hour), at.add(-time.Second), never)
+	r.tick(true)
+	if _, batch := r.tick(false); len(batch) != 1 || batch[0] != alone {
+		t.Errorf("%d in the next batch, want the one", len(batch))
+	}
+}
+
+// Two operations may share a row of the table: what runs without a claim excludes its own
+// duplicates only.
+func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
+	t.Parallel()
+	protected, unprotected := &Attempt{call: call{id: ID{1}}}, &Attempt{call: call{id: ID{2}}, unprotected: true}
+	protected.next = unprotected
+	row := &tableRow{attempts: protected}
+	for id, want := range map[ID]bool{{1}: false, {2}: true, {3}: false} {
+		if got := row.runsUnprotected(id); got != want {
+			t.Errorf("%v runs unprotected: %t, want %t", id.Short(), got, want)
+		}
+	}
+}
+
+// An attempt without a claim is alone, whoever came first. Two with a claim are a
+// takeover, which the store has decided.
+func TestAttemptsBesideOneWithoutAClaim(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ first, second, enters bool }{ // without a claim
+		{false, false, true}, {false, true, false}, {true, false, false}, {true, true, false},
+	} {
+		_, add, _ := renewing(t)
+		at := now()
+		first, second := add(at.add(time.Hour), never, never), add(at.add(time.Hour), never, never)
+		first.unprotected, second.unprotected = c.first, c.second
+		row := new(tableRow)
+		if res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: first}); turnedAway != nil || res.Attempt != first {
+			t.Errorf("%+v: the first one is turned away", c)
+		}
+		res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: second})
+		if c.enters != (turnedAway == nil) || c.enters != (res.Outcome == Claimed) || !c.enters && (turnedAway != second || res.Outcome != InProgress) {
+			t.Errorf("%+v: answered %v, and turned away %t", c, res.Outcome, turnedAway != nil)
+		}
+	}
+}

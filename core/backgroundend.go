@@ -1,0 +1,138 @@
+package reprise
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+)
+
+// run makes one try.
+//
+//nolint:contextcheck // a callContext inherits
+func (b *background) run(ctx context.Context, t *task) error {
+	if err := ctx.Err(); err != nil {
+		return ErrClosed
+	}
+	a, store := t.attempt, &b.engine.store
+	ctx, cancel := context.WithTimeout(ctx, b.engine.cfg.CompleteTimeout)
+	defer cancel()
+	ctx = &callContext{Context: ctx, values: a.after}
+	var err error
+	if t.kind == taskComplete {
+		err = store.complete(ctx, t.request)
+	} else {
+		err = store.release(ctx, a.id, a.owner)
+	}
+	if err != nil && !errors.Is(err, ErrLeaseLost) {
+		a.report(EventStoreError, err)
+	}
+	return err
+}
+
+// apply applies the answer to a try, and reports whether the task is to be done again.
+func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
+	a := t.attempt
+	f, _ := classify(err)
+	why := ""
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrLeaseLost):
+		why = "the lease was lost"
+	case !f.repeatEnd || ctx.Err() != nil:
+		why = "it cannot be done"
+	case f.refused:
+		if b.refuse(t) {
+			t.err = err
+			return true
+		}
+		why = refusedTooLong
+	default:
+		if !b.tooOld(t) || b.refuse(t) {
+			t.err = err
+			return true
+		}
+		why = "the store did not take it in time"
+	}
+	switch {
+	case t.kind == taskReleaseUnknown:
+		if err != nil && !errors.Is(err, ErrLeaseLost) {
+			b.drop(t, err, why)
+		}
+		return b.unknownReleased(ctx, t, err)
+	case err == nil && t.kind == taskComplete:
+		a.concludeLater(EndRecorded, nil)
+	case err == nil:
+		a.releaseLateTry()
+		a.concludeLater(EndReleased, nil)
+	default:
+		if errors.Is(err, ErrLeaseLost) {
+			a.report(a.loseLease(), nil)
+		}
+		b.drop(t, err, why)
+	}
+	return false
+}
+
+const refusedTooLong = "the store refused it until the lease was lost"
+
+// unknownReleased ends a task of kind taskReleaseUnknown, or asks for its second release.
+func (b *background) unknownReleased(ctx context.Context, t *task, err error) (again bool) {
+	a := t.attempt
+	if err == nil && t.twice && ctx.Err() == nil {
+		t.twice, t.due = false, b.engine.arrival()
+		return true
+	}
+	b.engine.waiters.wake(a.id)
+	if err == nil && !t.silent {
+		a.report(EventReleased, nil)
+	}
+	b.engine.work.done()
+	return false
+}
+
+// tooOld reports whether a task has been repeated for as long as the limit allows.
+func (b *background) tooOld(t *task) bool { return sinceStart()-t.since >= b.limits.Age }
+
+// refuse notes that the store refuses a task for good, and reports false when nothing is
+// gained by repeating it: its claim has lapsed by now. From the first refusal on its
+// lease is not renewed. A lapsed claim that blocks its key is released even so.
+func (b *background) refuse(t *task) (ok bool) {
+	switch {
+	case t.blocks():
+		return !b.tooOld(t)
+	case t.kind == taskReleaseUnknown:
+		return sinceStart()-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
+	}
+	b.mu.Lock()
+	t.refused = true
+	b.mu.Unlock()
+	return b.engine.renewer.letExpire(t.attempt)
+}
+
+// leaseLost drops the task of an attempt, if the store refuses it and it does not run at
+// the moment.
+func (b *background) leaseLost(a *Attempt) {
+	b.mu.Lock()
+	t := a.task
+	drop := t != nil && t.refused && t.index >= 0
+	if drop {
+		heap.Remove(&b.tasks, t.index)
+		b.remove(t)
+	}
+	b.mu.Unlock()
+	if drop {
+		b.drop(t, t.err, refusedTooLong)
+	}
+}
+
+// drop counts and reports a task that is given up because of err. Its attempt, if it had
+// one that Begin returned, has ended.
+func (b *background) drop(t *task, err error, why string) {
+	t.err = err
+	b.dropped.Add(1)
+	if t.kind == taskReleaseUnknown {
+		t.attempt.report(EventDropped, t.dropError(why))
+	} else {
+		t.attempt.concludeLater(EndDropped, t.dropError(why))
+	}
+}
