@@ -36,7 +36,8 @@ func (d *dice) upTo(most time.Duration) time.Duration {
 	return time.Duration(d.r.Int64N(int64(most) + 1))
 }
 
-// network is the way of one process to the store: slow, lossy, and now and then gone.
+// network is the way of one process to the store: slow, lossy, and closed while the
+// process is paused.
 // Requests and replies are lost in silence, as they are on a real one, and a request that
 // is late arrives after its sender gave it up.
 type network struct {
@@ -46,16 +47,46 @@ type network struct {
 	lost   *atomic.Int64 // shared: what was
 	dead   chan struct{} // closed when the process is
 
-	mu      sync.Mutex
-	stalled time.Time // until then nothing gets through
-	late    sync.WaitGroup
+	mu     sync.Mutex
+	paused time.Time // the process does nothing until then
+	late   sync.WaitGroup
 }
 
-// stall lets nothing through for d, as when the process, or its machine, is paused.
-func (n *network) stall(d time.Duration) {
+// pause stops the process for d: what it does next, it does after awake.
+func (n *network) pause(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.stalled = time.Now().Add(d)
+	n.paused = time.Now().Add(d)
+}
+
+// pauseLeft returns how long the process is still paused.
+func (n *network) pauseLeft() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return max(time.Until(n.paused), 0)
+}
+
+// awake returns when the process is not paused, or is dead. No deadline ends the wait: a
+// process that does not run does not notice one. Those who wait go on one after another,
+// in an order that the dice decide.
+func (n *network) awake(d *dice) {
+	for left := n.pauseLeft(); left > 0; left = n.pauseLeft() {
+		select {
+		case <-time.After(left + d.upTo(10*time.Millisecond)):
+		case <-n.dead:
+			return
+		}
+	}
+}
+
+// isDead reports whether the process crashed.
+func (n *network) isDead() bool {
+	select {
+	case <-n.dead:
+		return true
+	default:
+		return false
+	}
 }
 
 // pass waits for d, and reports false when ctx ends or the process dies before.
@@ -101,10 +132,8 @@ func (n *network) of(kind byte, ids ...reprise.ID) *dice {
 
 // send takes one request to the store and its reply back.
 func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) error {
-	n.mu.Lock()
-	stalled := time.Until(n.stalled)
-	n.mu.Unlock()
-	if !n.pass(ctx, max(stalled, 0)+d.upTo(50*time.Millisecond)) {
+	n.awake(d)
+	if !n.pass(ctx, d.upTo(50*time.Millisecond)) {
 		return fmt.Errorf("%w: not sent", reprise.ErrUnavailable)
 	}
 	faulty, chance := n.faulty.Load(), d.below(100)
@@ -112,8 +141,9 @@ func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) e
 	case faulty && chance < 5:
 		return n.lose(ctx, d)
 	case faulty && chance < 10:
+		delay := d.upTo(2 * budget)
 		n.late.Go(func() {
-			inTime(d.upTo(2 * budget))
+			inTime(delay)
 			do(context.WithoutCancel(ctx))
 		})
 		return n.lose(ctx, d)
@@ -128,13 +158,15 @@ func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) e
 	return nil
 }
 
-// sent makes a call over n, and forgets its answer where the reply is lost.
+// sent makes a call over n, and forgets its answer where the reply is lost. The process
+// looks at the answer, or at the time, when it is awake.
 func sent[T any](ctx context.Context, n *network, d *dice, do func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T
 		err   error
 	}
 	replies := make(chan reply, 1)
+	defer n.awake(d)
 	if err := n.send(ctx, d, func(ctx context.Context) {
 		value, err := do(ctx)
 		replies <- reply{value, err}

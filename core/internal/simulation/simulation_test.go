@@ -126,11 +126,18 @@ func (s *simulation) harm() {
 		s.mu.Lock()
 		pause := s.lease + d.upTo(2*s.lease)
 		s.note("", "%s pauses for %v", s.running[place].name, pause)
-		s.running[place].net.stall(pause)
+		s.running[place].net.pause(pause)
 		s.mu.Unlock()
 		s.pauses.Add(1)
 	}
 	s.faulty.Store(false)
+}
+
+// wakes notes where a process does something while it is paused. The lock is held.
+func (s *simulation) wakes(key string, p *simProcess) {
+	if left := p.net.pauseLeft(); left > 0 && !p.net.isDead() {
+		s.violate(key, "%s is paused for another %v", p.name, left)
+	}
 }
 
 // enter notes that a handler starts, and looks whether it is the only one that believes
@@ -144,6 +151,7 @@ func (s *simulation) enter(key string, h *simHandler) {
 	s.handlers[key][h] = true
 	s.executions[key]++
 	s.note(key, "%s runs it", h.process.name)
+	s.wakes(key, h.process)
 	believing := 0
 	for h := range s.handlers[key] {
 		if h.ctx.Err() == nil {
@@ -159,6 +167,7 @@ func (s *simulation) leave(key string, h *simHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(key, "the run of %s ends, %v", h.process.name, context.Cause(h.ctx))
+	s.wakes(key, h.process)
 	delete(s.handlers[key], h)
 }
 
@@ -188,12 +197,8 @@ func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attem
 		work = d.upTo(4 * s.lease)
 	}
 	p.net.pass(ctx, work)
-	select {
-	case <-p.net.dead:
-		return false
-	default:
-		return true
-	}
+	p.net.awake(d) // it goes on, or finds that it was cancelled, not before
+	return !p.net.isDead()
 }
 
 // request sends one request of a client, and reports whether that was its last.
@@ -205,7 +210,9 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	defer cancel()
 	op.Wait = d.upTo(20 * time.Second)
 	s.say(op.Key, "%s asks %s", name, p.name)
+	p.net.awake(d)
 	res, err := p.Begin(ctx, op)
+	p.net.awake(d)
 	s.say(op.Key, "%s begins for %s: %v %v", p.name, name, res.Outcome, err)
 	switch {
 	case err != nil, res.Outcome == reprise.InProgress:
@@ -225,12 +232,14 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		return false
 	case op.Preset == reprise.Recoverable && d.percent(10):
 		_ = res.Attempt.Release() //nolint:contextcheck // the engine bounds the end of an attempt
+		p.net.awake(d)
 		return false
 	}
 	if res.Attempt.View().Number() > 1 {
 		s.overs.Add(1)
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: []byte(name)}) //nolint:contextcheck // the engine bounds the end of an attempt
+	p.net.awake(d)
 	s.say(op.Key, "%s completes for %s: %v", p.name, name, end.Status)
 	switch {
 	case err != nil:
