@@ -282,6 +282,12 @@ func TestARecordCannotScriptThePage(t *testing.T) {
 			if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 				b.Errorf("policy %q", csp)
 			}
+			if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") {
+				b.Errorf("policy %q: another site may frame the page", csp)
+			}
+			if options := got.header.Get("X-Frame-Options"); options != "DENY" {
+				b.Errorf("X-Frame-Options %q: another site may frame the page", options)
+			}
 		}
 		if strings.Contains(hidden.text, "</pre><script>alert(1)</script><img src=x onerror=alert(1)></pre>") {
 			b.Error("the body is shown before somebody asks for it")

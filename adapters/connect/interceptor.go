@@ -26,7 +26,8 @@ func Unscoped(context.Context, connect.AnyRequest) (string, error) {
 //
 // Streaming calls pass through. One with a key gets the header Idempotency-Status:
 // unprotected, and is reported to the engine's observer, since its client may believe
-// that it is protected.
+// that it is protected; not so where a unary call would pass through anyway (see
+// [protocol.Guard.PassStream]).
 func NewInterceptor(guard *protocol.Guard, scope Scope) connect.Interceptor {
 	if guard == nil || scope == nil {
 		panic("repriseconnect: NewInterceptor needs a guard and a scope")

@@ -73,7 +73,7 @@ func (r *recording) goLive(capture *protocol.Capture) {
 	s.from.Header.CopyTo(&r.resp.Header)
 	r.resp.SkipBody, r.resp.ImmediateHeaderFlush, r.resp.StreamBody = s.from.SkipBody, s.from.ImmediateHeaderFlush, s.from.StreamBody
 	r.x.After(fields(&s.from.Header, true))
-	add(&r.resp.Header, r.x.Mark(), r.x.Announce(s.from.StatusCode()))
+	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
 	s.declared = s.from.Header.ContentLength()
 	r.resp.SetBodyStream(s, s.declared)
 }

@@ -50,14 +50,18 @@ func UnaryServerInterceptor(guard *protocol.Guard, scope Scope) grpc.UnaryServer
 
 // StreamServerInterceptor passes streaming calls through. A call with a key gets the
 // header idempotency-status: unprotected, and is reported to the engine's observer, since
-// its client may believe that it is protected. It panics if guard is nil.
+// its client may believe that it is protected; not so where a unary call would pass
+// through anyway (see [protocol.Guard.PassStream]). It panics if guard is nil.
 func StreamServerInterceptor(guard *protocol.Guard) grpc.StreamServerInterceptor {
 	if guard == nil {
 		panic("reprisegrpc: StreamServerInterceptor needs a guard")
 	}
+	safe := new(safeMethods)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		ctx := stream.Context()
-		mark := guard.PassStream(ctx, protocol.Call{Procedure: info.FullMethod, Metadata: incoming{ctx}, Host: authority(ctx)})
+		mark := guard.PassStream(ctx, protocol.Call{
+			Procedure: info.FullMethod, Metadata: incoming{ctx}, Host: authority(ctx), Safe: safe.has(info.FullMethod),
+		})
 		if mark.Name != "" {
 			_ = stream.SetHeader(metadata.Pairs(mark.Name, mark.Value)) // fails only where the client has left
 		}

@@ -3,6 +3,7 @@ package reprisehttp
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -12,40 +13,58 @@ import (
 // detected it panics, with the name of the adapter that sees the response.
 
 // frameworks lists those that have a function which adapts a middleware of net/http.
-var frameworks = []struct{ path, adapts, serves, hides, adapter string }{
-	{"github.com/labstack/echo/v5", "WrapMiddleware", "WrapHandler", "the error that a handler returns", "repriseecho5"},
-	{"github.com/labstack/echo/", "WrapMiddleware", "WrapHandler", "the error that a handler returns", "repriseecho"},
-	{"github.com/gofiber/fiber/", "HTTPMiddleware", "HTTPHandler", "the response, which follows after the middleware returned", "reprisefiber"},
-	{"github.com/gofiber/adaptor/", "HTTPMiddleware", "HTTPHandler", "the response, which follows after the middleware returned", "reprisefiber"},
+var frameworks = []struct {
+	path, adapts, hides, adapter string
+
+	runs []string // functions below which an http.Handler may well be protected
+}{
+	{"github.com/labstack/echo/v5", "WrapMiddleware", "the error that a handler returns", "repriseecho5", []string{"WrapHandler"}},
+	{"github.com/labstack/echo/", "WrapMiddleware", "the error that a handler returns", "repriseecho", []string{"WrapHandler"}},
+	{"github.com/gofiber/fiber/", "HTTPMiddleware", "the response, which follows after the middleware returned", "reprisefiber", []string{"HTTPHandler", ").Next"}},
+	{"github.com/gofiber/adaptor/", "HTTPMiddleware", "the response, which follows after the middleware returned", "reprisefiber", []string{"HTTPHandler"}},
 }
 
 // checkCallers panics if a framework that hides the response makes the chain of handlers,
 // which it does anew for each request.
 func checkCallers() {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	var pcs [32]uintptr
+	if misuse := misuseIn(runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])]).Next); misuse != "" {
+		panic("reprisehttp: " + misuse)
+	}
+}
+
+// misuseIn says what is wrong if the function that adapts a middleware is on the stack,
+// and called the middleware. It is on the stack too if it adapted another middleware,
+// and the handler inside that one makes a chain of its own: Echo runs its handlers in an
+// http.Handler then, and Fiber in Next. next returns the frames from the inside out.
+func misuseIn(next func() (frame runtime.Frame, more bool)) string {
+	misuse := ""
 	for {
-		frame, more := frames.Next()
-		switch misuse, serves := judge(frame.Function, frame.File); {
-		case misuse != "":
-			panic("reprisehttp: " + misuse)
-		case serves, !more:
-			return
+		frame, more := next()
+		if misuse != "" {
+			if frame.Function == "net/http.HandlerFunc.ServeHTTP" {
+				return "" // what was called is the handler that the framework gave to another middleware
+			}
+			return misuse
+		}
+		var serves bool
+		if misuse, serves = judge(frame.Function, frame.File); serves || !more {
+			return misuse
 		}
 	}
 }
 
-// judge says what is wrong if the function on the stack is one that adapts a middleware,
-// and whether it is one that serves an http.Handler, which may well be protected. A
-// function that the compiler inlined has its caller's package in its name, but its file
-// is still the framework's.
+// judge says what is wrong if the function is one that adapts a middleware, and whether
+// it is one that runs a handler, which may well be protected. A function that the
+// compiler inlined has its caller's package in its name, but its file is still the
+// framework's.
 func judge(function, file string) (misuse string, serves bool) {
 	for _, f := range frameworks {
 		switch {
 		case !strings.Contains(function, f.path) && !strings.Contains(file, f.path):
 		case strings.Contains(function, f.adapts):
 			return f.adapts + " of " + strings.TrimSuffix(f.path, "/") + " hides " + f.hides + ": use the middleware of package " + f.adapter, false
-		case strings.Contains(function, f.serves):
+		case slices.ContainsFunc(f.runs, func(run string) bool { return strings.Contains(function, run) }):
 			return "", true
 		}
 	}

@@ -28,14 +28,14 @@ func newAnnouncement(cfg *Config, retention time.Duration) announcement {
 	return a
 }
 
-// fields returns what is added to a response whose own fields are these, and which is
-// recorded at an instant. Only one that is kept has an expiry.
-func (a *announcement) fields(own []Field, kept bool, at time.Time) []Field {
+// fields returns what is added to a response whose own fields are these. One that is
+// recorded, at an instant, has an expiry.
+func (a *announcement) fields(own []Field, recorded bool, at time.Time) []Field {
 	if !a.expires && a.link.Name == "" {
 		return nil
 	}
 	fields := make([]Field, 0, 2)
-	if a.expires && kept && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, fieldExpires) }) {
+	if a.expires && recorded && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, fieldExpires) }) {
 		fields = append(fields, Field{Name: fieldExpires, Value: sfDate(at.Add(a.retention))})
 	}
 	if a.link.Name != "" && !(Header{fields: own}).has(a.link) {
@@ -44,7 +44,7 @@ func (a *announcement) fields(own []Field, kept bool, at time.Time) []Field {
 	return fields
 }
 
-// withoutExpiry returns fields for a response that is not known to be kept.
+// withoutExpiry returns fields for a response that is not known to be replayed.
 func withoutExpiry(fields []Field) []Field {
 	if len(fields) > 0 && fields[0].Name == fieldExpires {
 		return fields[1:]
@@ -56,23 +56,11 @@ func withoutExpiry(fields []Field) []Field {
 func sfDate(t time.Time) string { return "@" + strconv.FormatInt(t.Unix(), 10) }
 
 // Announce returns the fields to set on a response that leaves before Finish, as a
-// stream; a field with Add goes beside what the response has under its name. Its head has
-// the given status, and the header that [Exchange.After] took. Call it once, before the
-// head is sent: what it returns is kept with the response.
-//
-// Whether the response is kept is known only at its end. Announce goes by its status, by
-// the preset, and by what the handler has decided so far.
-func (x *Exchange) Announce(status int) []Field {
-	if x.attempt.Unprotected() {
-		x.announced = x.guard.announce.fields(x.scratch.committed, false, time.Time{})
-		return x.announced
-	}
-	x.mu.Lock()
-	decision := x.decision
-	x.mu.Unlock()
-	kept := resolve(returned, x.meaning(status), x.guard.cfg.Preset, decision, ByPreset) == keep
-	x.announced = x.guard.announce.fields(x.scratch.committed, kept, x.recordedAt())
-	return x.announced
+// stream; a field with Add goes beside what the response has under its name. Its header
+// is that which [Exchange.After] took. There is no expiry among them: whether the
+// response will be recorded is known only at its end. Its replays have one.
+func (x *Exchange) Announce() []Field {
+	return x.guard.announce.fields(x.scratch.committed, false, time.Time{})
 }
 
 // recordedAt returns the instant from which the expiry of the response counts. It is that

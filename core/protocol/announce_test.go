@@ -89,6 +89,58 @@ func contains(h protocol.Header, f protocol.Field) bool {
 	return slices.Contains(slices.Collect(h.All()), f)
 }
 
+// Only a response that retries get, and that was recorded before it left, says until when
+// it is replayed.
+func TestExpiryOfWhatIsReplayed(t *testing.T) {
+	t.Parallel()
+	const expires = "Idempotency-Key-Expires"
+	long := protocol.Captured{Status: 200, Body: make([]byte, 9)}
+	tooMany := make([][2]string, 65)
+	for i := range tooMany {
+		tooMany[i] = [2]string{"X-" + strconv.Itoa(i), "1"}
+	}
+	for name, c := range map[string]struct {
+		cfg            protocol.Config
+		fields         [][2]string
+		captured       protocol.Captured
+		first, replays bool
+	}{
+		"kept":                  {protocol.Config{}, nil, protocol.Captured{Status: 200}, true, true},
+		"summarized":            {protocol.Config{}, nil, long, true, true},
+		"too long":              {protocol.Config{Oversize: protocol.Unavailable}, nil, long, false, false},
+		"too many fields":       {protocol.Config{}, tooMany, protocol.Captured{Status: 200}, false, false},
+		"unkeepable":            {protocol.Config{}, nil, protocol.Captured{Status: 200, Unkeepable: true}, false, false},
+		"released":              {protocol.Config{}, nil, protocol.Captured{Status: 503}, false, false},
+		"a stream":              {protocol.Config{}, nil, protocol.Captured{Status: 200, Sent: true}, false, true},
+		"a stream that is long": {protocol.Config{}, nil, protocol.Captured{Status: 200, Sent: true, Oversize: true}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.cfg.Expires, c.cfg.MaxResponseBody = true, 8
+			guard := newGuard(t, reprise.Config{}, c.cfg)
+			a := admitted(t, guard, "k")
+			var announced []protocol.Field
+			if c.captured.Sent {
+				announced = a.Exchange.Announce()
+			}
+			added := finished(t, a, c.fields, c.captured).Added
+			if c.captured.Sent {
+				added = announced // it has left: what Finish says is too late
+			}
+			if got := slices.ContainsFunc(added, func(f protocol.Field) bool { return f.Name == expires }); got != c.first {
+				t.Errorf("the first response has the fields %v", added)
+			}
+			again := admitted(t, guard, "k")
+			if again.Exchange != nil {
+				finished(t, again, nil, protocol.Captured{Status: 503})
+			}
+			if value, got := again.Response.Header.Get(expires); got != c.replays {
+				t.Errorf("the retry gets %d that expires at %q", again.Response.Status, value)
+			}
+		})
+	}
+}
+
 // What the policy adds never makes a response too large to be kept.
 func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 	t.Parallel()
@@ -161,10 +213,96 @@ func TestNothingIsAddedByDefault(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
 	a := admitted(t, guard, "k")
-	if fields := a.Exchange.Announce(200); fields != nil {
+	if fields := a.Exchange.Announce(); fields != nil {
 		t.Errorf("announced %v", fields)
 	}
 	if reply := finished(t, a, nil, protocol.Captured{Status: 200}); reply.Added != nil {
 		t.Errorf("added %v", reply.Added)
 	}
 }
+
+// Only a response that is kept before it leaves has an expiry, and only where the policy
+// announces it. The link is added in any case.
+func TestOnlyAKeptResponseHasAnExpiry(t *testing.T) {
+	t.Parallel()
+	const policy = "https://api.example.com/idempotency"
+	for name, c := range map[string]struct {
+		cfg    protocol.Config
+		status int
+		want   []string // names of the fields that are added
+	}{
+		"kept":                       {protocol.Config{Expires: true}, 201, []string{"Idempotency-Key-Expires"}},
+		"released":                   {protocol.Config{Expires: true}, 503, nil},
+		"kept, with a link":          {protocol.Config{Expires: true, PolicyURL: policy}, 201, []string{"Idempotency-Key-Expires", "Link"}},
+		"released, with a link":      {protocol.Config{Expires: true, PolicyURL: policy}, 503, []string{"Link"}},
+		"kept, with nothing but it":  {protocol.Config{PolicyURL: policy}, 201, []string{"Link"}},
+		"5xx that the preset keeps":  {protocol.Config{Expires: true, Preset: reprise.AtMostOnce}, 503, []string{"Idempotency-Key-Expires"}},
+		"408, which no preset keeps": {protocol.Config{Expires: true, Preset: reprise.AtMostOnce}, 408, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard := newGuard(t, reprise.Config{}, c.cfg)
+			stream := admitted(t, guard, "announced")
+			ahead := slices.DeleteFunc(slices.Clone(c.want), func(name string) bool { return name == "Idempotency-Key-Expires" })
+			if got := fieldNames(stream.Exchange.Announce()); !slices.Equal(got, ahead) {
+				t.Errorf("announced %q before the stream, want %q", got, ahead)
+			}
+			stream.Exchange.Finish(protocol.Captured{Status: c.status, Sent: true})
+			stream.Exchange.Close()
+			if got := fieldNames(finished(t, admitted(t, guard, "k"), nil, protocol.Captured{Status: c.status}).Added); !slices.Equal(got, c.want) {
+				t.Errorf("added %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func fieldNames(fields []protocol.Field) (names []string) {
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// A response that is not known to be kept has no expiry: the store did not answer in
+// time, or the handler runs unprotected.
+func TestNoExpiryWithoutARecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		store reprise.Store
+		mark  protocol.Field
+	}{
+		"unrecorded":  {forgetful{memstore.New()}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
+		"unprotected": {broken{memstore.New(), reprise.ErrUnavailable}, protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
+	} {
+		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {
+			for _, expires := range []bool{false, true} {
+				engine, err := reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Observer: reprise.Silent})
+				if err != nil {
+					t.Fatal(err)
+				}
+				guard, err := protocol.New(engine, protocol.Config{Expires: expires, PolicyURL: link, FailOpen: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := admitted(t, guard, fmt.Sprintf("%t-%t", link != "", expires))
+				if name == "unprotected" {
+					if got := fieldNames(a.Exchange.Announce()); !slices.Equal(got, want) {
+						t.Errorf("%s, link %q, expires %t: announced %q, want %q", name, link, expires, got, want)
+					}
+				}
+				reply := finished(t, a, nil, protocol.Captured{Status: 201})
+				if got := fieldNames(reply.Added); reply.Mark != c.mark || !slices.Equal(got, want) {
+					t.Errorf("%s, link %q, expires %t: marked %v, added %q, want %q", name, link, expires, reply.Mark, got, want)
+				}
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = engine.Close(ended)
+			}
+		}
+	}
+}
+
+// forgetful does not know whether it completed anything.
+type forgetful struct{ reprise.Store }
+
+func (forgetful) Complete(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnknown }

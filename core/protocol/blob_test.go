@@ -33,3 +33,44 @@ func TestNoRecordNamesAnythingButABlob(t *testing.T) {
 		t.Errorf("%d of the references were read", read)
 	}
 }
+
+// A record may refer to a blob of 1 byte to 1 TiB, written until the year 9999. The size
+// of a sealed blob is one that sealing can have made.
+func TestReferencesToBlobsAreBounded(t *testing.T) {
+	t.Parallel()
+	const largest = maxBlob + maxBlob/blobChunk*blobOverhead // of a sealed blob
+	for _, c := range []struct {
+		name   string
+		sealed bool
+		size   int64
+		day    int
+		ok     bool
+	}{
+		{"one byte", false, 1, 0, true},
+		{"none", false, 0, 0, false},
+		{"less than none", false, -1, 0, false},
+		{"1 TiB", false, maxBlob, 0, true},
+		{"more than 1 TiB", false, maxBlob + 1, 0, false},
+		{"the last day", false, 1, lastDay, true},
+		{"the day after", false, 1, lastDay + 1, false},
+		{"sealed, one byte", true, blobOverhead + 1, 0, true},
+		{"sealed, none", true, 0, 0, false},
+		{"sealed, less than none", true, -1, 0, false},
+		{"sealed, no byte in it", true, blobOverhead, 0, false},
+		{"sealed, less than its nonce and tag", true, 1, 0, false},
+		{"sealed, a full chunk", true, blobChunk + blobOverhead, 0, true},
+		{"sealed, an empty chunk after it", true, blobChunk + 2*blobOverhead, 0, false},
+		{"sealed, 1 TiB", true, largest, 0, true},
+		{"sealed, more than 1 TiB", true, largest + blobOverhead + 1, 0, false},
+		{"sealed, more than a number can be", true, 1<<63 - 1, 0, false},
+	} {
+		b := BlobRef{Size: c.size, Day: c.day}
+		if c.sealed {
+			b.key = &blobKey{1, 2, 3}
+		}
+		got, ok := decodeBlobRef(b.append(nil))
+		if ok != c.ok || ok && (got.Size != c.size || got.Day != c.day || (got.key != nil) != c.sealed) {
+			t.Errorf("%s: %+v, %t, want %t", c.name, got, ok, c.ok)
+		}
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"os"
 	"strings"
@@ -47,6 +49,226 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 		}
 		if text := told[0].Err.Error(); strings.Contains(text, "secret") || !strings.Contains(text, want) || !errors.Is(told[0].Err, cause) {
 			t.Errorf("%v is told as %q, want %q in it", cause, text, want)
+		}
+	}
+}
+
+// The limit of a body is part of what is accepted, in whatever form the body comes; a
+// byte more is refused, and nothing is stored.
+func TestR26LimitOfABodyIsIncluded(t *testing.T) {
+	t.Parallel()
+	const limit = 100
+	for name, send := range map[string]func(g *protocol.Guard, n int) protocol.Code{
+		"a reader": func(g *protocol.Guard, n int) protocol.Code {
+			return admissionCode(t, g.Admit(t.Context(), post(&source{t: t, left: n, end: io.EOF}), scope))
+		},
+		"bytes": func(g *protocol.Guard, n int) protocol.Code {
+			r := post(nil)
+			r.Bytes = make([]byte, n)
+			return admissionCode(t, g.Admit(t.Context(), r, scope))
+		},
+		"a declared length": func(g *protocol.Guard, n int) protocol.Code {
+			r := post(&source{t: t, left: n, end: io.EOF})
+			r.Length = int64(n)
+			return admissionCode(t, g.Admit(t.Context(), r, scope))
+		},
+		"the values of a form": func(g *protocol.Guard, n int) protocol.Code {
+			r := post(nil)
+			r.Form = func() (*multipart.Form, error) {
+				return &multipart.Form{Value: map[string][]string{"name": {strings.Repeat("v", n-4)}}}, nil
+			}
+			return admissionCode(t, g.Admit(t.Context(), r, scope))
+		},
+		"a message": func(g *protocol.Guard, n int) protocol.Code {
+			call := protocol.Call{
+				Procedure: "/a.B/C", Metadata: lines{"Idempotency-Key": {"k"}},
+				Message: func() ([]byte, error) { return make([]byte, n), nil },
+			}
+			a := g.AdmitCall(t.Context(), call, scope)
+			switch {
+			case a.Exchange != nil:
+				a.Exchange.AbandonCall(false)
+				a.Exchange.Close()
+				return ""
+			case a.Result.Code == protocol.CodeRequestTooLarge.GRPC():
+				return protocol.CodeRequestTooLarge
+			default:
+				return protocol.Code(fmt.Sprint(a.Result))
+			}
+		},
+	} {
+		for n, want := range map[int]protocol.Code{limit - 1: "", limit: "", limit + 1: protocol.CodeRequestTooLarge, 10 * limit: protocol.CodeRequestTooLarge} {
+			if got := send(setup(t, protocol.Config{MaxRequestBody: limit}).guard, n); got != want {
+				t.Errorf("%s of %d bytes: %q, want %q", name, n, got, want)
+			}
+		}
+	}
+}
+
+// post is a request with a key and a body.
+func post(body io.Reader) protocol.Request {
+	return protocol.Request{Method: "POST", Path: "/orders", Header: lines{"Idempotency-Key": {"k"}}, Body: body}
+}
+
+// admissionCode releases the exchange of a request that runs, and returns the code of the
+// problem with another one.
+func admissionCode(t *testing.T, a protocol.Admission) protocol.Code {
+	t.Helper()
+	if a.Exchange != nil {
+		a.Exchange.Finish(protocol.Captured{Status: 503})
+		a.Exchange.Close()
+		return ""
+	}
+	w := httptest.NewRecorder()
+	protocol.WriteResponse(w.Header(), w, a.Response)
+	return problemCode(w)
+}
+
+// An outer layer may have a limit of its own, and says so by its error.
+func TestR26LimitOfAnOuterLayer(t *testing.T) {
+	t.Parallel()
+	large := errors.New("too large for the outer layer")
+	isLarge := func(err error) bool { return errors.Is(err, large) }
+	for _, c := range []struct {
+		cause error
+		ask   func(error) bool
+		want  protocol.Code
+	}{
+		{large, isLarge, protocol.CodeRequestTooLarge},
+		{large, nil, protocol.CodeRequestInvalid},
+		{io.ErrUnexpectedEOF, isLarge, protocol.CodeRequestInvalid},
+		{io.EOF, func(error) bool { return true }, ""}, // it did not fail
+	} {
+		r := post(io.MultiReader(strings.NewReader("half"), failing{c.cause}))
+		r.TooLarge = c.ask
+		if got := admissionCode(t, setup(t, protocol.Config{}).guard.Admit(t.Context(), r, scope)); got != c.want {
+			t.Errorf("%v: %q, want %q", c.cause, got, c.want)
+		}
+	}
+}
+
+// parsed is what a framework parsed of a request.
+type parsed struct{ form *multipart.Form }
+
+func (p parsed) ParsedForm() *multipart.Form {
+	if p.form == nil {
+		return nil
+	}
+	return p.form
+}
+
+// asked fails the test of a request whose form nobody has a use for.
+type asked struct{ t *testing.T }
+
+func (a asked) ParsedForm() *multipart.Form {
+	a.t.Error("the form of a request with a body was asked for")
+	return nil
+}
+
+func values(name string, list ...string) *multipart.Form {
+	return &multipart.Form{Value: map[string][]string{name: list}}
+}
+
+// Where a layer outside read the body, the form that it parsed counts. A body that was
+// declared, and of which nothing is left, cannot be compared: it is refused, unless a
+// coding may have made nothing of it.
+func TestBodyThatWasReadBefore(t *testing.T) {
+	t.Parallel()
+	file := &multipart.Form{File: map[string][]*multipart.FileHeader{"f": {{Size: 5}}}} // which cannot be opened
+	for _, c := range []struct {
+		name   string
+		body   string
+		parsed interface{ ParsedForm() *multipart.Form }
+		length int64
+		coding string
+		want   protocol.Code
+	}{
+		{"a form", "", parsed{values("a", "1")}, 9, "", ""},
+		{"a form of a value and a file field", "", parsed{&multipart.Form{
+			Value: map[string][]string{"a": {"1"}}, File: map[string][]*multipart.FileHeader{"f": nil},
+		}}, 9, "", ""},
+		{"a form without a declared length", "", parsed{values("a", "1")}, -1, "", ""},
+		{"a form that is too large", "", parsed{values("a", strings.Repeat("x", 100))}, 9, "", protocol.CodeRequestTooLarge},
+		{"a form whose file is gone", "", parsed{file}, 9, "", protocol.CodeRequestInvalid},
+		{"a body that is gone", "", parsed{}, 1, "", protocol.CodeRequestInvalid},
+		{"a body that is gone, with an empty form", "", parsed{new(multipart.Form)}, 1, "", protocol.CodeRequestInvalid},
+		{"a coded body", "", parsed{}, 20, "gzip", ""},
+		{"no body", "", parsed{}, 0, "", ""},
+		{"no declared body", "", parsed{}, -1, "", ""},
+		{"a body", "b", asked{t}, 1, "", ""},
+	} {
+		r := post(strings.NewReader(c.body))
+		r.Parsed, r.Length = c.parsed, c.length
+		if c.coding != "" {
+			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
+		}
+		if got := admissionCode(t, setup(t, protocol.Config{MaxRequestBody: 100}).guard.Admit(t.Context(), r, scope)); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A form is compared by its parts, whoever parsed it.
+func TestFormsAreCompared(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	early := func(form *multipart.Form, err error) protocol.Request {
+		r := post(nil)
+		r.Form = func() (*multipart.Form, error) { return form, err }
+		return r
+	}
+	late := func(form *multipart.Form) protocol.Request {
+		r := post(strings.NewReader(""))
+		r.Parsed = parsed{form}
+		return r
+	}
+	if got := admissionCode(t, b.guard.Admit(t.Context(), early(nil, errors.New("malformed")), scope)); got != protocol.CodeRequestInvalid {
+		t.Errorf("a form that cannot be parsed: %q", got)
+	}
+	first := b.guard.Admit(t.Context(), early(values("a", "1", "2"), nil), scope)
+	first.Exchange.Finish(protocol.Captured{Status: 201})
+	first.Exchange.Close()
+	for name, c := range map[string]struct {
+		r    protocol.Request
+		want int
+	}{
+		"the same":               {early(values("a", "1", "2"), nil), 201},
+		"the same, parsed later": {late(values("a", "1", "2")), 201},
+		"another":                {early(values("a", "1", "3"), nil), 422},
+		"another, parsed later":  {late(values("a", "2", "1")), 422},
+		"none":                   {late(nil), 422},
+	} {
+		if a := b.guard.Admit(t.Context(), c.r, scope); a.Exchange != nil || a.Response.Status != c.want {
+			t.Errorf("%s: %d, want %d", name, a.Response.Status, c.want)
+		}
+	}
+}
+
+// R47: up to 256 KiB of a body that nobody wanted are read, so that its connection can be
+// used again.
+func TestR47UnwantedBodiesAreDrained(t *testing.T) {
+	t.Parallel()
+	const most = 256 << 10
+	for _, c := range []struct {
+		has      int
+		declared int64
+		end      error
+		want     bool
+		read     int
+	}{
+		{0, 0, io.EOF, true, 0},
+		{100, -1, io.EOF, true, 100},
+		{100, 100, io.EOF, true, 100},
+		{most, most, io.EOF, true, most},
+		{most, -1, io.EOF, true, most},
+		{most + 1, -1, io.EOF, false, most + 1},
+		{2 * most, -1, io.EOF, false, most + 1},
+		{most + 1, most + 1, io.EOF, false, 0}, // not even begun
+		{100, -1, io.ErrUnexpectedEOF, false, 100},
+	} {
+		src := &source{t: t, left: c.has, end: c.end}
+		if got := protocol.Drain(src, c.declared); got != c.want || src.read != c.read {
+			t.Errorf("%d bytes, declared %d: %t after %d bytes, want %t after %d", c.has, c.declared, got, src.read, c.want, c.read)
 		}
 	}
 }

@@ -77,19 +77,17 @@ var errStream = errors.New("reprise: a streaming call came with a key; only unar
 
 // PassStream tells a client and the observer that a streaming call runs unprotected,
 // although it has a key. It returns the field to add to the header of the response; its
-// name is empty if there is no key, or the policy does not concern the call. A streaming
-// call is never refused, not even where a key is required.
+// name is empty if there is no key, or if a unary call would pass through untouched: one
+// of a safe procedure, one that Config.Skip leaves out, and every call if Config.Methods
+// has no POST. A streaming call is never refused, not even where a key is required.
 func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 	req := c.request()
-	if g.cfg.Select != nil {
-		other, err := g.choose(ctx, req)
-		if err != nil {
-			g.report(ctx, reprise.EventPanic, err)
-			return Field{}
-		}
-		g = other
+	g, concerned, err := g.concerns(ctx, &req)
+	if err != nil {
+		g.report(ctx, reprise.EventPanic, err)
+		return Field{}
 	}
-	if _, lines := g.keyLines(&req); lines == 0 {
+	if _, lines := g.keyLines(&req); !concerned || lines == 0 {
 		return Field{}
 	}
 	g.report(ctx, reprise.EventUnprotected, errStream)

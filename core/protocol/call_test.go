@@ -208,7 +208,10 @@ func TestCallRefusals(t *testing.T) {
 func TestCallOfOthers(t *testing.T) {
 	t.Parallel()
 	typed := func(media string) Header { return NewHeader(Field{Name: "Content-Type", Value: media}) }
-	failed := NewHeader(Field{Name: "Content-Type", Value: messageStart + statusType + `"`}, Field{Name: "Grpc-Status", Value: "5"})
+	failure := func(code string) Header {
+		return NewHeader(Field{Name: "Content-Type", Value: messageStart + statusType + `"`}, Field{Name: "Grpc-Status", Value: code})
+	}
+	failed := failure("5")
 	for name, c := range map[string]struct {
 		response Response
 		code     uint32
@@ -224,10 +227,132 @@ func TestCallOfOthers(t *testing.T) {
 		"half a status":      {Response{Status: 404, Header: failed, Body: []byte{8}}, 0, CodeRecordCorrupt},
 		"another status":     {Response{Status: 404, Header: failed, Body: []byte{8, 6}}, 0, CodeRecordCorrupt},
 		"a status that is 0": {Response{Status: 404, Header: failed}, 0, CodeRecordCorrupt},
+		"no error at all":    {Response{Status: 404, Header: failure("0"), Body: []byte{}}, 0, CodeRecordCorrupt},
+		"half of no error":   {Response{Status: 404, Header: failure("0"), Body: []byte{8}}, 0, CodeRecordCorrupt},
+		"a code of nobody":   {Response{Status: 500, Header: failure("17"), Body: []byte{8, 17}}, 0, CodeRecordCorrupt},
+		"an error":           {Response{Status: 404, Header: failure("5"), Body: []byte{8, 5}}, 5, ""},
+		"a code alone":       {Response{Status: 404, Header: NewHeader(Field{Name: "Grpc-Status", Value: "6"})}, 5, ""},
+		"a type alone":       {Response{Status: 404, Header: typed(messageStart + statusType + `"`), Body: []byte{8, 6}}, 5, ""},
+		"the last success":   {Response{Status: 299, Header: typed("application/protobuf")}, 0, ""},
+		"no success":         {Response{Status: 300, Header: typed("application/protobuf")}, 2, ""},
+		"an open quote":      {Response{Status: 200, Header: typed(messageStart + "a.B")}, 0, CodeResultUnavailable},
+		"an end of a quote":  {Response{Status: 200, Header: typed(`a.B"`)}, 0, CodeResultUnavailable},
 	} {
 		got, problem := callResult(c.response)
 		if got.Code != c.code || problem != c.problem {
 			t.Errorf("%s: %+v and problem %q, want code %d and problem %q", name, got, problem, c.code, c.problem)
+		}
+	}
+}
+
+// A record that no call made is reported where a call meets it, and counts as corrupt
+// only if nobody can have written it.
+func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		header Header
+		code   Code
+		told   int
+	}{
+		"a response of HTTP": {NewHeader(Field{Name: "Content-Type", Value: "application/json"}), CodeResultUnavailable, 0},
+		"half an error":      {NewHeader(Field{Name: "Content-Type", Value: messageStart + statusType + `"`}, Field{Name: "Grpc-Status", Value: "5"}), CodeRecordCorrupt, 1},
+	} {
+		var told int
+		g := callGuard(t, Config{}, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+			if e.Kind == reprise.EventStoreError {
+				told++
+			}
+		}))
+		got := g.result(t.Context(), Response{Status: 200, Header: c.header, Body: []byte{8}})
+		if got.Code != c.code.GRPC() || told != c.told {
+			t.Errorf("%s: %+v, and %d reports, want %s and %d", name, got, told, c.code, c.told)
+		}
+	}
+}
+
+// Only a refusal that makes sense to repeat says when.
+func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
+	t.Parallel()
+	again := problemResult(&Problem{Code: CodeInProgress, RetryAfter: time.Second})
+	never := problemResult(&Problem{Code: CodeKeyReused})
+	if len(again.Details) != 2 || again.Trailer.Len() != 1 || again.Header.Len() != 1 {
+		t.Errorf("a refusal to retry: %+v", again)
+	}
+	if len(never.Details) != 1 || never.Trailer.Len() != 0 || never.Header.Len() != 0 {
+		t.Errorf("a refusal for good: %+v", never)
+	}
+}
+
+// A call that runs unprotected is marked. One whose result is kept is not.
+func TestCallsWithoutARecordAreMarked(t *testing.T) {
+	t.Parallel()
+	away := awayStore{memstore.New()}
+	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Observer: reprise.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close(context.WithoutCancel(t.Context()))
+	g, err := New(engine, Config{FailOpen: true, PolicyURL: "https://api.example.com/idempotency"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := g.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
+	defer a.Exchange.Close()
+	reply := a.Exchange.FinishCall(CallResult{Type: "a.B"})
+	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != markUnprotected || reply.Added[1].Name != "Link" {
+		t.Errorf("unprotected: %+v", reply)
+	}
+	kept := callGuard(t, Config{PolicyURL: "https://api.example.com/idempotency"}, nil)
+	a = kept.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
+	defer a.Exchange.Close()
+	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || len(reply.Added) != 1 || reply.Added[0].Name != "Link" {
+		t.Errorf("kept: %+v", reply)
+	}
+}
+
+// awayStore is a store whose server is away.
+type awayStore struct{ reprise.Store }
+
+func (awayStore) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	return reprise.ClaimResult{}, reprise.ErrUnavailable
+}
+
+// What belongs to gRPC or Connect is in no record, wherever the handler put it: neither
+// is what a handler wants to remove. Content-Type and Grpc-Status of the header are those
+// of the record itself.
+func TestCallFieldsOfARecord(t *testing.T) {
+	t.Parallel()
+	list := NewHeader(
+		Field{Name: "Content-Type", Value: "t"}, Field{Name: "Grpc-Status", Value: "5"}, Field{Name: "grpc-message", Value: "m"},
+		Field{Name: "x-own", Value: "a\nb"}, Field{Name: "x-own", Value: "2", Add: true}, Field{Name: "x-gone", Remove: true}, Field{Name: "grpc-gone", Remove: true},
+	)
+	own := []Field{{Name: "x-own", Value: "a b"}, {Name: "x-own", Value: "2", Add: true}}
+	record := []Field{{Name: "Content-Type", Value: "t"}, {Name: "Grpc-Status", Value: "5"}}
+	if got := appendCallFields(nil, list, false); !slices.Equal(got, append(record, own...)) {
+		t.Errorf("of the header, %v is kept", got)
+	}
+	if got := appendCallFields(nil, list, true); !slices.Equal(got, own) {
+		t.Errorf("of the trailer, %v is kept", got)
+	}
+}
+
+// A Select that panics runs the stream unmarked, and the observer hears of it.
+func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
+	t.Parallel()
+	var events []reprise.EventKind
+	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e.Kind) })
+	for name, c := range map[string]struct {
+		choose func(context.Context, *Request) *Guard
+		mark   Field
+		kind   reprise.EventKind
+	}{
+		"chosen": {func(context.Context, *Request) *Guard { return nil }, markUnprotected, reprise.EventUnprotected},
+		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, reprise.EventPanic},
+	} {
+		events = nil
+		g := callGuard(t, Config{Select: c.choose}, observer)
+		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []reprise.EventKind{c.kind}) {
+			t.Errorf("%s: %v, %v", name, mark, events)
 		}
 	}
 }
@@ -243,6 +368,36 @@ func TestStreamWithKey(t *testing.T) {
 	mark := g.PassStream(t.Context(), callOf("k", ""))
 	if mark != markUnprotected || len(events) != 1 || events[0].Kind != reprise.EventUnprotected || events[0].Label != "orders" || events[0].Err == nil {
 		t.Errorf("with a key: %v, %v", mark, events)
+	}
+}
+
+// A stream that the policy does not concern is not marked, as a unary call is not.
+func TestStreamThatThePolicyDoesNotConcern(t *testing.T) {
+	t.Parallel()
+	safe, health := callOf("k", ""), callOf("k", "")
+	safe.Safe, health.Procedure = true, "/grpc.health.v1.Health/Watch"
+	skip := func(_ context.Context, r *Request) bool { return r.Path == "/orders.v1.Orders/Create" }
+	other := callGuard(t, Config{Skip: skip}, nil)
+	for name, c := range map[string]struct {
+		cfg  Config
+		call Call
+	}{
+		"skipped":            {Config{Skip: skip}, callOf("k", "")},
+		"of another method":  {Config{Methods: []string{"PUT"}}, callOf("k", "")},
+		"safe":               {Config{}, safe},
+		"a health check":     {Config{}, health},
+		"whose Skip panics":  {Config{Skip: func(context.Context, *Request) bool { panic("a bug") }}, callOf("k", "")},
+		"skipped by another": {Config{Select: func(context.Context, *Request) *Guard { return other }}, callOf("k", "")},
+	} {
+		unprotected := 0
+		g := callGuard(t, c.cfg, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+			if e.Kind == reprise.EventUnprotected {
+				unprotected++
+			}
+		}))
+		if mark := g.PassStream(t.Context(), c.call); mark.Name != "" || unprotected > 0 {
+			t.Errorf("a stream %s: marked %v, %d events", name, mark, unprotected)
+		}
 	}
 }
 

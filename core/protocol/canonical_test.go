@@ -62,6 +62,10 @@ func TestCanonicalJSONTellsValuesApart(t *testing.T) {
 func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", maxJSONDepth+1) + strings.Repeat("]", maxJSONDepth+1)
+	objects := func(depth int) string { return strings.Repeat(`{"a":`, depth) + "0" + strings.Repeat("}", depth) }
+	mixed := func(depth int) string {
+		return strings.Repeat(`[{"a":`, depth/2) + "0" + strings.Repeat("}]", depth/2)
+	}
 	for _, c := range []struct {
 		name, contentType, body string
 		bytes                   bool
@@ -72,6 +76,10 @@ func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 		{"a +json type", "application/vnd.shop.order+JSON", `{}`, false},
 		{"as deep as it may be", "application/json", deep[1 : len(deep)-1], false},
 		{"too deep", "application/json", deep, true},
+		{"objects as deep as they may be", "application/json", objects(maxJSONDepth), false},
+		{"objects that are too deep", "application/json", objects(maxJSONDepth + 1), true},
+		{"objects in arrays, as deep as they may be", "application/json", mixed(maxJSONDepth), false},
+		{"objects in arrays, too deep", "application/json", mixed(maxJSONDepth + 2), true},
 		{"another type", "text/plain", `{}`, true},
 		{"json in the name only", "application/json-patch", `{}`, true},
 		{"not JSON", "application/json", `{`, true},
@@ -94,8 +102,8 @@ func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 			}
 		})
 	}
-	none, mixed := jsonRequest(), jsonRequest("application/json", "text/plain")
-	for _, r := range []Request{none, mixed} {
+	none, two := jsonRequest(), jsonRequest("application/json", "text/plain")
+	for _, r := range []Request{none, two} {
 		if digest(t, CanonicalJSON, r, "k", `{}`) != digest(t, DefaultFingerprint, r, "k", `{}`) {
 			t.Errorf("Content-Type %q counts as JSON", r.values("Content-Type"))
 		}

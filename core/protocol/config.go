@@ -159,12 +159,12 @@ type Config struct {
 	// operation may run twice. FailOpen cannot be combined with AtMostOnce.
 	FailOpen bool
 
-	// Expires announces the end of the retention: a response that is kept carries
+	// Expires announces the end of the retention: a response that is recorded carries
 	// Idempotency-Key-Expires, a Date of RFC 9651 such as @1795305600, and its replays
 	// carry the same value. Until then a retry is no new request. It is an estimate by
 	// the clock of this process, rounded down, because the store counts the retention by
-	// its own clock. The head of a stream leaves before the retention begins, so its
-	// value is earlier than the end. A value that the handler set stays.
+	// its own clock. A response that leaves before it is recorded, as a stream does,
+	// carries none, but its replays do. A value that the handler set stays.
 	Expires bool
 
 	// PolicyURL is the URI of the page on which the API publishes its policy, such as

@@ -36,7 +36,7 @@ type Policy struct {
 	Selective    bool   // Config.Select or Config.Skip may exempt requests from this policy
 
 	// What counts as the same request.
-	Fingerprint        string   // the end of the sentence "A retry must have …"
+	Fingerprint        string   // the end of the sentence "A retry must have …", as Markdown
 	FingerprintHeaders []string // request fields that count too
 
 	// What happens to it.
@@ -55,6 +55,7 @@ type Policy struct {
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
 	Oversize        Oversize
+	MaxBlob         int64    // in bytes: the longest body that Offload keeps
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
 
@@ -87,7 +88,7 @@ func (g *Guard) Policy() Policy {
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.engine.Binds(),
 		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
-		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
+		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
 		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
 	}
 	for _, entry := range problemTable {
@@ -216,16 +217,21 @@ func (p *Policy) markers() []responseField {
 		status.description += " unprotected: the operation ran while the store was unavailable; a retry may run it again."
 	}
 	list = append(list, status)
-	if p.Oversize == Summary {
+	if p.Oversize != Unavailable {
 		list = append(list, responseField{
 			name: fieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
 			description: `The body of the first response was not kept, and this replay has {"status":"completed"} in its place.`,
 		})
 	}
 	if p.Expires {
+		then := "After it the key is new."
+		if p.Horizon > 0 {
+			then = "After it retries are refused for as long as the key is remembered."
+		}
 		list = append(list, responseField{
 			name: fieldExpires, component: "IdempotencyKeyExpires", sample: "@1795305600",
-			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. After it the key is new.",
+			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. " + then +
+				" The first response does not have the field if it is a stream.",
 		})
 	}
 	return list
@@ -282,7 +288,7 @@ func span(d time.Duration) string {
 }
 
 // size returns a number of bytes as a person says it.
-func size(n int) string {
+func size[T int | int64](n T) string {
 	switch {
 	case n%(1<<20) == 0:
 		return fmt.Sprintf("%d MiB", n>>20)

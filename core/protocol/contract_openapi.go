@@ -192,7 +192,7 @@ func examples(problems []Problem) object {
 // schemas describes the bodies.
 func (p *Policy) schemas() object {
 	var all object
-	if p.Oversize == Summary {
+	if p.Oversize != Unavailable {
 		all = append(all, member{"IdempotencySummary", object{
 			{"type", "object"},
 			{"description", "The body of a replay whose body was not kept: it has the status and the fields of the first response, and Idempotency-Body: omitted."},

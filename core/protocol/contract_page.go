@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -11,11 +12,14 @@ import (
 // Markdown returns the page on which the API publishes its policy, as the draft of the
 // header asks servers to do: for the people who write clients. Its bytes depend on the
 // policy only. For another form give the Policy to a template of your own.
+//
+// Names and texts of the policy stand on the page as they are, whatever characters they
+// have; only Fingerprint may have Markdown of its own.
 func (p Policy) Markdown() []byte {
 	var b bytes.Buffer
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# Idempotent requests\n")
-	say("Send the header `%s` with a key of your own, and repeat the request with the same key until you have a response.", p.Header)
+	say("Send the header %s with a key of your own, and repeat the request with the same key until you have a response.", code(p.Header))
 	say("The operation runs once, and every retry gets its response.\n")
 	p.requests(say)
 	p.retries(say)
@@ -31,21 +35,21 @@ type sayer func(format string, args ...any)
 func (p *Policy) requests(say sayer) {
 	say("## Requests\n")
 	if p.Required {
-		say("* %s requests need a key.", joined(p.Methods))
+		say("* %s requests need a key.", escaped(joined(p.Methods)))
 	} else {
-		say("* %s requests may have a key. Without one a request runs each time it arrives.", joined(p.Methods))
+		say("* %s requests may have a key. Without one a request runs each time it arrives.", escaped(joined(p.Methods)))
 	}
 	if p.Selective {
 		say("  Some requests have another policy, or none.")
 	}
 	if len(p.Aliases) > 0 {
-		say("* The key is also accepted as %s. Send one of these fields only.", joined(p.Aliases))
+		say("* The key is also accepted as %s. Send one of these fields only.", codes(p.Aliases))
 	}
 	say("* Use a new random key for each operation, such as a UUID, and store it with the operation before you send the first request.")
 	if p.KeyMode == Strict {
-		say("* A key is a string in quotes (RFC 9651) of 1 to %d characters of US-ASCII: `%s: \"8e03978e-40d5-43dd-bc93-6894a57f9324\"`.", p.MaxKeyLength, p.Header)
+		say("* A key is a string in quotes (RFC 9651) of 1 to %d characters of US-ASCII: %s.", p.MaxKeyLength, code(p.Header+`: "8e03978e-40d5-43dd-bc93-6894a57f9324"`))
 	} else {
-		say("* A key has 1 to %d characters: `%s: 8e03978e-40d5-43dd-bc93-6894a57f9324`.", p.MaxKeyLength, p.Header)
+		say("* A key has 1 to %d characters: %s.", p.MaxKeyLength, code(p.Header+": 8e03978e-40d5-43dd-bc93-6894a57f9324"))
 		say("  Letters, digits and `. _ ~ : + / = -` may stand as they are; with quotes (RFC 9651) a key may have every printable character of US-ASCII.")
 	}
 	say("* The body of a request with a key has at most %s.\n", size(p.MaxRequestBody))
@@ -55,13 +59,13 @@ func (p *Policy) retries(say sayer) {
 	say("## Retries\n")
 	say("* A retry must have %s.", p.Fingerprint)
 	if len(p.FingerprintHeaders) > 0 {
-		say("  These request fields must be the same too: %s.", joined(p.FingerprintHeaders))
+		say("  These request fields must be the same too: %s.", codes(p.FingerprintHeaders))
 	}
 	say("  Another request with the same key is refused, and nothing runs.")
 	if p.Endpoint == "" {
 		say("* A key belongs to one operation: do not use it at another endpoint.")
 	} else {
-		say("* A key belongs to one endpoint (%s here): at another one it is another key.", p.Endpoint)
+		say("* A key belongs to one endpoint (%s here): at another one it is another key.", code(p.Endpoint))
 	}
 	if p.Wait > 0 {
 		say("* A retry that arrives while the first request runs waits up to %s for its response, and is then told to come back.", span(p.Wait))
@@ -80,7 +84,7 @@ func (p *Policy) kept(say sayer) {
 		say("* A response is kept for %s from the end of its request. After that its key is new: a request with it runs.", span(p.Retention))
 	}
 	if p.Expires {
-		say("  The field `%s` says until when.", fieldExpires)
+		say("  The field `%s` says until when the response is kept.", fieldExpires)
 	}
 	if len(p.NotKept) > 0 {
 		var ranges []string
@@ -89,13 +93,21 @@ func (p *Policy) kept(say sayer) {
 		}
 		say("* Responses with these statuses are not kept, and the next request with the key runs: %s.", joined(ranges))
 	}
-	if p.Oversize == Summary {
-		say("* Of a body of more than %s, retries get `{\"status\":\"completed\"}` with the first status and fields, and `%s: omitted`.", size(p.MaxResponseBody), fieldBody)
-	} else {
+	summary := "retries get `" + string(summaryBody) + "` with the first status and fields, and `" + fieldBody + ": omitted`"
+	switch p.Oversize {
+	case Unavailable:
 		say("* A body of more than %s is not kept: its retries are refused with `%s`, and do not run.", size(p.MaxResponseBody), CodeResultUnavailable)
+	case Offload:
+		say("* Of a body of more than %s, and of one of more than %s that could not be stored, %s.", size(p.MaxBlob), size(p.MaxResponseBody), summary)
+	default:
+		say("* Of a body of more than %s, %s.", size(p.MaxResponseBody), summary)
 	}
-	if p.KeepHeaders != nil {
-		say("* Of the response fields, replays have the media type and the coding, and: %s.", joined(append([]string{}, p.KeepHeaders...)))
+	switch {
+	case p.KeepHeaders == nil:
+	case len(p.KeepHeaders) == 0:
+		say("* Of the response fields, replays have only the media type and the coding.")
+	default:
+		say("* Of the response fields, replays have the media type and the coding, and: %s.", codes(p.KeepHeaders))
 	}
 	say("")
 }
@@ -125,7 +137,7 @@ func (p *Policy) fields(say sayer) {
 		if values == nil {
 			values = []string{"such as " + f.sample}
 		}
-		say("| `%s` | %s | %s |", f.name, strings.Join(values, ", "), strings.ReplaceAll(f.description, "|", "\\|"))
+		say("| `%s` | %s | %s |", f.name, strings.Join(values, ", "), escaped(f.description))
 	}
 	if p.PolicyURL != "" {
 		say("| `Link` | `%s` | Where this page is. |", describedBy(p.PolicyURL).Value)
@@ -149,6 +161,52 @@ func (p *Policy) refusals(say sayer) {
 		case problem.Retryable:
 			retry = "yes"
 		}
-		say("| `%s` | %d | %s | %s |", problem.Code, problem.Status, retry, strings.ReplaceAll(problem.Detail, "|", "\\|"))
+		say("| %s | %d | %s | %s |", strings.ReplaceAll(code(string(problem.Code)), "|", `\|`), problem.Status, retry, escaped(problem.Detail))
 	}
+}
+
+// code returns text as a code span, which shows every character of it as it is. A table
+// needs its pipes escaped on top of that.
+func code(text string) string {
+	text = withoutBreaks(text)
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if strings.Trim(text, " ") != text || strings.Trim(text, "`") != text {
+		text = " " + text + " " // of which nothing is shown
+	}
+	return fence + text + fence
+}
+
+// codes lists names for a sentence, each as a code span.
+func codes(names []string) string {
+	spans := make([]string, len(names))
+	for i, name := range names {
+		spans[i] = code(name)
+	}
+	return joined(spans)
+}
+
+// escaped returns text so that Markdown and HTML show it as it is, in a table or a
+// sentence.
+func escaped(text string) string { return markup.Replace(withoutBreaks(text)) }
+
+var markup = func() *strings.Replacer {
+	var pairs []string
+	for _, mark := range "\\`*_[]<>&|~$" {
+		pairs = append(pairs, string(mark), `\`+string(mark))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// withoutBreaks returns text without line breaks and other control characters, which
+// would end its sentence or its row.
+func withoutBreaks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,45 @@ func TestContractDocuments(t *testing.T) {
 		}
 	}
 }
+
+// No name or text of a policy becomes markup of the page, or ends its table or sentence.
+func TestPageShowsNamesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	policy := contractGuard(t, Config{
+		Header: "X|Key`", Aliases: []string{"*A*"}, Methods: []string{"POST", "M*`|_"}, FingerprintHeaders: []string{"a`|b"}, KeepHeaders: []string{"``|"},
+		Endpoint: "a`|<b>\r\n\n# orders",
+	}).Policy()
+	policy.Problems = []Problem{{Code: "a|b", Status: 409, Detail: "<b>|`x`*_[y](z)\n&amp;\u2028"}}
+	page := string(policy.Markdown())
+	for _, want := range []string{
+		"Send the header `` X|Key` `` with", "``X|Key`: 8e03978e-", "accepted as `*A*`.", "* POST and M\\*\\`\\|\\_ requests",
+		"must be the same too: ``a`|b``.", "and: ``` ``| ```.", "endpoint (``a`|<b>   # orders`` here)",
+		"\n| `a\\|b` | 409 | no | \\<b\\>\\|\\`x\\`\\*\\_\\[y\\](z) \\&amp;  |\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+	if only := string(contractGuard(t, Config{KeepHeaders: []string{}}).Policy().Markdown()); !strings.Contains(only, "only the media type and the coding.\n") {
+		t.Errorf("with no other field kept:\n%s", only)
+	}
+}
+
+// A policy that offloads bodies still has summaries: of what it could not store.
+func TestContractOfAPolicyThatOffloads(t *testing.T) {
+	t.Parallel()
+	policy := contractGuard(t, Config{Oversize: Offload, Blobs: blobs{}, MaxBlob: 8 << 20}).Policy()
+	page := string(policy.Markdown())
+	want := "* Of a body of more than 8 MiB, and of one of more than 1 MiB that could not be stored, retries get `{\"status\":\"completed\"}`"
+	if !strings.Contains(page, want) || !strings.Contains(page, "| `Idempotency-Body` | omitted |") {
+		t.Errorf("the page has no %q, or no Idempotency-Body:\n%s", want, page)
+	}
+	if !slices.Contains(policy.CORS().ExposeHeaders, "Idempotency-Body") || !strings.Contains(string(policy.OpenAPIJSON()), "IdempotencySummary") {
+		t.Error("Idempotency-Body is not exposed, or the summary has no schema")
+	}
+}
+
+type blobs struct{ BlobStore }
 
 // The policy says what the guard does, status by status, also where a function decides.
 func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
@@ -175,6 +215,44 @@ func TestSpansAndSizesAsPeopleSayThem(t *testing.T) {
 	for n, want := range map[int]string{1 << 20: "1 MiB", 3 << 10: "3 KiB", 1000: "1000 bytes"} {
 		if got := size(n); got != want {
 			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A regular expression counts up to 1,000 everywhere; a longer key is bounded by its
+// length alone.
+func TestPatternCountsAsFarAsItCan(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int]string{36: "{1,36}", 1000: "{1,1000}", 1001: "+", 4096: "+"} {
+		p := contractGuard(t, Config{MaxKeyLength: most}).Policy()
+		if pattern := p.KeyPattern(); strings.Contains(pattern, "{1,") != (want != "+") || !strings.Contains(pattern, `=-]`+want+`|`) {
+			t.Errorf("up to %d: %s, want %s", most, pattern, want)
+		}
+	}
+}
+
+// A page that has nothing to list says nothing of it.
+func TestPageOfAPolicyThatKeepsEverything(t *testing.T) {
+	t.Parallel()
+	const line = "are not kept, and the next request with the key runs"
+	all := contractGuard(t, Config{Decide: func(int) Decision { return KeepResponse }}).Policy()
+	if page := string(all.Markdown()); len(all.NotKept) != 0 || strings.Contains(page, line) {
+		t.Errorf("not kept are %v:\n%s", all.NotKept, page)
+	}
+	if page := string(contractGuard(t, Config{}).Policy().Markdown()); !strings.Contains(page, line) {
+		t.Errorf("the page does not say what is not kept:\n%s", page)
+	}
+}
+
+// YAML takes some words for anything but text.
+func TestTextOfYAMLIsQuotedWhereItHasTo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a": "a", "z": "z", "A": "A", "Z": "Z", "zone/7-b": "zone/7-b", "application/json": "application/json",
+		"": `""`, "7": `"7"`, "1e3": `"1e3"`, "-a": `"-a"`, "/a": `"/a"`, "a b": `"a b"`, "a:": `"a:"`, "No": `"No"`, "null": `"null"`, "y": `"y"`, "<&>": `"<&>"`,
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q is written %s, want %s", text, got, want)
 		}
 	}
 }

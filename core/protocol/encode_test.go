@@ -322,3 +322,76 @@ func FuzzEncodeResponse(f *testing.F) {
 		}
 	})
 }
+
+// The bounds of what can be kept are part of it.
+func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
+	t.Parallel()
+	many := make([]protocol.Field, 64)
+	for i := range many {
+		many[i] = protocol.Field{Name: "X", Value: strings.Repeat("v", 255), Add: i > 0}
+	}
+	for what, r := range map[string]protocol.Response{
+		"the first status":       {Status: 200},
+		"the last status":        {Status: 999},
+		"204 without a body":     {Status: 204},
+		"304 without a body":     {Status: 304},
+		"a body of 63 MiB":       {Status: 200, Body: make([]byte, 63<<20)},
+		"64 fields of 16 KiB":    {Status: 200, Header: protocol.NewHeader(many...)},
+		"a field to remove":      {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Remove: true})},
+		"a cookie to remove":     {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "Set-Cookie", Remove: true})},
+		"a field of no value":    {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X"})},
+		"a value that begins so": {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Value: "\x01"})},
+	} {
+		payload, err := protocol.EncodeResponse(r)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if got, err := protocol.DecodeResponse(payload); err != nil || !sameResponse(got, r) {
+			t.Errorf("%s: %+v, %v", what, got.Status, err)
+		}
+	}
+}
+
+// What nobody can read has no annotation.
+func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for what, payload := range map[string][]byte{
+		"nothing": nil, "garbage": []byte("\x01garbage of some length"), "half an envelope": {0x81}, "an envelope of another version": []byte("\x82 of some length"),
+	} {
+		if note := protocol.Annotation(payload); note != "" {
+			t.Errorf("%s: %q", what, note)
+		}
+	}
+}
+
+// An operator who knows the client's key seals what the guard replays; what a guard would
+// refuse is refused here.
+func TestSealResponseChecksWhatItSeals(t *testing.T) {
+	t.Parallel()
+	who := protocol.SealedFor{ID: reprise.DeriveID("tenant", "", "k"), Key: "k"}
+	good := protocol.Response{Status: 201, Body: []byte("body")}
+	for what, c := range map[string]struct {
+		by protocol.Sealing
+		r  protocol.Response
+	}{
+		"a response that cannot be kept": {protocol.Sealing{On: true}, protocol.Response{Status: 100}},
+		"a policy that is invalid":       {protocol.Sealing{Strict: true}, good},
+	} {
+		if payload, err := c.by.SealResponse(c.r, who); payload != nil || !errors.Is(err, reprise.ErrInvalid) {
+			t.Errorf("%s: %d bytes, %v", what, len(payload), err)
+		}
+	}
+	by := protocol.Sealing{On: true}
+	payload, err := by.SealResponse(good, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := by.OpenResponse(payload, who); err != nil || !sameResponse(got, good) {
+		t.Errorf("opened %+v, %v", got, err)
+	}
+	who.Key = "another"
+	if _, err := by.OpenResponse(payload, who); !errors.Is(err, reprise.ErrCorrupt) {
+		t.Errorf("opened with another key: %v", err)
+	}
+}

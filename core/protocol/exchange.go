@@ -29,7 +29,7 @@ type Exchange struct {
 	spool   *spool // of a body that is longer than Config.MaxResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
-	announced  []Field // what the policy adds to the response
+	announced  []Field // what the policy adds to a response that is recorded
 
 	mu       sync.Mutex // guards what follows, and scratch against Close
 	decision Decision
@@ -158,7 +158,7 @@ func (x *Exchange) finish(c Captured) Reply {
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // nothing is recorded
-		return Reply{Mark: x.Mark(), Added: x.added(c, false)}
+		return Reply{Mark: x.Mark(), Added: x.Announce()}
 	}
 	if x.attempt.Atomic() && c.Oversize && !x.canOffload(&c) {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
@@ -201,7 +201,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
 			return x.instead(CodeNotApplied, retryRunning) // a success of what was rolled back must not leave
 		}
-		return Reply{Added: x.added(c, false)}
+		return Reply{Added: x.Announce()}
 	case keepEmpty:
 		s.status, meaning = 500, 500
 	case keepCut:
@@ -259,14 +259,15 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)
-	kept = append(kept, x.added(*c, !c.Unkeepable)...)
+	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
+	kept = append(kept, x.announced...)
 	fields := len(kept)
 	kept = filterTrailers(kept, m.trailers)
 	if fields > own && !fitsStored(kept) { // the handler's own fields come first
 		x.announced = nil
 		kept, fields = slices.Delete(kept, own, fields), own
 	}
-	m.kept = kept
+	m.kept, ok = kept, true
 	switch {
 	case c.Unkeepable:
 		s.flags = storedCut
@@ -277,23 +278,17 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 		s.fields, s.flags = kept[:fields], storedOffloaded
 		if s.blob, ok = x.offload(c); !ok {
 			s.flags = storedOmitted
-			return !x.attempt.Atomic()
+			ok = !x.attempt.Atomic()
 		}
 	case c.Oversize, omit && len(c.Body) > 0:
 		s.fields, s.flags = kept[:fields], storedOmitted
 	default:
 		s.fields, s.trailers, s.body = kept[:fields], kept[fields:], c.Body
 	}
-	return true
-}
-
-// added returns what the policy adds to the response: what Announce said if it left
-// before Finish.
-func (x *Exchange) added(c Captured, kept bool) []Field {
-	if !c.Sent {
-		x.announced = x.guard.announce.fields(x.scratch.committed, kept, x.recordedAt())
+	if g.withholds(x.request, s) {
+		x.announced = withoutExpiry(x.announced)
 	}
-	return x.announced
+	return ok
 }
 
 // reply is the table of what a client gets after its handler ran.

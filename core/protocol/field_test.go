@@ -146,3 +146,15 @@ func TestHeaderAllDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// What would end a line becomes a space, wherever in a value it stands.
+func TestLineBytesOfAValueBecomeSpaces(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"": "", "plain": "plain", "\r": " ", "\n": " ", "\x00": " ", "\x00a": " a", "\ra": " a", "\na": " a", "a\x00": "a ", "a\r\nb": "a  b", "\t\x01": "\t\x01",
+	} {
+		if got := CleanValue(value); got != want {
+			t.Errorf("%q becomes %q, want %q", value, got, want)
+		}
+	}
+}

@@ -153,6 +153,36 @@ func TestFilter(t *testing.T) {
 				{Name: "X-B", Value: "added", Add: true},
 			},
 		},
+		{
+			name: "the values behind one that was dropped are still added",
+			src: []Field{
+				{Name: "X-A", Value: "first"},
+				{Name: "X-A", Value: "bad\n", Add: true},
+				{Name: "X-A", Value: "third", Add: true},
+				{Name: "X-B", Value: "bad\n"},
+				{Name: "X-C", Value: "first"},
+				{Name: "X-C", Value: "second", Add: true},
+				{Name: "X-D", Value: "bad\n"},
+				{Name: "Vary", Value: "beside that of an outer layer", Add: true},
+			},
+			want: []Field{
+				{Name: "X-A", Value: "first"},
+				{Name: "X-A", Value: "third", Add: true},
+				{Name: "X-C", Value: "first"},
+				{Name: "X-C", Value: "second", Add: true},
+				{Name: "Vary", Value: "beside that of an outer layer", Add: true},
+			},
+		},
+		{
+			name: "removals stay, of every field but the protocol's own",
+			src: []Field{
+				{Name: "X-A", Remove: true},
+				{Name: "Set-Cookie", Remove: true},
+				{Name: "idempotency-status", Remove: true},
+				{Name: "X B", Remove: true},
+			},
+			want: []Field{{Name: "X-A", Remove: true}, {Name: "Set-Cookie", Remove: true}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

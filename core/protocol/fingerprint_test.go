@@ -277,3 +277,13 @@ func BenchmarkFingerprint(b *testing.B) {
 		})
 	}
 }
+
+// An empty charset is none, quoted or not; a quote that nobody closed is a value.
+func TestR24EmptyCharsetIsNone(t *testing.T) {
+	t.Parallel()
+	for parameters, want := range map[string]string{"": "", ";charset=": "", `;charset=""`: "", `;charset="`: `"`, `;charset="a"`: "a", `;charset="a`: `"a`, ";charset": ""} {
+		if media, charset := splitMediaType("text/plain" + parameters); media != "text/plain" || charset != want {
+			t.Errorf("%q: %q, %q, want %q", parameters, media, charset, want)
+		}
+	}
+}

@@ -126,3 +126,32 @@ func (h oneLine) Values(name string) []string {
 	}
 	return nil
 }
+
+// A refusal says first what the client can mend: a key that is missing, repeated or
+// malformed counts before the framing, which counts before nothing else.
+func TestRefusalsNameTheKeyBeforeTheFraming(t *testing.T) {
+	t.Parallel()
+	const sound, ambiguous, malformed = "A: 1\r\n", "A: 1\n", "A: 1\r\n b\r\n"
+	g := callGuard(t, Config{Required: true}, nil)
+	for _, c := range []struct {
+		keys    []string
+		section string
+		want    Code
+		says    string // in the detail
+	}{
+		{nil, sound, CodeKeyMissing, ""},
+		{nil, ambiguous, CodeKeyMissing, ""},
+		{nil, malformed, CodeRequestInvalid, ""},
+		{[]string{"k"}, ambiguous, CodeRequestInvalid, ""},
+		{[]string{"k"}, malformed, CodeRequestInvalid, ""},
+		{[]string{"k", "k"}, sound, CodeKeyInvalid, "more than once"},
+		{[]string{"k", "k"}, malformed, CodeKeyInvalid, "more than once"},
+		{[]string{"not a key"}, sound, CodeKeyInvalid, "quoted string"},
+		{[]string{"not a key"}, ambiguous, CodeKeyInvalid, "quoted string"},
+	} {
+		got := g.Admit(t.Context(), Request{Method: "POST", Path: "/", Header: lines{"Idempotency-Key": c.keys}, Section: HeaderSection(c.section)}, unscoped)
+		if d := decodeProblem(t, got.Response); d.Code != string(c.want) || !strings.Contains(d.Detail, c.says) {
+			t.Errorf("%q, %q: %s %q, want %s %q", c.keys, c.section, d.Code, d.Detail, c.want, c.says)
+		}
+	}
+}

@@ -124,26 +124,35 @@ const (
 //
 // A function of the policy that panics refuses the request with 500 internal-error.
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
+	g, concerned, err := g.concerns(ctx, &req)
+	switch {
+	case err != nil:
+		return g.refuse(ctx, &req, CodeInternalError, err)
+	case !concerned:
+		return Admission{Pass: true}
+	default:
+		return g.admit(ctx, &req, scope)
+	}
+}
+
+// concerns returns the guard for a request, and reports whether its policy concerns the
+// request. The guard is never nil: with an error, it is the one whose function panicked.
+func (g *Guard) concerns(ctx context.Context, req *Request) (chosen *Guard, concerned bool, err error) {
 	if g.cfg.Select != nil {
-		other, err := g.choose(ctx, req)
+		other, err := g.choose(ctx, *req)
 		if err != nil {
-			return g.refuse(ctx, &req, CodeInternalError, err)
+			return g, false, err
 		}
 		g = other
 	}
 	if !slices.Contains(g.cfg.Methods, req.Method) {
-		return Admission{Pass: true}
+		return g, false, nil
 	}
 	if g.cfg.Skip != nil {
-		skip, err := g.skips(ctx, req)
-		if err != nil {
-			return g.refuse(ctx, &req, CodeInternalError, err)
-		}
-		if skip {
-			return Admission{Pass: true}
-		}
+		skip, err := g.skips(ctx, *req)
+		return g, err == nil && !skip, err
 	}
-	return g.admit(ctx, &req, scope)
+	return g, true, nil
 }
 
 // admit decides about a request whose method is keyed. Each one that has a key, or that

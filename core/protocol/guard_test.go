@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -142,6 +143,7 @@ func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
 		"shared": func() (string, error) { return "", protocol.ErrUnscoped },
 		"tenant": func() (string, error) { return "unscoped", nil },
 		"other":  func() (string, error) { return "shared", nil },
+		"spaced": func() (string, error) { return " a tenant ~", nil },
 	} {
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 		if a.Exchange == nil {
@@ -297,3 +299,111 @@ func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
 }
 
 var unread = readerFunc(func([]byte) (int, error) { panic("the body was read") })
+
+// The bounds of a policy are part of what it may say.
+func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	engine, err := reprise.New(memstore.New(), reprise.Config{Retention: 10 * day})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, longest, most := new(blobs), reprise.MaxDuration, reprise.MaxDuration-10*day
+	for field, c := range map[string]struct{ first, last, before, after protocol.Config }{
+		"Name": {
+			protocol.Config{Name: " "},
+			protocol.Config{Name: strings.Repeat("~", reprise.MaxLabel)},
+			protocol.Config{Name: "\x1f"},
+			protocol.Config{Name: strings.Repeat("~", reprise.MaxLabel+1)},
+		},
+		"MaxKeyLength": {
+			protocol.Config{MaxKeyLength: 36},
+			protocol.Config{MaxKeyLength: 4096},
+			protocol.Config{MaxKeyLength: 35},
+			protocol.Config{MaxKeyLength: 4097},
+		},
+		"MaxRequestBody": {
+			protocol.Config{MaxRequestBody: 1},
+			protocol.Config{MaxRequestBody: math.MaxInt32},
+			protocol.Config{MaxRequestBody: -1},
+			protocol.Config{MaxRequestBody: math.MinInt32},
+		},
+		"MaxResponseBody": {
+			protocol.Config{MaxResponseBody: 1},
+			protocol.Config{MaxResponseBody: 63 << 20},
+			protocol.Config{MaxResponseBody: -1},
+			protocol.Config{MaxResponseBody: 63<<20 + 1},
+		},
+		"Retention": {
+			protocol.Config{Retention: time.Millisecond},
+			protocol.Config{Retention: longest},
+			protocol.Config{Retention: time.Millisecond - 1},
+			protocol.Config{Retention: longest + 1},
+		},
+		"Horizon": {
+			protocol.Config{Horizon: time.Millisecond},
+			protocol.Config{Retention: day, Horizon: longest - day},
+			protocol.Config{Horizon: time.Millisecond - 1},
+			protocol.Config{Retention: day, Horizon: longest - day + 1},
+		},
+		"Horizon: ": { // beside the retention of the engine
+			protocol.Config{Horizon: most - 1},
+			protocol.Config{Horizon: most},
+			protocol.Config{Horizon: -1},
+			protocol.Config{Horizon: most + 1},
+		},
+		"MaxBlob": {
+			protocol.Config{MaxBlob: 1},
+			protocol.Config{MaxBlob: 1 << 40},
+			protocol.Config{MaxBlob: -1},
+			protocol.Config{MaxBlob: 1<<40 + 1},
+		},
+		"MaxBlob: ": { // beside what records keep
+			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1001},
+			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1002},
+			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 999},
+			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1000},
+		},
+		"MaxSpool": {
+			protocol.Config{MaxBlob: 1000, MaxSpool: 1000},
+			protocol.Config{MaxBlob: 1000, MaxSpool: 1 << 50},
+			protocol.Config{MaxBlob: 1000, MaxSpool: -1},
+			protocol.Config{MaxBlob: 1000, MaxSpool: 999},
+		},
+		"BlobTimeout": {
+			protocol.Config{BlobTimeout: time.Millisecond},
+			protocol.Config{BlobTimeout: time.Hour},
+			protocol.Config{BlobTimeout: time.Millisecond - 1},
+			protocol.Config{BlobTimeout: time.Hour + 1},
+		},
+		"Wait": {
+			protocol.Config{Wait: 0},
+			protocol.Config{Wait: time.Hour},
+			protocol.Config{Wait: -1},
+			protocol.Config{Wait: -time.Hour},
+		},
+	} {
+		for _, cfg := range []protocol.Config{c.first, c.last} {
+			if _, err := protocol.New(engine, cfg); err != nil {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		for _, cfg := range []protocol.Config{c.before, c.after} {
+			if _, err := protocol.New(engine, cfg); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
+				t.Errorf("%s: accepted, or refused with %v", field, err)
+			}
+		}
+	}
+	// A retention of the guard takes the place of the engine's in the sum.
+	if _, err := protocol.New(engine, protocol.Config{Retention: day, Horizon: most + day}); err != nil {
+		t.Errorf("beside a shorter retention: %v", err)
+	}
+	_, err = protocol.New(engine, protocol.Config{Horizon: longest})
+	if want := most.String(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v does not say how much is left: %s", err, want)
+	}
+	_, err = protocol.New(engine, protocol.Config{Retention: day, Horizon: longest})
+	if want := (longest - day).String(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v does not say how much is left: %s", err, want)
+	}
+}

@@ -295,3 +295,92 @@ func TestFingerprintHeaders(t *testing.T) {
 		}
 	}
 }
+
+// A framework may give the context of a request to another one, and a handler that
+// outlived a timeout asks whose it has.
+func TestExchangeKnowsItsOwnContext(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	own, other := b.admit("own", "").Exchange, b.admit("other", "").Exchange
+	derived, cancel := context.WithCancel(own.Context())
+	defer cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context //nolint:containedctx // the case is the context
+		want bool
+	}{
+		"its own": {own.Context(), true}, "one made of it": {derived, true}, "another's": {other.Context(), false}, "no exchange's": {t.Context(), false},
+	} {
+		if got := own.Runs(c.ctx); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	for _, x := range []*protocol.Exchange{own, other} {
+		x.Finish(protocol.Captured{Status: 200})
+		x.Close()
+	}
+}
+
+// Decide is asked about whole responses only: what a panic or a cut leaves is decided by
+// the preset.
+func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		captured protocol.Captured
+		asked    bool
+		kept     bool
+	}{
+		"whole":         {protocol.Captured{Status: 500}, true, true},
+		"a panic":       {protocol.Captured{Panicked: true}, false, false},
+		"cut short":     {protocol.Captured{Status: 200, Cut: true}, false, false},
+		"no status":     {protocol.Captured{Status: 0}, false, false},
+		"interim":       {protocol.Captured{Status: 199}, false, false},
+		"the last one":  {protocol.Captured{Status: 999}, true, true},
+		"after the end": {protocol.Captured{Status: 1000}, false, false},
+	} {
+		asked := false
+		b := setup(t, protocol.Config{Decide: func(int) protocol.Decision { asked = true; return protocol.KeepResponse }})
+		x := b.admit("k", "body").Exchange
+		x.Finish(c.captured)
+		x.Close()
+		again := b.admit("k", "body")
+		if kept := again.Exchange == nil; asked != c.asked || kept != c.kept {
+			t.Errorf("%s: asked %t, kept %t; want %t, %t", name, asked, kept, c.asked, c.kept)
+		}
+		if again.Exchange != nil {
+			again.Exchange.Finish(protocol.Captured{Status: 200})
+			again.Exchange.Close()
+		}
+	}
+}
+
+// What a panic reports says where it was raised, if that is known.
+func TestPanicErrorSaysWhere(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]protocol.PanicError{
+		"reprise: Config.Skip panicked at skip.go:7: bug": {Function: "Config.Skip", Value: "bug", Where: "skip.go:7"},
+		"reprise: Config.Skip panicked: bug":              {Function: "Config.Skip", Value: "bug"},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A call gets its refusals in the form of calls, whether the policy writes problems or
+// not.
+func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
+	t.Parallel()
+	for _, write := range []func(context.Context, *protocol.Request, protocol.Problem) protocol.Response{
+		nil, func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
+			return protocol.Response{Status: 418}
+		},
+	} {
+		b := setup(t, protocol.Config{Required: true, WriteProblem: write})
+		got := b.guard.AdmitCall(t.Context(), protocol.Call{
+			Procedure: "/a.B/C", Metadata: lines{}, Message: func() ([]byte, error) { return nil, nil },
+		}, scope).Result
+		if got.Code != protocol.CodeKeyMissing.GRPC() || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_MISSING") {
+			t.Errorf("a problem written: %t: %+v", write != nil, got)
+		}
+	}
+}

@@ -193,6 +193,25 @@ func TestR45OwnAnswersLackNothing(t *testing.T) {
 	}
 }
 
+// A problem that is not worth a retry names no time for one, in any form.
+func TestR46OwnAnswersHaveNoTimeForARetryThatIsOfNoUse(t *testing.T) {
+	t.Parallel()
+	ps := setupProblems()
+	for _, want := range wantedCodes {
+		for _, wait := range []time.Duration{-time.Second, 0, time.Second} {
+			p := ps.of(want.code, wait)
+			expected := time.Duration(0)
+			if want.retryable && wait > 0 {
+				expected = wait
+			}
+			v, there := ps.completed(Response{Status: 418}, p).Header.Get("Retry-After")
+			if p.RetryAfter != expected || there != (expected > 0) {
+				t.Errorf("%s after %v: %v, Retry-After %q", want.code, wait, p.RetryAfter, v)
+			}
+		}
+	}
+}
+
 func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
@@ -220,6 +239,7 @@ func TestValidProblemBase(t *testing.T) {
 	for base, want := range map[string]bool{
 		defaultProblemBase: true, "urn:problems:": true, "/problems/": true, "https://x.example/?a=1&code=": true,
 		"": false, "https://x.example/a b/": false, "https://x.example/>": false, "https://x.example/\r\n": false, "https://é.example/": false, `a"b`: false,
+		"~": true, "!": true, "<": false, "a<": false, "\x7f": false, "}": false,
 	} {
 		if got := validURI(base); got != want {
 			t.Errorf("validURI(%q) = %t, want %t", base, got, want)

@@ -294,7 +294,7 @@ func (r *Recorder) goLive() {
 	}
 	r.live = true
 	r.nameType(r.x.scratch.response)
-	r.send(r.x.Mark(), r.x.Announce(r.status), nil)
+	r.send(r.x.Mark(), r.x.Announce(), nil)
 }
 
 // send sends the handler's own response, with the header as it was when the handler wrote

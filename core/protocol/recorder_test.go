@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -549,7 +550,7 @@ func TestR16MediaTypeBehindACompressor(t *testing.T) {
 // Every response of gRPC has the status 200: what counts is its Grpc-Status.
 func TestR31StatusOfGRPC(t *testing.T) {
 	t.Parallel()
-	for code, kept := range map[string]bool{"0": true, "3": true, "5": true, "14": false, "16": false, "8": false, "99": false, "x": false} {
+	for code, kept := range map[string]bool{"0": true, "3": true, "5": true, "14": false, "16": false, "8": false, "17": false, "99": false, "-1": false, "x": false} {
 		b := setup(t, protocol.Config{})
 		runs := 0
 		for range 2 {
@@ -605,5 +606,295 @@ func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	}()
 	if len(header) != 1 || header.Get("X-Outer") != "1" {
 		t.Errorf("the header is %v", header)
+	}
+}
+
+// live is a wire that remembers what was sent, and when.
+type live struct {
+	header   http.Header
+	statuses []int
+	sent     []http.Header // with each status
+	parts    []string
+}
+
+func newLive(header http.Header) *live { return &live{header: header} }
+
+func (l *live) WriteHeader(status int) {
+	l.statuses, l.sent = append(l.statuses, status), append(l.sent, l.header.Clone())
+}
+
+func (l *live) Write(p []byte) (int, error) {
+	l.parts = append(l.parts, string(p))
+	return len(p), nil
+}
+
+// record runs a handler over a wire, without its end.
+func (b *bench) record(key string, outer http.Header) (*protocol.Recorder, *live) {
+	b.t.Helper()
+	a := b.admit(key, "body")
+	if a.Exchange == nil {
+		b.t.Fatalf("%s: answered %d", key, a.Response.Status)
+	}
+	wire, rec := newLive(outer), new(protocol.Recorder)
+	rec.Start(a.Exchange, outer, wire, http.DetectContentType)
+	return rec, wire
+}
+
+// R17: an interim response leaves at once, and is never the recorded one. 101 is a final
+// one.
+func TestR17InterimResponsesLeaveAtOnce(t *testing.T) {
+	t.Parallel()
+	for status, interim := range map[int]bool{100: true, 102: true, 103: true, 199: true, 101: false, 200: false} {
+		b := setup(t, protocol.Config{})
+		rec, wire := b.record("k", http.Header{})
+		rec.WriteHeader(status)
+		if left := len(wire.statuses) == 1; left != interim || rec.Status() != 0 == interim {
+			t.Errorf("%d: sent %v before the handler returned, and the status is %d", status, wire.statuses, rec.Status())
+		}
+		rec.WriteHeader(http.StatusCreated)
+		rec.Finish()
+		rec.Close()
+		want := []int{status}
+		if interim {
+			want = []int{status, http.StatusCreated}
+		}
+		if !slices.Equal(wire.statuses, want) {
+			t.Errorf("%d: sent %v, want %v", status, wire.statuses, want)
+		}
+		if status != 101 {
+			if again := b.replay("k"); again.Code != want[len(want)-1] {
+				t.Errorf("%d: replayed %d", status, again.Code)
+			}
+		}
+	}
+}
+
+// Nothing can be written to a response that has no body, except nothing.
+func TestR16ResponseWithoutABody(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{204, 304} {
+		b := setup(t, protocol.Config{})
+		rec, wire := b.record("k", http.Header{})
+		rec.WriteHeader(status)
+		if n, err := rec.Write(nil); n != 0 || err != nil {
+			t.Errorf("%d: nothing was written as %d, %v", status, n, err)
+		}
+		if n, err := rec.WriteString("x"); n != 0 || err == nil {
+			t.Errorf("%d: a body was taken: %d, %v", status, n, err)
+		}
+		rec.Finish()
+		rec.Close()
+		if again := b.replay("k"); len(wire.parts) != 0 || again.Code != status || again.Body.Len() != 0 || len(again.Header()["Content-Length"]) != 0 {
+			t.Errorf("%d: sent %q, replayed %d %v", status, wire.parts, again.Code, again.Header())
+		}
+	}
+}
+
+// R33: a length of 0 is a length, and a handler that writes more than it declared gets an
+// error.
+func TestR33BodyWhereNoneIsDeclared(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for body, kept := range map[string]bool{"": true, "x": false} {
+		runs := 0
+		handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+			runs++
+			h.Set("Content-Length", "0")
+			w.WriteHeader(http.StatusCreated)
+			if _, err := w.WriteString(body); (err == nil) != kept {
+				t.Errorf("%q is written: %v", body, err)
+			}
+		}
+		b.run("k"+body, handler)
+		b.run("k"+body, handler)
+		if (runs == 1) != kept {
+			t.Errorf("%q: the handler ran %d times", body, runs)
+		}
+	}
+}
+
+// A Flush sends the status that the handler wrote, or else 200, and what was written.
+func TestR34FlushSendsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(*protocol.Recorder)
+		status int
+		parts  []string
+		media  []string // of the response that left
+	}{
+		"nothing":  {func(*protocol.Recorder) {}, 200, nil, nil},
+		"a status": {func(w *protocol.Recorder) { w.WriteHeader(http.StatusCreated) }, 201, nil, nil},
+		"a body":   {func(w *protocol.Recorder) { _, _ = w.WriteString("<html>") }, 200, []string{"<html>"}, []string{"text/html; charset=utf-8"}},
+	} {
+		b := setup(t, protocol.Config{})
+		rec, wire := b.record("k", http.Header{})
+		c.before(rec)
+		if !rec.Flush() || !slices.Equal(wire.statuses, []int{c.status}) || !slices.Equal(wire.parts, c.parts) || !slices.Equal(wire.sent[0]["Content-Type"], c.media) {
+			t.Errorf("%s: sent %v %v %q", name, wire.statuses, wire.sent, wire.parts)
+		}
+		_, _ = rec.WriteString("<html>")
+		rec.Finish()
+		rec.Close()
+		// What no client was told of the media type, no replay says.
+		if again := b.replay("k"); again.Code != c.status || !slices.Equal(again.Header()["Content-Type"], c.media) {
+			t.Errorf("%s: replayed %d %v", name, again.Code, again.Header())
+		}
+	}
+}
+
+// R16: the media type is guessed by the first bytes of the body, and only where the
+// handler has not coded them.
+func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
+	t.Parallel()
+	const html = "text/html; charset=utf-8"
+	for name, c := range map[string]struct {
+		fields http.Header
+		writes []string
+		want   string
+	}{
+		"one write":             {nil, []string{"<html>"}, html},
+		"two writes":            {nil, []string{"<html>", "plain"}, html},
+		"more than is kept":     {nil, []string{"<html>plain"}, html},
+		"more, later":           {nil, []string{"<html>", "plain"}, html},
+		"coded":                 {http.Header{"Content-Encoding": {"gzip"}}, []string{"<html>"}, ""},
+		"coded for one hop":     {http.Header{"Transfer-Encoding": {"gzip"}}, []string{"<html>"}, ""},
+		"named by the handler":  {http.Header{"Content-Type": {"a/b"}}, []string{"<html>"}, "a/b"},
+		"nothing is written":    {nil, nil, ""},
+		"nothing, and then two": {nil, []string{"", "<html>"}, html},
+	} {
+		for _, limit := range []int{8, 100} {
+			b := setup(t, protocol.Config{MaxResponseBody: limit})
+			first := b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+				maps.Copy(h, c.fields)
+				for _, part := range c.writes {
+					_, _ = w.WriteString(part)
+				}
+			})
+			if got := first.Result().Header.Get("Content-Type"); got != c.want {
+				t.Errorf("%s, up to %d bytes: %q, want %q", name, limit, got, c.want)
+			}
+		}
+	}
+}
+
+// A response that was cut short before its status is no response to keep; one whose
+// status has no body is whole without one.
+func TestR33CutBeforeTheBody(t *testing.T) {
+	t.Parallel()
+	for status, kept := range map[int]bool{0: false, 200: false, 204: true, 304: true} {
+		b := setup(t, protocol.Config{})
+		runs := 0
+		for range 2 {
+			b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
+				runs++
+				if status != 0 {
+					w.WriteHeader(status)
+				}
+				w.Cut()
+			})
+		}
+		if (runs == 1) != kept {
+			t.Errorf("status %d: the handler ran %d times", status, runs)
+		}
+	}
+}
+
+// The header of a handler that did not return is taken back, unless it has left or the
+// connection is the handler's.
+func TestR33HeaderOfAHandlerThatDidNotReturn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do    func(*protocol.Recorder)
+		stays bool
+	}{
+		"before its status": {func(*protocol.Recorder) {}, false},
+		"after its status":  {func(w *protocol.Recorder) { w.WriteHeader(http.StatusCreated) }, false},
+		"as a stream":       {func(w *protocol.Recorder) { w.Flush() }, true},
+		"after a hijack":    {func(w *protocol.Recorder) { w.Hijack() }, true},
+	} {
+		header := http.Header{"X-Outer": {"1"}}
+		rec, _ := setup(t, protocol.Config{}).record("k", header)
+		header.Set("X-Own", "1")
+		c.do(rec)
+		rec.Close()
+		if _, there := header["X-Own"]; there != c.stays || header.Get("X-Outer") != "1" {
+			t.Errorf("%s: the header is %v", name, header)
+		}
+	}
+}
+
+// What the policy adds goes beside the handler's own links, on the first response and on
+// its replay.
+func TestAddedLinksGoBesideTheHandlersOwn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{PolicyURL: "https://api.example.com/idempotency", Expires: true})
+	first := b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h["Link"] = []string{"</next>; rel=next", "</last>; rel=last"}
+	})
+	want := []string{"</next>; rel=next", "</last>; rel=last", announcedLink}
+	for _, w := range []http.Header{first.Header(), b.replay("k").Header()} {
+		if !slices.Equal(w["Link"], want) || len(w["Idempotency-Key-Expires"]) != 1 {
+			t.Errorf("%v, want the links %q", w, want)
+		}
+	}
+}
+
+// R17: a trailer field with two values has both of them, first and replayed, and none of
+// what the header had under its name.
+func TestR17TrailersHaveAllTheirValues(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Trailer", "X-Sum")
+		_, _ = w.WriteString("body")
+		h["X-Sum"] = []string{"a", "b"}
+	}
+	first, again := b.run("k", handler).Result(), b.replay("k").Result()
+	for _, r := range []*http.Response{first, again} {
+		if !slices.Equal(r.Trailer["X-Sum"], []string{"a", "b"}) {
+			t.Errorf("the trailer is %v", r.Trailer)
+		}
+	}
+	header := http.Header{"X-Sum": {"of an outer layer"}}
+	wire := newLive(header)
+	protocol.WriteResponse(header, wire, protocol.Response{
+		Status: 200, Body: []byte("body"),
+		Trailer: protocol.NewHeader(protocol.Field{Name: "X-Sum", Value: "a"}, protocol.Field{Name: "X-Sum", Value: "b", Add: true}),
+	})
+	if !slices.Equal(header["X-Sum"], []string{"a", "b"}) || wire.sent[0].Get("Trailer") != "X-Sum" || wire.sent[0].Get("Content-Length") != "" {
+		t.Errorf("sent %v, and then %v", wire.sent, header)
+	}
+}
+
+// R14: a length is declared where there is a body of a known length, and an empty body is
+// not written.
+func TestR14LengthOfAResponse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		body   string
+		length string
+		parts  []string
+	}{
+		{200, "body", "4", []string{"body"}},
+		{200, "", "", nil},
+		{404, "body", "4", []string{"body"}},
+		{204, "", "", nil},
+		{304, "", "", nil},
+		{304, "body", "", nil},
+	} {
+		header := http.Header{}
+		wire := newLive(header)
+		protocol.WriteResponse(header, wire, protocol.Response{Status: c.status, Body: []byte(c.body)})
+		if got := header.Get("Content-Length"); got != c.length || !slices.Equal(wire.parts, c.parts) || !slices.Equal(wire.statuses, []int{c.status}) {
+			t.Errorf("%d %q: sent %v %q with the length %q", c.status, c.body, wire.statuses, wire.parts, got)
+		}
+	}
+	rec, wire := setup(t, protocol.Config{}).record("k", http.Header{})
+	rec.WriteHeader(http.StatusCreated)
+	rec.Finish()
+	rec.Close()
+	if len(wire.parts) != 0 {
+		t.Errorf("an empty body is written as %q", wire.parts)
 	}
 }

@@ -30,8 +30,7 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 // replay returns the response from a record (R12 to R19, R35).
 func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	switch {
-	case s.flags&storedCut != 0, s.flags&storedOffloaded != 0 && req.isCall(),
-		s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall()):
+	case g.withholds(req, s):
 		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	case s.flags&storedOmitted != 0:
 		return summary(s)
@@ -40,6 +39,12 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	}
 	s.header.fields = markReplayed
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}
+}
+
+// withholds reports whether retries get 409 result-unavailable instead of what is stored.
+func (g *Guard) withholds(req *Request, s *stored) bool {
+	return s.flags&storedCut != 0 || s.flags&storedOffloaded != 0 && req.isCall() ||
+		s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall())
 }
 
 // summary returns what stands for a response whose body was not kept, without the fields

@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -518,4 +520,168 @@ func FuzzOpenSealed(f *testing.F) {
 			t.Fatal("what is not sealed was changed")
 		}
 	})
+}
+
+// An envelope is as long as it says, and has a nonce and a tag in any case.
+func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
+	t.Parallel()
+	who := testSealedFor
+	packed := Sealing{On: true, Secret: testSecret(t, "2026-11"), ClearHead: true, Compressor: deflate{}, CompressFrom: 1}
+	_, payload := sealedSample(&packed, bytes.Repeat([]byte("a"), 1000))
+	e, err := parseEnvelope(payload)
+	if err != nil || e.flags != envelopeKnown {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	least := len(payload) - len(e.sealed) + envelopeNonce + envelopeTag
+	for n := range payload {
+		if n == 0 {
+			continue // which is no envelope
+		}
+		_, err := parseEnvelope(payload[:n])
+		if n < least && !errors.Is(err, errEnvelopeLength) || n >= least && err != nil {
+			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
+		}
+		if _, err := packed.open(payload[:n], 1<<20, &who); !errors.Is(err, reprise.ErrCorrupt) {
+			t.Errorf("%d of %d bytes open: %v", n, len(payload), err)
+		}
+	}
+	for size, ok := range map[uint32]bool{0: true, reprise.MaxPayload: true, reprise.MaxPayload + 1: false, 1<<32 - 1: false} {
+		changed := slices.Clone(payload)
+		binary.BigEndian.PutUint32(changed[14:], size)
+		if _, err := parseEnvelope(changed); (err == nil) != ok {
+			t.Errorf("a size of %d: %v", size, err)
+		}
+	}
+	long := slices.Clone(payload)
+	long[18] = maxSecretID + 1
+	if _, err := parseEnvelope(long); !errors.Is(err, errEnvelopeLength) {
+		t.Errorf("an ID of %d bytes: %v", long[18], err)
+	}
+}
+
+// An answer without fields, whose head is as short as it can be, is shown as well.
+func TestSealedClearHeadWithoutFields(t *testing.T) {
+	t.Parallel()
+	c := Sealing{On: true, ClearHead: true}
+	s := stored{status: 204}
+	payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+	if shown, err := DecodeResponse(payload); shown.Status != 204 || !errors.Is(err, ErrSealed) {
+		t.Errorf("an operator sees %+v, %v", shown, err)
+	}
+}
+
+// The largest response that a guard keeps can be opened again by the same guard.
+func TestSealedLargestResponseOpens(t *testing.T) {
+	t.Parallel()
+	const limit = 1000
+	c := Sealing{On: true, Compressor: deflate{}, CompressFrom: 1}
+	s := stored{status: 200, body: bytes.Repeat([]byte("b"), limit), annotation: strings.Repeat("n", maxAnnotation)}
+	for i := range maxStoredFields {
+		s.fields = append(s.fields, Field{Name: "X", Value: strings.Repeat("v", maxStoredHeaderBytes/maxStoredFields-1), Add: i > 0})
+	}
+	if !fitsStored(s.fields) || s.size() != limit+maxStoredBesides {
+		t.Fatalf("%d bytes are not the most that is kept, %d", s.size(), limit+maxStoredBesides)
+	}
+	encoded := appendStored(nil, &s)
+	payload := c.appendSealed(nil, encoded, &s, &testSealedFor)
+	if got, err := c.open(payload, limit, &testSealedFor); err != nil || !bytes.Equal(got, encoded) {
+		t.Errorf("at the limit: %d bytes, %v", len(got), err)
+	}
+	if _, err := c.open(payload, limit-1, &testSealedFor); !errors.Is(err, errEnvelopeSize) {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+// CompressFrom is the first size that is compressed, and what a compressor does not make
+// shorter stays as it is, whatever memory it is in.
+func TestSealedCompressionIsOfUse(t *testing.T) {
+	t.Parallel()
+	s := stored{status: 200, body: bytes.Repeat([]byte("a"), 500)}
+	encoded := appendStored(nil, &s)
+	nothing := misbehaving{
+		compress:   func([]byte, []byte) []byte { return nil },
+		decompress: func(dst, _ []byte, _ int) ([]byte, error) { return append(dst, encoded...), nil },
+	}
+	for name, c := range map[string]struct {
+		by   Sealing
+		want bool
+	}{
+		"of its first size": {Sealing{Compressor: deflate{}, CompressFrom: len(encoded)}, true},
+		"a byte smaller":    {Sealing{Compressor: deflate{}, CompressFrom: len(encoded) + 1}, false},
+		"no shorter":        {Sealing{Compressor: misbehaving{compress: func(dst, src []byte) []byte { return append(dst, src...) }}, CompressFrom: 1}, false},
+		"a byte shorter": {Sealing{Compressor: misbehaving{
+			compress:   func(dst, src []byte) []byte { return append(dst, src[:len(src)-1]...) },
+			decompress: nothing.decompress,
+		}, CompressFrom: 1}, true},
+		"in no memory at all": {Sealing{Compressor: nothing, CompressFrom: 1}, true},
+	} {
+		for range 3 { // with memory of before, and without
+			payload := c.by.appendSealed(nil, encoded, &s, &testSealedFor)
+			e, err := parseEnvelope(payload)
+			if err != nil || (e.flags&envelopeCompressed != 0) != c.want {
+				t.Errorf("%s: flags %b, %v", name, e.flags, err)
+			}
+			if got, err := c.by.open(payload, 1000, &testSealedFor); err != nil || !bytes.Equal(got, encoded) {
+				t.Errorf("%s: opened %d bytes, %v", name, len(got), err)
+			}
+		}
+	}
+	for _, memory := range [][]byte{nil, make([]byte, 0, 100)} { // of a process that has sealed nothing yet, and later
+		b := &sealBuffers{packed: memory}
+		if packed, ok := (&Sealing{Compressor: nothing}).compress(b, encoded, &s); !ok || len(packed) != 0 {
+			t.Errorf("compressed beside %d bytes of memory as %d bytes, %t", cap(memory), len(packed), ok)
+		}
+	}
+}
+
+// An annotation can be read where the head is in the clear.
+func TestSealedAnnotation(t *testing.T) {
+	t.Parallel()
+	s := stored{status: 200, body: []byte("body"), annotation: "00-trace-01"}
+	for clear, want := range map[bool]string{true: s.annotation, false: ""} {
+		c := Sealing{On: true, ClearHead: clear}
+		payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+		if got := Annotation(payload); got != want {
+			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
+		}
+	}
+}
+
+// MaxAge is the last age that opens.
+func TestSealedMaxAgeIsIncluded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := Sealing{On: true, MaxAge: time.Hour}
+		_, payload := sealedSample(&c, []byte("body"))
+		time.Sleep(time.Hour)
+		if _, err := c.open(payload, 1000, &testSealedFor); err != nil {
+			t.Errorf("at its age: %v", err)
+		}
+		time.Sleep(time.Nanosecond)
+		if _, err := c.open(payload, 1000, &testSealedFor); !errors.Is(err, errEnvelopeAge) {
+			t.Errorf("after it: %v", err)
+		}
+	})
+}
+
+// The bounds of secrets and of CompressFrom are included, and a secret shows its ID.
+func TestSealingBoundsAreIncluded(t *testing.T) {
+	t.Parallel()
+	for _, good := range []struct {
+		id  string
+		key int
+	}{{"1", 32}, {"1", 4096}, {strings.Repeat("~", 32), 32}, {" ", 32}} {
+		s, err := NewSecret(good.id, make([]byte, good.key))
+		if want := fmt.Sprintf("secret %q", good.id); err != nil || s.String() != want || s.ID() != good.id {
+			t.Errorf("%q with %d bytes: %v, %v", good.id, good.key, s, err)
+		}
+	}
+	if s := (Secret{}); s.String() != "no secret" || s.ID() != "" {
+		t.Errorf("no secret is shown as %v", s)
+	}
+	for n, ok := range map[int]bool{0: true, 1: true, math.MaxInt32: true, -1: false} {
+		if err := (&Sealing{CompressFrom: n}).check(); (err == nil) != ok {
+			t.Errorf("CompressFrom %d: %v", n, err)
+		}
+	}
 }

@@ -2,8 +2,13 @@ package protocol
 
 import (
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
 	"errors"
 	"io"
+	"os"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -126,5 +131,136 @@ func TestSealedSpoolIsEncrypted(t *testing.T) {
 	got, err := io.ReadAll(s.body())
 	if err != nil || !bytes.Equal(got, body) {
 		t.Errorf("the body has %d bytes, %v", len(got), err)
+	}
+}
+
+// A blob has the layout that sealedblob.go describes, made here with the standard library
+// alone. The buckets of running deployments are full of it.
+func TestSealedBlobHasItsLayout(t *testing.T) {
+	t.Parallel()
+	key := blobKey{7, 31: 9}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := unhexed(2*blobChunk + 5)
+	var sealed []byte
+	for n, rest := 0, body; len(rest) > 0; n++ {
+		size := min(len(rest), 64<<10)
+		associated := binary.BigEndian.AppendUint64([]byte("reprise/blob/1\x00"), uint64(n))
+		associated = append(associated, map[bool]byte{true: 1, false: 0}[size == len(rest)])
+		nonce := []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, byte(n)}
+		sealed = append(sealed, nonce...)
+		sealed = aead.Seal(sealed, nonce, rest[:size], associated)
+		rest = rest[size:]
+	}
+	if got, err := openBlob(sealed, &key); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("opened as %d bytes, %v", len(got), err)
+	}
+}
+
+// The files of a guard are within MaxSpool together, which is included.
+func TestSpoolsHaveTheirRoom(t *testing.T) {
+	t.Parallel()
+	g := &Guard{cfg: Config{SpoolDir: t.TempDir(), MaxSpool: 100}}
+	open := func() *spool {
+		s, err := newSpool(g, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+	first, second := open(), open()
+	if _, err := first.Write(make([]byte, 60)); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.Write(make([]byte, 40)); err != nil {
+		t.Errorf("the last byte: %v", err)
+	}
+	if _, err := second.Write(make([]byte, 1)); !errors.Is(err, errSpoolFull) || g.spooled.Load() != 60 {
+		t.Errorf("a byte more: %v, and %d bytes are counted", err, g.spooled.Load())
+	}
+	first.Close()
+	third := open()
+	if _, err := third.Write(make([]byte, 100)); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+	if _, err := open().Write(make([]byte, 1)); !errors.Is(err, errSpoolFull) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+// A spool removes its own file and no other: where its file has no name any more, the
+// name may be another process's.
+func TestSpoolRemovesItsOwnFile(t *testing.T) {
+	t.Parallel()
+	g := &Guard{cfg: Config{SpoolDir: t.TempDir(), MaxSpool: 100}}
+	s, err := newSpool(g, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := s.file.Name()
+	switch {
+	case s.name == "":
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("the file of another is gone: %v", err)
+		}
+	case runtime.GOOS != "windows": // which does not remove a file that is open
+		t.Errorf("the file still has the name %s", name)
+	}
+	if s, err = newSpool(g, 100); err != nil {
+		t.Fatal(err)
+	}
+	s.name = name // as where open files cannot be removed
+	s.Close()
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
+	}
+}
+
+// A body that may be offloaded grows in few steps, up to what records keep.
+func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
+	t.Parallel()
+	grow := func(cfg Config, size int) (steps, room int) {
+		g, body := &Guard{cfg: cfg}, []byte(nil)
+		piece := make([]byte, 1000)
+		for len(body) < size {
+			before := cap(body)
+			if body = append(g.room(body, len(piece)), piece...); cap(body) != before {
+				steps++
+			}
+		}
+		return steps, cap(body)
+	}
+	const limit = 1 << 20
+	plain, _ := grow(Config{MaxResponseBody: limit}, limit-1000)
+	offloads, room := grow(Config{MaxResponseBody: limit, Oversize: Offload}, limit-1000)
+	if offloads > 8 || plain < 2*offloads || room > limit+limit/4 {
+		t.Errorf("grew in %d steps to %d bytes; a body that is not offloaded grew in %d", offloads, room, plain)
+	}
+	if body := (&Guard{cfg: Config{MaxResponseBody: limit, Oversize: Offload}}).room(nil, copyBuffer/8); body != nil {
+		t.Errorf("a small body has room for %d bytes", cap(body))
+	}
+	if body := (&Guard{cfg: Config{MaxResponseBody: limit, Oversize: Offload}}).room(nil, 2*limit); cap(body) < 2*limit {
+		t.Errorf("a large piece has room for %d bytes", cap(body))
+	}
+}
+
+// Large buffers go back to the collector.
+func TestLargeBuffersAreNotKept(t *testing.T) {
+	t.Parallel()
+	for size, kept := range map[int]bool{0: true, 256 << 10: true, 256<<10 + 1: false} {
+		if got := again(make([]byte, size)); (got != nil) != kept || len(got) != 0 {
+			t.Errorf("of %d bytes, %d are kept", size, cap(got))
+		}
 	}
 }

@@ -214,6 +214,10 @@ func streams(e *env) {
 	if len(events) != 2 || events[0].Kind != reprise.EventUnprotected || events[0].Err == nil || events[0].Outcome != 0 {
 		e.Errorf("the observer got %v", events)
 	}
+	skipping := e.serve(setup{Config: protocol.Config{Skip: func(_ context.Context, r *protocol.Request) bool { return r.Path == watch }}})
+	if a := skipping.stream(e.Context(), keyed("k")); a.code != 0 || a.get("idempotency-status") != "" {
+		e.Errorf("a stream with a key that Skip leaves out: %+v", a)
+	}
 }
 
 // TestOneCallOverAllProtocols retries one call through every protocol, codec and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -18,6 +19,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // listen returns a listener on a free port.
@@ -196,6 +200,44 @@ func (c grpcClient) stream(ctx context.Context, with call) answer {
 		return grpcAnswer([]byte{n - 1}, header, stream.Trailer(), nil)
 	}
 	return grpcAnswer(nil, header, stream.Trailer(), err)
+}
+
+// A stream of a procedure that is declared to have no side effects is safe to repeat.
+func TestStreamOfASafeProcedureIsNotMarked(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.New(engine, protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	intercept := reprisegrpc.StreamServerInterceptor(guard)
+	for procedure, want := range map[string]string{watch: "unprotected", read: ""} {
+		stream := &headerStream{ctx: metadata.NewIncomingContext(t.Context(), metadata.Pairs("idempotency-key", "k"))}
+		if err := intercept(nil, stream, &grpc.StreamServerInfo{FullMethod: procedure}, func(any, grpc.ServerStream) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(stream.header.Get("idempotency-status"), ","); got != want {
+			t.Errorf("%s is marked %q, want %q", procedure, got, want)
+		}
+	}
+}
+
+// headerStream takes the header that is set on it.
+type headerStream struct {
+	grpc.ServerStream
+	ctx    context.Context //nolint:containedctx // as a stream has it
+	header metadata.MD
+}
+
+func (s *headerStream) Context() context.Context { return s.ctx }
+
+func (s *headerStream) SetHeader(md metadata.MD) error {
+	s.header = metadata.Join(s.header, md)
+	return nil
 }
 
 var (

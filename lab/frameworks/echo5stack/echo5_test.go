@@ -123,20 +123,10 @@ func TestStacks(t *testing.T) {
 			e.Use(middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}))
 			guarded := repriseecho5.Middleware(guard, repriseecho5.Unscoped)
 			for _, r := range routes {
-				var chain []echo.MiddlewareFunc
-				if r.Position == stack.Outside {
-					chain = append(chain, layers[r.Layer]...)
-				}
-				if r.Guarded {
-					chain = append(chain, guarded)
-				}
-				if r.Position == stack.Inside {
-					chain = append(chain, layers[r.Layer]...)
-				}
 				e.POST(r.Path, func(c *echo.Context) error {
 					r.Ran()
 					return kinds[r.Kind](c)
-				}, chain...)
+				}, stack.Chain(r, layers, guarded)...)
 			}
 			return stack.Serve(t, e)
 		},

@@ -19,29 +19,19 @@ import (
 // replayed as one.
 func TestR32NetHTTPAdapterInWrapMiddleware(t *testing.T) {
 	t.Parallel()
-	other := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
-	}
-	for name, layer := range map[string]func(http.Handler, func(http.Handler) http.Handler) http.Handler{
-		"alone":         func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(next) },
-		"first of two":  func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(other(next)) },
-		"second of two": func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return other(ours(next)) },
+	for position, add := range map[string]func(*echo.Echo, echo.MiddlewareFunc){
+		"Use": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Use(m) },
+		"Pre": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Pre(m) },
 	} {
-		for position, add := range map[string]func(*echo.Echo, echo.MiddlewareFunc){
-			"Use": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Use(m) },
-			"Pre": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Pre(m) },
-		} {
-			t.Run(name+"/"+position, func(t *testing.T) {
-				t.Parallel()
-				stack.RunMisuse(t, "repriseecho5", func(guard *protocol.Guard) http.Handler {
-					e := quiet()
-					ours := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
-					add(e, echo.WrapMiddleware(func(next http.Handler) http.Handler { return layer(next, ours) }))
-					e.POST("/", func(*echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") })
-					return e
-				})
+		t.Run(position, func(t *testing.T) {
+			t.Parallel()
+			stack.RunMisuseBeside(t, "repriseecho5", func(layer func(http.Handler) http.Handler) http.Handler {
+				e := quiet()
+				add(e, echo.WrapMiddleware(layer))
+				e.POST("/", func(*echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") })
+				return e
 			})
-		}
+		})
 	}
 }
 
@@ -57,6 +47,20 @@ func TestNetHTTPAdapterBelowAndAroundEcho(t *testing.T) {
 				e.POST("/", echo.WrapHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // which is built anew for each request
 					reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler).ServeHTTP(w, r)
 				})))
+				return e
+			})
+		})
+		t.Run("below another layer/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
+				}))
+				e.POST("/", func(c *echo.Context) error {
+					reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler).ServeHTTP(c.Response(), c.Request())
+					return nil
+				})
 				return e
 			})
 		})

@@ -120,17 +120,7 @@ func TestStacks(t *testing.T) {
 			app.Use(recover.New())
 			guarded := reprisefiber.Middleware(guard, reprisefiber.Unscoped)
 			for _, r := range routes {
-				var chain []fiber.Handler
-				if r.Position == stack.Outside {
-					chain = append(chain, layers[r.Layer]...)
-				}
-				if r.Guarded {
-					chain = append(chain, guarded)
-				}
-				if r.Position == stack.Inside {
-					chain = append(chain, layers[r.Layer]...)
-				}
-				app.Post(r.Path, append(chain, func(c *fiber.Ctx) error {
+				app.Post(r.Path, append(stack.Chain(r, layers, guarded), func(c *fiber.Ctx) error {
 					r.Ran()
 					return kinds[r.Kind](c)
 				})...)

@@ -123,17 +123,7 @@ func TestStacks(t *testing.T) {
 			engine.Use(gin.RecoveryWithWriter(io.Discard))
 			guarded := reprisegin.Middleware(guard, reprisegin.Unscoped)
 			for _, r := range routes {
-				var chain []gin.HandlerFunc
-				if r.Position == stack.Outside {
-					chain = append(chain, layers[r.Layer]...)
-				}
-				if r.Guarded {
-					chain = append(chain, guarded)
-				}
-				if r.Position == stack.Inside {
-					chain = append(chain, layers[r.Layer]...)
-				}
-				engine.POST(r.Path, append(chain, func(c *gin.Context) {
+				engine.POST(r.Path, append(stack.Chain(r, layers, guarded), func(c *gin.Context) {
 					r.Ran()
 					kinds[r.Kind](c)
 				})...)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -33,6 +34,28 @@ func RunMisuse(t *testing.T, adapter string, build func(*protocol.Guard) http.Ha
 		if text, _ := (<-said).(string); !strings.HasPrefix(text, "reprisehttp: ") || !strings.Contains(text, adapter) {
 			t.Errorf("panic %q, want one of reprisehttp that names %s", text, adapter)
 		}
+	}
+}
+
+// RunMisuseBeside runs [RunMisuse] with the adapter alone, and with another layer of
+// net/http around it or inside it. build gets the layer to adapt to its framework.
+func RunMisuseBeside(t *testing.T, adapter string, build func(layer func(http.Handler) http.Handler) http.Handler) {
+	t.Helper()
+	other := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
+	}
+	for name, layer := range map[string]func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler{
+		"alone":         func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(next) },
+		"first of two":  func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return ours(other(next)) },
+		"second of two": func(next http.Handler, ours func(http.Handler) http.Handler) http.Handler { return other(ours(next)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			RunMisuse(t, adapter, func(guard *protocol.Guard) http.Handler {
+				ours := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
+				return build(func(next http.Handler) http.Handler { return layer(next, ours) })
+			})
+		})
 	}
 }
 

@@ -62,6 +62,22 @@ type Route struct {
 	Ran      func() // the handler calls it first
 }
 
+// Chain returns the middlewares of a route, the outermost first: those of its layer, and
+// ours where the route has it.
+func Chain[M any](r Route, layers map[string][]M, ours M) []M {
+	var chain []M
+	if r.Position == Outside {
+		chain = append(chain, layers[r.Layer]...)
+	}
+	if r.Guarded {
+		chain = append(chain, ours)
+	}
+	if r.Position == Inside {
+		chain = append(chain, layers[r.Layer]...)
+	}
+	return chain
+}
+
 // Framework is what is compared.
 type Framework struct {
 	Layers []string
