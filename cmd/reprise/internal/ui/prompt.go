@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -61,16 +62,41 @@ func (p *Prompt) Secret(ctx context.Context, question string, limit int) (string
 	if err != nil {
 		return "", err
 	}
-	p.Out.piece(question)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		awaitChange(ctx, fd, *before)
+		p.Out.piece(question)
+	}()
 	text, err := p.await(ctx, func() (string, error) {
 		text, err := term.ReadPassword(fd)
 		return string(text), err
 	})
+	<-asked
 	if ctx.Err() != nil { // the read goes on, and would leave the terminal without echo
 		_ = term.Restore(fd, before)
 	}
 	p.Out.Line()
 	return text, err
+}
+
+// awaitChange waits until the terminal has another state than before: it no longer
+// shows what is typed. One that showed nothing before does not change, so it waits for
+// 100 ms at most.
+func awaitChange(ctx context.Context, fd int, before term.State) {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if now, err := term.GetState(fd); err != nil || *now != before {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // await reads in the background, so that a signal ends the wait. A read that nobody waits
