@@ -122,7 +122,8 @@ type testCase struct {
 
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases, validityCases,
-	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, operatorCases, abilityCases,
+	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases,
+	recordCases, completeKnownCases, listCases, unreadableCases, abilityCases,
 )
 
 // run tests the case, in a bubble if the fixture has no clock of its own.

@@ -1,0 +1,213 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/reprise-go/reprise/conformance"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// recordCases are about what operators see of a record.
+var recordCases = []testCase{
+	{
+		conformance.Case{
+			ID:     "record-label",
+			Rule:   "A record shows the label of its claim, also an empty one and one of 32 bytes, until its retention ends.",
+			Source: "ClaimRequest.Label, Record",
+			Needs:  []conformance.Need{conformance.Inspector},
+		},
+		func(e *env) {
+			for _, label := range []string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", reprise.MaxLabel)} {
+				first := e.caller()
+				first.label = label
+				first.claimNew()
+				if !e.fixture.Atomic {
+					first.wantLabel("in progress")
+					first.renew(reprise.Renewed)
+					first.wantLabel("renewed")
+				}
+				first.complete("answer")
+				first.wantLabel("completed")
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-label-takeover",
+			Rule:   "A record that lapsed, was taken over or was resolved shows the label of its last claim.",
+			Source: "ClaimRequest.Label, Record",
+			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
+		},
+		func(e *env) {
+			first := e.caller()
+			first.label, first.lease = "payments", e.short()
+			first.claimNew()
+			e.advance(first.lease)
+			first.wantLabel("lapsed")
+			second := first.rival()
+			second.lease, second.label = e.short(), "refunds" // the policy was renamed by a deploy
+			granted := second.claim(reprise.Claimed)
+			second.wantLabel("taken over")
+			e.advance(second.lease)
+			if err := second.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
+				e.Fatalf("resolve: %v, want success", err)
+			}
+			second.wantLabel("resolved")
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-label-refused",
+			Rule:   "A label of more than 32 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
+			Source: "MaxLabel, ClaimRequest.Validate, CompleteRequest.Validate, Query.Validate",
+			Needs:  []conformance.Need{conformance.Inspector},
+		},
+		func(e *env) {
+			for _, label := range []string{strings.Repeat("x", reprise.MaxLabel+1), "caf\u00e9", "a\nb", "\x00", "\x7f"} {
+				first := e.caller()
+				first.label = label
+				_, err := first.tryClaim()
+				e.wantInvalid("claim with an invalid label", err)
+				first.wantNotFound()
+				ctx, cancel := e.call()
+				_, err = ability[reprise.Inspector](e.one).List(ctx, reprise.Query{Limit: 1, Label: label})
+				cancel()
+				e.wantInvalid("list with an invalid label", err)
+				first.label = ""
+				first.claimNew()
+				first.label = label
+				e.wantInvalid("complete with an invalid label", first.tryCompleteAs(reprise.ClaimResult{Attempt: 1, Fence: 1}, "answer"))
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-times",
+			Rule:   "A record shows by the store's clock when it was completed and when its last attempt claimed it, which a renewal does not move.",
+			Source: "Record.ClaimedAt, Record.CompletedAt",
+			Needs:  []conformance.Need{conformance.Inspector},
+		},
+		func(e *env) {
+			first := e.caller()
+			first.claimNew()
+			var running reprise.Record
+			if !e.fixture.Atomic {
+				running = first.inspect()
+				e.wantTimes("in progress", running, false)
+			}
+			e.advance(e.short())
+			if !e.fixture.Atomic {
+				first.renew(reprise.Renewed)
+				if renewed := first.inspect(); !renewed.ClaimedAt.Equal(running.ClaimedAt) {
+					e.Errorf("claimed at %v, and after a renewal at %v", running.ClaimedAt, renewed.ClaimedAt)
+				}
+			}
+			first.complete("answer")
+			done := first.inspect()
+			e.wantTimes("completed", done, true)
+			if !e.fixture.Atomic && !done.ClaimedAt.Equal(running.ClaimedAt) {
+				e.Errorf("claimed at %v, and after its completion at %v", running.ClaimedAt, done.ClaimedAt)
+			}
+			if took := done.CompletedAt.Sub(done.ClaimedAt); !e.fixture.Atomic && took < e.short()*9/10 || took > long {
+				e.Errorf("completed %v after it was claimed, want %v or a little more", took, e.short())
+			}
+			e.advance(e.short())
+			first.complete("again")
+			if again := first.inspect(); !again.CompletedAt.Equal(done.CompletedAt) {
+				e.Errorf("completed at %v, and after a repetition at %v", done.CompletedAt, again.CompletedAt)
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-times-takeover",
+			Rule:   "A takeover moves the instant at which a record was claimed.",
+			Source: "Record.ClaimedAt",
+			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
+		},
+		func(e *env) {
+			first, _ := e.lapsed()
+			before := first.inspect()
+			second := first.rival()
+			second.claim(reprise.Claimed)
+			after := second.inspect()
+			e.wantTimes("taken over", after, false)
+			if moved := after.ClaimedAt.Sub(before.ClaimedAt); moved < e.short()*9/10 {
+				e.Errorf("claimed %v later than the attempt that lapsed, want %v or more", moved, e.short())
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-size",
+			Rule:   "A completed record shows the size of its payload, when it is inspected and when it is listed.",
+			Source: "Record.Size",
+			Needs:  []conformance.Need{conformance.Inspector},
+		},
+		func(e *env) {
+			for _, size := range []int{0, 1, 70_000} {
+				first := e.caller()
+				first.claimNew()
+				first.complete(strings.Repeat("x", size))
+				if got := first.inspect(); got.Size != size || len(got.Payload) != size {
+					e.Errorf("a payload of %d bytes is shown with size %d, and %d bytes", size, got.Size, len(got.Payload))
+				}
+				if got := first.listed(); got.Size != size || got.Payload != nil {
+					e.Errorf("a payload of %d bytes is listed with size %d, and %d bytes", size, got.Size, len(got.Payload))
+				}
+			}
+		},
+	},
+	{
+		conformance.Case{
+			ID:     "record-resolved",
+			Rule:   "A record that an operator completed says so, and when; one that its owner completed does not.",
+			Source: "Record.Resolved, Inspector.Resolve",
+			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
+		},
+		func(e *env) {
+			own := e.caller()
+			own.claimNew()
+			own.complete("answer")
+			if own.inspect().Resolved {
+				e.Error("a record that its owner completed says that it was resolved")
+			}
+			first, granted := e.lapsed()
+			if first.inspect().Resolved {
+				e.Error("a lapsed record says that it was resolved")
+			}
+			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
+				e.Fatalf("resolve: %v, want success", err)
+			}
+			for what, got := range map[string]reprise.Record{"inspected": first.inspect(), "listed": first.listed()} {
+				if !got.Resolved || got.State != reprise.StateCompleted || got.Attempt != 1 || got.Fence != granted.Fence {
+					e.Errorf("%s %+v of a record that was resolved", what, got)
+				}
+				e.wantTimes(what, got, true)
+			}
+		},
+	},
+}
+
+func (c caller) wantLabel(what string) {
+	c.env.Helper()
+	for how, got := range map[string]reprise.Record{"inspected": c.inspect(), "listed": c.listed()} {
+		if got.Label != c.label {
+			c.env.Errorf("the record that is %s is %s with the label %q, want %q", what, how, got.Label, c.label)
+		}
+	}
+}
+
+// wantTimes demands the instants that a record has in its state.
+func (e *env) wantTimes(what string, r reprise.Record, completed bool) {
+	e.Helper()
+	switch {
+	case r.ClaimedAt.IsZero():
+		e.Errorf("%s: not claimed at any time: %+v", what, r)
+	case completed != !r.CompletedAt.IsZero():
+		e.Errorf("%s: completed at %v", what, r.CompletedAt)
+	case completed && r.CompletedAt.Before(r.ClaimedAt):
+		e.Errorf("%s: claimed at %v, completed at %v", what, r.ClaimedAt, r.CompletedAt)
+	}
+}
