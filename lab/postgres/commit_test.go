@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -105,6 +106,54 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		pgWant(t, "complete", err, reprise.ErrUnknown)
 		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrUnknown)
 		pgWant(t, "complete when it is back", pgComplete(t, c.cut, r, "answer"), nil)
+	})
+	t.Run("and the lock of the attempt is not free", func(t *testing.T) {
+		r := c.begin(t)
+		key := pgLockOf(t, c.Pool, pgTx(t, c.cut, r))
+		holder, err := c.Pool.Begin(t.Context())
+		pgWant(t, "begin", err, nil)
+		taken := make(chan error, 1)
+		go func() {
+			_, err := holder.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1)", key)
+			taken <- err
+		}()
+		pgAwaitLock(t, c.Pool, key)
+		c.proxy.On("COMMIT", servers.LoseRequest)
+		complete := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return c.cut.Complete(ctx, pgCompletion(r, "answer"))
+		}
+		pgWant(t, "complete", complete(), reprise.ErrUnknown)
+		pgWant(t, "the lock", <-taken, nil)
+		pgWant(t, "complete again", complete(), reprise.ErrUnknown)
+		pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
+		pgWant(t, "complete when the lock is free", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+	})
+	t.Run("and another attempt was kept before the look", func(t *testing.T) {
+		r := c.begin(t)
+		c.proxy.On("COMMIT", servers.LoseRequest)
+		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest)
+		pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), reprise.ErrUnknown)
+		rival := pgRival(r)
+		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, c.store, rival).Outcome == reprise.Claimed })
+		pgWant(t, "complete of the rival", pgComplete(t, c.store, rival, "of the rival"), nil)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+	})
+}
+
+// pgLockOf returns the key of the lock that a transaction has.
+func pgLockOf(t *testing.T, pool *pgxpool.Pool, tx pgx.Tx) int64 {
+	t.Helper()
+	return pgValue[int64](t, pool, "SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = $1",
+		tx.Conn().PgConn().PID())
+}
+
+// pgAwaitLock waits until somebody waits for a lock.
+func pgAwaitLock(t *testing.T, pool *pgxpool.Pool, key int64) {
+	t.Helper()
+	pgEventually(t, "somebody waits for the lock", func() bool {
+		return pgValue[int](t, pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND (classid::bigint << 32 | objid::bigint) = $1", key) == 1
 	})
 }
 

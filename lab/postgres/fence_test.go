@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresClaimMeetsRelease: a claim that read a lapsed record, and finds it locked
@@ -111,12 +114,18 @@ func TestPostgresFencesOverCrash(t *testing.T) {
 
 // TestPostgresFenceOfACreation: whoever creates a record waits for another creation of
 // the same ID and reads the clock after it, so that its fence is not below one that was
-// granted and released meanwhile. Others in the same batch do not wait.
+// granted and released meanwhile. Others in the same batch do not wait. It is so by each
+// of the statements that create.
 func TestPostgresFenceOfACreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
-	store := f.Leased(t)
-	for _, callers := range []int{1, manyCallers} {
+	unprepared := pgOn(f.Pool, f.Config)
+	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	for _, test := range []struct {
+		store   *reprisepg.Store
+		callers int
+	}{{f.Leased(t), 1}, {f.Leased(t), manyCallers}, {unprepared.Leased(t), 1}} {
+		store, callers := test.store, test.callers
 		r := pgClaim()
 		rival, err := f.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)

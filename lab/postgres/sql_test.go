@@ -129,6 +129,22 @@ func TestPostgresSQLTx(t *testing.T) {
 	}
 }
 
+// TestPostgresSQLTxNeedsItsStore: outside of an attempt there is no *sql.Tx, and none in
+// an attempt whose store is over a pool of pgx.
+func TestPostgresSQLTxNeedsItsStore(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Transactional(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	for name, ctx := range map[string]context.Context{"no attempt": t.Context(), "pgx": store.Bind(t.Context(), r.ID, r.Owner)} {
+		if tx, ok := reprisepg.SQLTx(ctx); ok || tx != nil {
+			t.Errorf("%s: %v, %t", name, tx, ok)
+		}
+	}
+	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+}
+
 // TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt
 // is found out, whichever way it did it.
 func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
@@ -155,6 +171,23 @@ func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
 	}
+}
+
+// TestPostgresSQLSessionThatEnded: an attempt whose session has ended before its
+// completion is not applied. That is no mistake of the handler.
+func TestPostgresSQLSessionThatEnded(t *testing.T) {
+	t.Parallel()
+	f, store, _ := pgSQLSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	var pid int
+	pgWant(t, "ask for the session", sqlTx(t, store, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid), nil)
+	_, err := f.Pool.Exec(t.Context(), "SELECT pg_terminate_backend($1, 10000)", pid)
+	pgWant(t, "end the session", err, nil)
+	pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+	again := pgRival(r)
+	pgMustClaim(t, store, again, reprise.Claimed)
+	pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
 }
 
 // TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from

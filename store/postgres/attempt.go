@@ -48,7 +48,6 @@ type attempt struct {
 // sees everything that was committed before the lock was free, reads the record: one
 // round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
 // granted.
-
 func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
 	session, err := s.db.acquire(ctx, "claim")
 	if err != nil {
@@ -66,7 +65,7 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 		}
 	}()
 	err = session.do(func(conn *pgx.Conn) error {
-		a.limits = limitsTransactions(conn)
+		a.limits = limitsTransactions(conn.PgConn().ParameterStatus("server_version"))
 		if a.prepared = s.sendingOn(conn) == sendPrepared; !a.prepared {
 			return nil
 		}

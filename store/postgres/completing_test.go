@@ -26,6 +26,15 @@ func TestCompletingForgets(t *testing.T) {
 		if n := len(c.owners); n > 4*120+sweepMin {
 			t.Errorf("%d owners are kept, of whom at most 121 are needed", n)
 		}
+		brief := reprise.NewOwner()
+		c.add(brief, time.Minute)
+		time.Sleep(2*time.Minute - time.Nanosecond) //nolint:forbidigo // in a bubble
+		for range 10_000 {
+			c.add(reprise.NewOwner(), 0)
+		}
+		if !c.called(brief) {
+			t.Error("an owner was forgotten in the minute that the server's clock may go slower")
+		}
 		if !c.called(lasting) {
 			t.Error("an owner whose record is valid was forgotten")
 		}

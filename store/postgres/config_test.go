@@ -22,6 +22,21 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
+// TestConfigAtItsBounds: the longest names, the first and the last mode, and the shortest
+// and the longest transaction are accepted.
+func TestConfigAtItsBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{
+		{Schema: strings.Repeat("s", 63), Table: strings.Repeat("t", 50), ExecMode: pgx.QueryExecModeCacheStatement, TxTimeout: time.Second},
+		{ExecMode: pgx.QueryExecModeSimpleProtocol, TxTimeout: 24 * time.Hour, Isolation: pgx.RepeatableRead},
+		{Isolation: pgx.Serializable},
+	} {
+		if got, err := c.withDefaults(); err != nil || c.Isolation != "" && got.Isolation != c.Isolation {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+	}
+}
+
 func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Config{

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/batching"
 )
 
 func serverError(severity, code string) error {
@@ -77,6 +78,59 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 	}
 }
 
+// TestWhatAQueueEndedIsUnknownOnceItWasSent: a call that nobody sent did nothing, and an
+// error of the store stays what it is.
+func TestWhatAQueueEndedIsUnknownOnceItWasSent(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ err, want error }{
+		{&batching.Error{Err: context.Canceled}, reprise.ErrUnavailable},
+		{&batching.Error{Sent: true, Err: context.Canceled}, reprise.ErrUnknown},
+		{fmt.Errorf("%w: postgres: batch: full", reprise.ErrFull), reprise.ErrFull},
+	} {
+		if got := queueError("claim", test.err); !errors.Is(got, test.want) || errors.Is(got, context.Canceled) {
+			t.Errorf("%v, want %v", got, test.want)
+		}
+	}
+	if got := queueError("claim", nil); got != nil {
+		t.Errorf("success became %v", got)
+	}
+}
+
+// TestAdviceNamesTheRemedy: where the schema or a privilege is missing, and nowhere else.
+func TestAdviceNamesTheRemedy(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		codeNoTable: "run reprisepg.Migrate", codeNoColumn: "run reprisepg.Migrate", codeNoFunction: "run reprisepg.Migrate",
+		codeNoSchema: "run reprisepg.Migrate", codeNoPrivilege: "what reprisepg.Grants returns", codeDiskFull: "",
+	} {
+		if got := advice(serverError("ERROR", code)); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestAnErrorOfAPoolSaysHowFullItIs: only a wait that the caller's deadline ended is
+// blamed on the pool.
+func TestAnErrorOfAPoolSaysHowFullItIs(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  error
+		use  poolUse
+		want string
+	}{
+		{context.DeadlineExceeded, poolUse{limit: 4, used: 4}, "within 1s (pool has 4, all in use)"},
+		{context.DeadlineExceeded, poolUse{limit: 4, used: 3}, "within 1s (pool has 4, 3 in use)"},
+		{context.DeadlineExceeded, poolUse{used: 3}, "within 1s (3 in use, no limit)"},
+		{io.EOF, poolUse{limit: 4, used: 4}, "no connection: EOF"},
+		{fmt.Errorf("%w: %w", context.DeadlineExceeded, serverError("FATAL", "57P03")), poolUse{limit: 4, used: 4}, "no connection: "},
+		{fmt.Errorf("%w: postgres: another driver", reprise.ErrMisconfigured), poolUse{}, "another driver: claim"},
+	} {
+		if got := failAcquire("claim", test.err, time.Second, test.use).Error(); !strings.Contains(got, test.want) {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
 // TestCommitIsNotAppliedOnlyByTheServersWord: a wrong ErrNotApplied makes a client pay
 // twice.
 func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
@@ -102,8 +156,13 @@ func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 		{serverError("ERROR", codeSerialization), commit, reprise.ErrNotApplied},
 		{serverError("ERROR", codeNoTx), own, reprise.ErrMisconfigured},
 	} {
-		if got := failCommit(test.err, test.step, keep, commit); !errors.Is(got, test.want) {
+		got := failCommit(test.err, test.step, keep, commit)
+		if !errors.Is(got, test.want) {
 			t.Errorf("%v in step %d: %v, want %v", test.err, test.step, got, test.want)
+		}
+		taken := test.step == keep && hasCode(test.err, codeTaken, codeDivisionByZero)
+		if strings.Contains(got.Error(), "another attempt has the record") != taken {
+			t.Errorf("%v in step %d: %v, and another attempt has the record: %t", test.err, test.step, got, taken)
 		}
 	}
 }

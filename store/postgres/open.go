@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -32,12 +30,12 @@ func (s *TransactionalStore) addOpen(b *steps, a *attempt, locked *bool, process
 	}
 }
 
-// limitsTransactions reports whether the server of conn has transaction_timeout. To ask
-// one that does not for it costs as much as to set it.
-func limitsTransactions(conn *pgx.Conn) bool {
-	version := conn.PgConn().ParameterStatus("server_version") // such as 17.2 (Debian …), or 18beta1
-	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
-	major, err := strconv.Atoi(version[:max(end, 0)])
+// limitsTransactions reports whether a server of a version, such as 17.2 (Debian …) or
+// 18beta1, has transaction_timeout. To ask one that does not for it costs as much as to
+// set it.
+func limitsTransactions(version string) bool {
+	digits := len(version) - len(strings.TrimLeft(version, "0123456789"))
+	major, err := strconv.Atoi(version[:digits])
 	return err == nil && major >= 17
 }
 

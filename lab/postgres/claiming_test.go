@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// prepared returns how many statements of the store the sessions of the pool keep, and
+// how often they were executed.
+func (f *pgFixture) prepared(t *testing.T) (statements, executed int) {
+	t.Helper()
+	for _, conn := range f.Pool.AcquireAllIdle(t.Context()) {
+		var n, m int
+		err := conn.QueryRow(t.Context(), "SELECT count(*), coalesce(sum(generic_plans + custom_plans), 0)::integer FROM pg_prepared_statements WHERE name LIKE 'reprise\\_%'",
+			pgx.QueryExecModeSimpleProtocol).Scan(&n, &m)
+		conn.Release()
+		pgWant(t, "prepared statements", err, nil)
+		statements, executed = statements+n, executed+m
+	}
+	return statements, executed
+}
+
+// TestPostgresTransactionalReplaysAreLooks: while replays are common the transactional
+// store answers one by a look at the record, one statement that opens no transaction, in
+// the way that the statements of the pool are sent; and claims what it does not find.
+func TestPostgresTransactionalReplaysAreLooks(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, mode := range pgModes {
+		statements := &pgStatements{}
+		f := pgSetup(t, server, statements.option, labtest.ExecMode(mode), labtest.MaxConns(4))
+		f.Config.ExecMode, f.Config.Logger = mode, slog.New(slog.DiscardHandler)
+		store := f.Transactional(t)
+		done := pgClaim()
+		pgMustClaim(t, store, done, reprise.Claimed)
+		pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+		for range 100 {
+			pgMustClaim(t, store, pgRival(done), reprise.Completed)
+		}
+		other := pgRival(done)
+		other.Fingerprint[0]++
+		for outcome, r := range map[reprise.Outcome]reprise.ClaimRequest{reprise.Completed: pgRival(done), reprise.Mismatch: other} {
+			before := statements.count()
+			pgMustClaim(t, store, r, outcome)
+			look := statements.last(t)
+			if n := statements.count() - before; n != 1 || strings.Contains(look, "INSERT") {
+				t.Errorf("%v: %v takes %d statements, the last of them %s", mode, outcome, n, look)
+			}
+			if text := mode == pgx.QueryExecModeSimpleProtocol; text == strings.Contains(look, "NOT pg_is_in_recovery()") {
+				t.Errorf("%v: a look is %s", mode, look)
+			}
+		}
+		if n, _ := f.prepared(t); (n > 0) != (mode == pgx.QueryExecModeCacheStatement) {
+			t.Errorf("%v: the sessions keep %d statements", mode, n)
+		}
+		next := pgClaim()
+		pgMustClaim(t, store, next, reprise.Claimed)
+		pgWant(t, "release", store.Release(t.Context(), next.ID, next.Owner), nil)
+		f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
+		_, err := store.Claim(t.Context(), pgRival(done))
+		pgWant(t, "a look that fails", err, reprise.ErrMisconfigured)
+	}
+}
+
+// TestPostgresLooksFollowTheTraffic: replays and mismatches make the transactional store
+// look before it claims, and new operations make it stop.
+func TestPostgresLooksFollowTheTraffic(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), statements.option, labtest.MaxConns(4))
+	done := pgClaim()
+	fresh := func(store *reprisepg.TransactionalStore) int {
+		t.Helper()
+		r := pgClaim()
+		before := statements.count()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		n := statements.count() - before
+		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+		return n
+	}
+	first := f.Transactional(t)
+	pgMustClaim(t, first, done, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, first, done, "answer"), nil)
+	bare := fresh(first)
+	for _, outcome := range []reprise.Outcome{reprise.Completed, reprise.Mismatch} {
+		store := f.Transactional(t)
+		for range 100 {
+			r := pgRival(done)
+			if outcome == reprise.Mismatch {
+				r.Fingerprint[0]++
+			}
+			pgMustClaim(t, store, r, outcome)
+		}
+		if n := fresh(store); n != bare+1 {
+			t.Errorf("after a hundred times %v a claim is %d statements, want a look and %d", outcome, n, bare)
+		}
+		for range 100 {
+			fresh(store)
+		}
+		if n := fresh(store); n != bare {
+			t.Errorf("after a hundred new operations a claim is %d statements, want %d", n, bare)
+		}
+	}
+}
+
+// TestPostgresAttemptsArePrepared: what almost every attempt needs is prepared in its
+// session before its transaction begins, and is what completes it; nothing is where the
+// pool prepares nothing.
+func TestPostgresAttemptsArePrepared(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		f := pgSetup(t, server, labtest.ExecMode(mode), labtest.MaxConns(4))
+		store := f.Transactional(t)
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		var names, planned int
+		const count = "SELECT count(*), coalesce(sum(generic_plans + custom_plans), 0)::integer FROM pg_prepared_statements WHERE name LIKE 'reprise\\_%'"
+		err := pgTx(t, store, r).QueryRow(t.Context(), count, pgx.QueryExecModeSimpleProtocol).Scan(&names, &planned)
+		pgWant(t, "count", err, nil)
+		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		after, executed := f.prepared(t)
+		got, want := [4]int{names, planned, after, executed}, [4]int{5, 3, 5, 5} // BEGIN, the lock and the look, then the record and COMMIT
+		if mode == pgx.QueryExecModeExec {
+			want = [4]int{}
+		}
+		if got != want {
+			t.Errorf("%v: statements at the claim and executed, and so after the completion: %v, want %v", mode, got, want)
+		}
+	}
+}
+
+// TestPostgresUndecidedClaims: an owner whose claim had no answer is not told that its
+// operation is in progress while the lock may be its own, neither where a transaction is
+// free nor where none is; and it runs when the lock is free.
+func TestPostgresUndecidedClaims(t *testing.T) {
+	t.Parallel()
+	c := newPgCut(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot
+	r, ready, busy := pgClaim(), pgClaim(), pgClaim()
+	pgMustClaim(t, c.cut, ready, reprise.Claimed)
+	pgWant(t, "release", c.cut.Release(t.Context(), ready.ID, ready.Owner), nil)
+	holder := pgRival(r)
+	pgMustClaim(t, c.store, holder, reprise.Claimed)
+	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
+
+	c.proxy.On("pg_try_advisory_xact_lock", servers.LoseReply)
+	claim := func(want error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := c.cut.Claim(ctx, r)
+		pgWant(t, "claim", err, want)
+	}
+	claim(reprise.ErrUnknown) // its answer is lost
+	claim(reprise.ErrUnknown)
+	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
+	pgMustClaim(t, c.cut, busy, reprise.Claimed)
+	claim(reprise.ErrUnavailable)
+	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
+	pgWant(t, "release", c.cut.Release(t.Context(), busy.ID, busy.Owner), nil)
+	claim(reprise.ErrUnknown)
+	pgWant(t, "release", c.store.Release(t.Context(), holder.ID, holder.Owner), nil)
+	pgMustClaim(t, c.cut, r, reprise.Claimed)
+	pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), nil)
+}
+
+// TestPostgresReleaseOfALostConnection: an attempt whose connection the handler closed is
+// released, and its slot and its key are free.
+func TestPostgresReleaseOfALostConnection(t *testing.T) {
+	t.Parallel()
+	_, store := pgTxSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	pgWant(t, "close", pgTx(t, store, r).Conn().Close(t.Context()), nil)
+	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+	if n := store.Stats().InUse; n != 0 {
+		t.Errorf("%d slots are in use", n)
+	}
+	again := pgRival(r)
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, again).Outcome == reprise.Claimed })
+	if _, err := pgTx(t, store, again).Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Release(t.Context(), again.ID, again.Owner); errors.Is(err, reprise.ErrUnknown) {
+		t.Errorf("release after a COMMIT of the handler: %v", err)
+	}
+}

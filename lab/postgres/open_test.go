@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresOpens: on a server that keeps its promises every constructor that checks
+// refuses a schema that is missing, by what is missing, and gives a store once it is
+// there. Warnings go to the log.
+func TestPostgresOpens(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t, "fsync=on")
+	pool := labtest.NewPool(t, server.URL(), labtest.MaxConns(5))
+	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(5))
+	var log pgLog
+	c := reprisepg.Config{Schema: "opened", Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	open := map[string]func(reprisepg.Config) (reprise.Store, error){
+		"Open":    func(c reprisepg.Config) (reprise.Store, error) { return reprisepg.Open(t.Context(), pool, c) },
+		"OpenSQL": func(c reprisepg.Config) (reprise.Store, error) { return reprisepg.OpenSQL(t.Context(), db, c) },
+		"OpenTransactional": func(c reprisepg.Config) (reprise.Store, error) {
+			return reprisepg.OpenTransactional(t.Context(), pool, c)
+		},
+		"OpenTransactionalSQL": func(c reprisepg.Config) (reprise.Store, error) {
+			return reprisepg.OpenTransactionalSQL(t.Context(), db, c)
+		},
+	}
+	for name, constructor := range open {
+		_, err := constructor(c)
+		pgWant(t, name+" without a schema", err, reprise.ErrMisconfigured)
+		if !strings.Contains(err.Error(), "the tables do not exist") {
+			t.Errorf("%s without a schema: %v", name, err)
+		}
+		_, err = constructor(reprisepg.Config{Schema: "a b"})
+		pgWant(t, name+" with a bad name", err, reprise.ErrInvalid)
+	}
+	pgWant(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), reprise.ErrInvalid)
+	pgWant(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), reprise.ErrInvalid)
+	pgWant(t, "MigrateSQL", reprisepg.MigrateSQL(t.Context(), db, c), nil)
+	for name, constructor := range open {
+		store, err := constructor(c)
+		pgWant(t, name, err, nil)
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		pgWant(t, name+": complete", pgComplete(t, store, r, "answer"), nil)
+		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	}
+	if !log.contains("so only 3 requests run at once") {
+		t.Error("the log does not say that the pool is small")
+	}
+	if n := db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), reprise.ErrUnavailable)
+	_, err := reprisepg.OpenSQL(ended, db, c)
+	pgWant(t, "OpenSQL too late", err, reprise.ErrUnavailable)
+	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, reprise.ErrInvalid) {
+		t.Errorf("Version too late: %v", err)
+	}
+}
+
+// TestPostgresObserveNoticesKeepsWhatIsThere: the application's own hooks are called as
+// before, and their errors count.
+func TestPostgresObserveNoticesKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	var said []string
+	refused := errors.New("refused")
+	connects := 0
+	observe := func(c *pgxpool.Config) {
+		c.MaxConns = 1
+		c.ConnConfig.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Message) }
+		c.AfterConnect = func(context.Context, *pgx.Conn) error {
+			if connects++; connects > 1 {
+				return refused
+			}
+			return nil
+		}
+		reprisepg.ObserveNotices(c)
+	}
+	pool := labtest.NewPool(t, server.URL(), observe)
+	if _, err := pool.Exec(t.Context(), "DO $$ BEGIN RAISE NOTICE 'said'; END $$"); err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != 1 || said[0] != "said" || connects != 1 {
+		t.Errorf("the application heard %q on %d connections", said, connects)
+	}
+	pool.Reset()
+	if err := pool.Ping(t.Context()); !errors.Is(err, refused) {
+		t.Errorf("a connection that the application refused: %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// errUndo undoes a transaction of a test.
+var errUndo = errors.New("undo")
+
+// TestPostgresVerdictAtItsInstants: what the function of a claim makes of a record, in
+// the order of the Store contract, at the instants where it changes: at the end is
+// expired. In a transaction now() stands still, so that the instants can be met.
+func TestPostgresVerdictAtItsInstants(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	first := pgClaim()
+	pgMustClaim(t, store, first, reprise.Claimed)
+	ctx := t.Context()
+
+	const (
+		ends  = "now()"
+		lives = "now() + interval '1 microsecond'"
+		ahead = 1 << 60 // a fence far ahead of the clock
+	)
+	claim := func(change func(*reprise.ClaimRequest)) reprise.ClaimRequest {
+		r := pgRival(first)
+		change(&r)
+		return r
+	}
+	plain := claim(func(*reprise.ClaimRequest) {})
+	own := claim(func(r *reprise.ClaimRequest) { r.Owner = first.Owner })
+	careful := claim(func(r *reprise.ClaimRequest) { r.Takeover = false })
+	other := claim(func(r *reprise.ClaimRequest) { r.Fingerprint[0]++ })
+	limit := func(n int) reprise.ClaimRequest { return claim(func(r *reprise.ClaimRequest) { r.MaxAttempts = n }) }
+	type row struct{ lease, valid, more string }
+	for name, test := range map[string]struct {
+		row     row
+		claim   reprise.ClaimRequest
+		verdict string
+		attempt int // of a claim that is granted; the record has 3
+		fence   int64
+	}{
+		"running":                         {row{lives, lives, ""}, plain, "in progress", 0, 0},
+		"running, the owner's":            {row{lives, ends, ""}, own, "claimed", 3, ahead},
+		"running past its retention":      {row{lives, ends, ""}, plain, "in progress", 0, 0},
+		"running, another request":        {row{lives, ends, ""}, other, "mismatch", 0, 0},
+		"lapsed":                          {row{ends, lives, ""}, plain, "claimed", 4, ahead + 1},
+		"lapsed, the owner's":             {row{ends, lives, ""}, own, "own lapsed", 0, 0},
+		"lapsed, another request":         {row{ends, lives, ""}, other, "mismatch", 0, 0},
+		"lapsed, no takeover":             {row{ends, lives, ""}, careful, "lapsed", 0, 0},
+		"lapsed, no attempts left":        {row{ends, lives, ""}, limit(3), "lapsed", 0, 0},
+		"lapsed, one attempt left":        {row{ends, lives, ""}, limit(4), "claimed", 4, ahead + 1},
+		"lapsed past its retention":       {row{ends, ends, ""}, other, "claimed", 1, ahead + 1},
+		"completed":                       {row{ends, lives, ", state = 2, payload = ''"}, plain, "completed", 0, 0},
+		"completed, another request":      {row{ends, lives, ", state = 2, payload = ''"}, other, "mismatch", 0, 0},
+		"completed, past its retention":   {row{ends, ends, ", state = 2, payload = ''"}, careful, "claimed", 1, ahead + 1},
+		"completed, expired, later clock": {row{lives, ends, ", state = 2, payload = ''"}, careful, "claimed", 1, ahead + 1},
+		"unreadable":                      {row{ends, lives, ", version = 2"}, plain, "corrupt", 0, 0},
+		"unreadable past its retention":   {row{ends, ends, ", version = 2"}, plain, "corrupt", 0, 0},
+	} {
+		err := pgx.BeginFunc(context.WithoutCancel(ctx), f.Pool, func(tx pgx.Tx) error {
+			change := "attempt = 3, fence = $2, lease_until = " + test.row.lease + ", valid_until = " + test.row.valid + test.row.more
+			if _, err := tx.Exec(ctx, f.pgDamage(change), first.ID[:], int64(ahead)); err != nil {
+				return err
+			}
+			var (
+				verdict        string
+				attempt, fence *int64
+				left           *int64
+			)
+			c := &test.claim
+			err := tx.QueryRow(ctx, "SELECT verdict, attempt, fence, lease_left FROM "+f.name("reprise_records_claim_v2")+"($1, $2, $3, $4, $5, 60000000, 60000000, '')",
+				c.ID[:], c.Owner[:], c.Fingerprint[:], c.Takeover, c.MaxAttempts).Scan(&verdict, &attempt, &fence, &left)
+			if err != nil {
+				return err
+			}
+			if verdict != test.verdict || verdict == "claimed" && (*attempt != int64(test.attempt) || *fence != test.fence) {
+				t.Errorf("%s: %s, attempt %d, fence %d; want %s, attempt %d, fence %d", name, verdict, *attempt, *fence, test.verdict, test.attempt, test.fence)
+			}
+			return errUndo
+		})
+		if !errors.Is(err, errUndo) {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// TestPostgresTxIsAWholePgxTx: whatever way a handler writes through the transaction of
+// its attempt, it is there exactly when the response is.
+func TestPostgresTxIsAWholePgxTx(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	ctx := t.Context()
+	var object uint32
+	for _, kept := range []bool{false, true} {
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		tx := pgTx(t, store, r)
+
+		var batch pgx.Batch
+		batch.Queue(f.insertion(), 1)
+		batch.Queue(f.insertion(), 2)
+		pgWant(t, "SendBatch", tx.SendBatch(ctx, &batch).Close(), nil)
+		n, err := tx.CopyFrom(ctx, pgx.Identifier{f.Config.Schema, "effects"}, []string{"n"}, pgx.CopyFromRows([][]any{{3}, {4}}))
+		if err != nil || n != 2 {
+			t.Fatalf("CopyFrom: %d, %v", n, err)
+		}
+		_, err = tx.Prepare(ctx, "insert_effect", f.insertion())
+		pgWant(t, "Prepare", err, nil)
+		_, err = tx.Exec(ctx, "insert_effect", 5)
+		pgWant(t, "Exec of what was prepared", err, nil)
+		objects := tx.LargeObjects()
+		object, err = objects.Create(ctx, 0)
+		pgWant(t, "LargeObjects", err, nil)
+		rows, err := tx.Query(ctx, "SELECT n FROM "+f.name("effects")+" ORDER BY n")
+		pgWant(t, "Query", err, nil)
+		seen, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if err != nil || len(seen) != 5 {
+			t.Errorf("the transaction sees %v, %v", seen, err)
+		}
+		want, objectsWant := 0, 0
+		if kept {
+			pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+			want, objectsWant = 5, 1
+		} else {
+			pgWant(t, "release", store.Release(ctx, r.ID, r.Owner), nil)
+		}
+		left := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = $1", object)
+		if n := f.effects(t); n != want || left != objectsWant {
+			t.Errorf("kept %t: %d effects and %d large objects", kept, n, left)
+		}
+	}
+	_, err := f.Pool.Exec(ctx, "SELECT lo_unlink($1)", object)
+	pgWant(t, "unlink", err, nil)
+}
+
+// TestPostgresSavepointThatCannotOpen: a handler learns that its transaction failed, and
+// a savepoint that it then asks for is none.
+func TestPostgresSavepointThatCannotOpen(t *testing.T) {
+	t.Parallel()
+	_, store := pgTxSetup(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	tx := pgTx(t, store, r)
+	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
+		t.Fatal("one divided by zero is something")
+	}
+	if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
+		t.Errorf("a savepoint in a failed transaction: %v, %v", nested, err)
+	}
+	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+}
+
+// TestPostgresAttemptsNeedNoRenewal: an attempt that runs here is renewed, one of another
+// operation or owner is not, and leases in the same table are.
+func TestPostgresAttemptsNeedNoRenewal(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	running, leased, ended := pgClaim(), pgClaim(), pgClaim()
+	pgMustClaim(t, store, running, reprise.Claimed)
+	pgMustClaim(t, f.Leased(t), leased, reprise.Claimed)
+	pgMustClaim(t, store, ended, reprise.Claimed)
+	pgWant(t, "release", store.Release(t.Context(), ended.ID, ended.Owner), nil)
+	var batch []reprise.RenewRequest
+	for _, r := range []reprise.ClaimRequest{running, leased, ended, pgRival(running), pgRival(leased)} {
+		batch = append(batch, reprise.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
+	}
+	got, err := store.Renew(t.Context(), batch)
+	pgWant(t, "renew", err, nil)
+	want := []reprise.RenewStatus{reprise.Renewed, reprise.Renewed, reprise.RenewLost, reprise.RenewLost, reprise.RenewLost}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
+		}
+	}
+	pgWant(t, "release", store.Release(t.Context(), running.ID, running.Owner), nil)
+}

@@ -1,0 +1,142 @@
+package reprisepg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// This file is the way of a claim of the transactional store up to its transaction.
+
+// claim is Claim for the one claim of its ID on its way.
+func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	result, done, err := s.waitForSlot(ctx, r)
+	if done || err != nil {
+		return result, err
+	}
+	granted := false
+	defer func() { // also when a tracer of the application panics
+		if !granted {
+			s.slots.release()
+		}
+	}()
+	var a *attempt
+	a, result, err = s.begin(ctx, r)
+	for range 2 { // things that it learns to do without
+		if errors.Is(err, errAdapted) {
+			a, result, err = s.begin(ctx, r)
+		}
+	}
+	if errors.Is(err, reprise.ErrUnknown) {
+		s.setUndecided(r.Owner)
+	}
+	if a == nil {
+		return result, err
+	}
+	granted = true
+	a.start()
+	s.mu.Lock()
+	s.attempts[a.owner] = a
+	s.running[a.id] = a
+	delete(s.undecided, a.owner)
+	s.mu.Unlock()
+	return result, nil
+}
+
+// enterClaim answers a claim from what this process knows, or from a look at the record
+// while replays are common. Otherwise it makes the claim the only one of its ID on its
+// way, so that a storm of duplicates takes one slot. Where it returns neither an answer
+// nor an error, leaveClaim has to follow.
+func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	look := s.recent.replaysCommon()
+	for {
+		if look {
+			result, done, err := s.claimBySight(ctx, r)
+			if done || err != nil {
+				return result, done, err
+			}
+		}
+		s.mu.Lock()
+		if a := s.attempts[r.Owner]; a != nil && a.id == r.ID {
+			s.mu.Unlock()
+			return a.result(), true, nil
+		}
+		if a := s.running[r.ID]; a != nil && !a.over() {
+			s.mu.Unlock()
+			if a.fingerprint != r.Fingerprint {
+				return reprise.ClaimResult{Outcome: reprise.Mismatch}, true, nil
+			}
+			return reprise.ClaimResult{Outcome: reprise.InProgress}, true, nil
+		}
+		other := s.claiming[r.ID]
+		if other == nil {
+			s.claiming[r.ID] = make(chan struct{})
+			s.mu.Unlock()
+			return reprise.ClaimResult{}, false, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+			look = true // what ended that claim at once ends this one, too
+		case <-ctx.Done():
+			return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
+				reprise.ErrUnavailable, ctx.Err())
+		}
+	}
+}
+
+func (s *TransactionalStore) leaveClaim(id reprise.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.claiming[id])
+	delete(s.claiming, id)
+}
+
+// claimBySight answers a claim by one bare SELECT, where the record alone decides.
+func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	var found seen
+	err = s.on(ctx, "claim", func(conn *pgx.Conn) error {
+		found = seen{}
+		sending := s.sendingOn(conn)
+		if sending != sendText {
+			err := s.records.send(ctx, conn, sending == sendPrepared, call{s.sql.claimLook, [][]byte{r.ID[:]}, found.read})
+			if !notPrepared(err) {
+				return err
+			}
+			s.giveUpPreparing(ctx, err)
+		}
+		return query(ctx, conn, s.sql.seen.sql, []any{s.config.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
+			rows.Next()
+			return found.scan(rows)
+		})
+	})
+	if err != nil {
+		return reprise.ClaimResult{}, false, err
+	}
+	return s.settle(&found, &r)
+}
+
+// settle answers a claim where the row that was seen allows no attempt.
+func (s *TransactionalStore) settle(found *seen, r *reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+	if found.standby {
+		return reprise.ClaimResult{}, false, errStandby
+	}
+	d := found.decide(r)
+	if d.claimable() {
+		return reprise.ClaimResult{}, false, nil
+	}
+	result, err = d.atomicResult()
+	if err == nil {
+		s.count(result)
+	}
+	return result, true, err
+}
+
+// count notes whether a look at the record would have answered a claim.
+func (s *TransactionalStore) count(result reprise.ClaimResult) {
+	s.recent.count(result.Outcome == reprise.Completed || result.Outcome == reprise.Mismatch)
+}

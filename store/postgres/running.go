@@ -1,0 +1,69 @@
+package reprisepg
+
+import (
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// This file is what a transactional store knows of the attempts of its process.
+
+// find returns the attempt of owner that runs here, or nil.
+func (s *TransactionalStore) find(id reprise.ID, owner reprise.Owner) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.attempts[owner]; a != nil && a.id == id {
+		return a
+	}
+	return nil
+}
+
+// take returns the attempt of owner, which the caller then has to end, or nil.
+func (s *TransactionalStore) take(id reprise.ID, owner reprise.Owner) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.attempts[owner]
+	if a == nil || a.id != id {
+		return nil
+	}
+	delete(s.attempts, owner)
+	return a
+}
+
+// end gives back what an attempt holds.
+func (s *TransactionalStore) end(a *attempt) {
+	a.close()
+	s.mu.Lock()
+	if s.running[a.id] == a {
+		delete(s.running, a.id)
+	}
+	s.mu.Unlock()
+	s.slots.release()
+}
+
+// setUndecided remembers that owner's last call may or may not have been executed, and
+// forgets the oldest owners that nobody asked about again.
+func (s *TransactionalStore) setUndecided(owner reprise.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for o, since := range s.undecided {
+		if now.Sub(since) > 2*s.config.TxTimeout {
+			delete(s.undecided, o)
+		}
+	}
+	s.undecided[owner] = now
+}
+
+func (s *TransactionalStore) isUndecided(owner reprise.Owner) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.undecided[owner]
+	return found
+}
+
+func (s *TransactionalStore) setDecided(owner reprise.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.undecided, owner)
+}
