@@ -83,6 +83,44 @@ func TestRedisWaitersWriteOnce(t *testing.T) {
 	}
 }
 
+// The claim of a waiter is decided by the script alone, by the rules of a native claim: a
+// record belongs to its request, whatever became of its attempt, and a completed one to
+// nobody else.
+func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
+	t.Parallel()
+	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	running, lapsed, completed := redisClaim(), redisClaim(), redisClaim()
+	lapsed.Lease = 10 * time.Millisecond
+	for _, r := range []reprise.ClaimRequest{running, lapsed, completed} {
+		redisMustClaim(t, store, r, reprise.Claimed)
+	}
+	redisWant(t, "complete", redisComplete(t, store, completed, "answer"), nil)
+	redisEventually(t, "the lease ends", func() bool {
+		r, err := store.Inspect(t.Context(), lapsed.ID)
+		return err == nil && r.State == reprise.StateLapsed
+	})
+
+	for name, r := range map[string]reprise.ClaimRequest{"running": running, "lapsed": lapsed, "completed": completed} {
+		before, err := store.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		other := r
+		other.Owner, other.Waiting = reprise.NewOwner(), true
+		other.Fingerprint[31]++
+		redisMustClaim(t, store, other, reprise.Mismatch)
+		after, err := store.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		if after.State != before.State || after.Attempt != before.Attempt || after.Fence != before.Fence {
+			t.Errorf("%s: another request made it %+v, was %+v", name, after, before)
+		}
+	}
+	waiter := completed
+	waiter.Owner, waiter.Waiting = reprise.NewOwner(), true
+	if got := redisMustClaim(t, store, waiter, reprise.Completed); string(got.Payload) != "answer" {
+		t.Errorf("the waiter gets %q", got.Payload)
+	}
+	redisWant(t, "complete what lapsed", redisComplete(t, store, lapsed, "late"), nil)
+}
+
 // A duplicate that waits in another process has its answer at once, not at its next poll,
 // and so has one whose fellow watcher died.
 func TestRedisAWaiterHearsAtOnce(t *testing.T) {

@@ -98,6 +98,7 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 		{"the file cannot be written", Async(), "aof_last_write_status:err", "persistence warning"},
 		{"the snapshot cannot be written", Async(), "aof_enabled:0\nrdb_last_bgsave_status:err", "persistence warning"},
 		{"nothing on disk", Async(), "aof_enabled:0", "persistence warning"},
+		{"the snapshot beside the file cannot be written", Async(), "rdb_last_bgsave_status:err", ""},
 		{"does not tell its policy here", Async(), "maxmemory_policy:", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,6 +115,10 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 			}
 			if err != nil || strings.Join(got, ", ") != c.want {
 				t.Errorf("found %q, %v; want %q", got, err, c.want)
+			}
+			refuses := strings.HasPrefix(c.want, "replica ") || strings.HasPrefix(c.want, "cluster-client ")
+			if tried := strings.Contains(f.seen(), "spublish"); tried == refuses {
+				t.Errorf("tried a channel: %v, on a server that refuses it: %v", tried, refuses)
 			}
 
 			opened, err := Open(t.Context(), newClient(t, f), Config{Durability: c.level})
@@ -138,11 +143,57 @@ func TestCheckFindsSlowFsync(t *testing.T) {
 	}
 }
 
+// Nobody knows what a server evicts that names no policy anywhere.
+func TestCheckDoesNotGuessAPolicy(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, soundServer("maxmemory:100\nmaxmemory_policy:", func(command []string) string {
+		if strings.EqualFold(command[0], "config") {
+			return "*0\r\n"
+		}
+		return ""
+	}))
+	findings, err := newStore(t, f, Config{}).Check(t.Context())
+	if err != nil || len(findings) != 1 || findings[0].Code != "eviction-policy" || findings[0].Severity != reprise.Warning {
+		t.Errorf("found %v, %v; want a warning", findings, err)
+	}
+}
+
+func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, mode, state string
+		want              string // the codes of what is unsafe
+		err               error
+	}{
+		{"in order", "redis_mode:cluster", bulk("cluster_state:ok"), "", nil},
+		{"without some slots", "redis_mode:cluster", bulk("cluster_state:fail\ncluster_slots_ok:16383"), "cluster-state", nil},
+		{"that does not say", "redis_mode:cluster", "-NOPERM this user has no permissions to run the 'cluster|info' command\r\n", "", reprise.ErrMisconfigured},
+		{"that is none", "", bulk("cluster_state:fail"), "", nil},
+	} {
+		f := newFake(t, soundServer(c.mode, func(command []string) string {
+			if strings.EqualFold(command[0], "cluster") {
+				return c.state
+			}
+			return ""
+		}))
+		findings, err := newClusterStore(t, f.addr, func(*redis.Options) {}).Check(t.Context())
+		var got []string
+		for _, f := range findings {
+			if f.Severity == reprise.Unsafe {
+				got = append(got, f.Code)
+			}
+		}
+		if !errors.Is(err, c.err) || strings.Join(got, ", ") != c.want {
+			t.Errorf("a cluster %s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
 // Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee
 // depends on it.
 func TestCheckNeedsNoConfig(t *testing.T) {
 	t.Parallel()
-	for info, want := range map[string]string{"aof_enabled:0": "", "maxmemory_policy:": "eviction-policy warning"} {
+	for info, want := range map[string]string{"aof_enabled:0": "", "maxmemory:100\nmaxmemory_policy:": "eviction-policy warning"} {
 		f := newFake(t, soundServer(info, func(command []string) string {
 			if strings.EqualFold(command[0], "config") {
 				return "-ERR unknown command 'config'\r\n"
@@ -196,6 +247,35 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 			if store, err := Open(t.Context(), newClient(t, f), Config{}); !errors.Is(err, want) || store != nil {
 				t.Errorf("with %q: %v, want %v", answer, err, want)
 			}
+		}
+	}
+}
+
+// A server that answers what it should not is as bad as one that refuses.
+func TestOpenFindsAWrongAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		step, command string
+		digest        any // of a script; nil: any
+		answer        string
+	}{
+		{"claim", "set", nil, bulk(string(recordOfClaim(reprise.Fingerprint{31: 1})))},
+		{"renew", "evalsha", renewScript.digest, bulk("X")},
+		{"complete", "evalsha", completeScript.digest, bulk("X")},
+		{"read an expiry", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
+	} {
+		f := newFake(t, soundServer("", func(command []string) string {
+			if command[0] == c.command && (c.digest == nil || command[1] == c.digest) {
+				return c.answer
+			}
+			return ""
+		}))
+		if c.command == "pexpiretime" {
+			f.expiry = c.answer
+		}
+		store, err := Open(t.Context(), newClient(t, f), Config{})
+		if err == nil || store != nil || !strings.Contains(err.Error(), "trying to "+c.step+" on ") {
+			t.Errorf("%s answered %q: %v, want an error that says so", c.step, c.answer, err)
 		}
 	}
 }

@@ -145,11 +145,11 @@ func (c *command) adopt(ctx context.Context, d *command) {
 	}
 	c.granted, c.uncertain = d.granted, c.uncertain || d.uncertain
 	c.SetVal(d.Val())
-	if c.tail != nil && d.tail != nil {
+	if c.tail != nil { // d has what c has
 		c.tail.SetVal(d.tail.Val())
 		c.tail.SetErr(d.tail.Err())
 	}
-	if c.validity != nil && d.validity != nil {
+	if c.validity != nil {
 		c.validity.adopt(d.validity)
 	}
 	c.SetErr(d.sendErr)

@@ -3,6 +3,8 @@ package repriseredis
 import (
 	"context"
 	"errors"
+	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,6 +148,160 @@ func TestNoBatchHoldsItsLaneForEver(t *testing.T) {
 			t.Fatalf("%d lanes are still busy", n)
 		}
 	})
+}
+
+// A caller waits for its batch no longer than its context lasts.
+func TestACallerLeavesItsBatchInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newCombiner(func(ctx context.Context, _ []*command) (confirm func()) {
+			<-ctx.Done()
+			return nil
+		}, time.Hour)
+		start := time.Now()
+		for _, sent := range []bool{true, true, false} { // one leads, one goes with a lane, one has no time
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if !sent {
+				cancel()
+			}
+			c := &command{StringCmd: redis.NewStringCmd(ctx)}
+			before := time.Now()
+			b.send(ctx, c)
+			cancel()
+			if took := time.Since(before); took > time.Second {
+				t.Errorf("a call of a second took %v", took)
+			}
+			if errors.As(c.sendErr, new(unsent)) == sent || classify(c.sendErr).class == nil {
+				t.Errorf("sent %v: %v", sent, c.sendErr)
+			}
+		}
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // by the clock of the bubble
+		if time.Since(start) < time.Hour {
+			t.Error("no time has passed")
+		}
+	})
+}
+
+// The context of a batch lasts until it is confirmed, and no longer.
+func TestABatchEndsWithItsConfirmation(t *testing.T) {
+	t.Parallel()
+	for _, writes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var ended func() error
+			b := newCombiner(func(ctx context.Context, batch []*command) (confirm func()) {
+				ended = ctx.Err
+				if !writes {
+					return nil
+				}
+				batch[0].unconfirmed = true
+				return func() {
+					synctest.Wait()
+					if err := ctx.Err(); err != nil {
+						t.Errorf("the batch ended before its confirmation: %v", err)
+					}
+				}
+			}, time.Hour)
+			b.send(t.Context(), &command{StringCmd: redis.NewStringCmd(t.Context())})
+			synctest.Wait()
+			if ended() == nil {
+				t.Error("the batch goes on after its end")
+			}
+		})
+	}
+}
+
+// What travels in a batch decides like what travels alone: both halves of a native claim,
+// the question for the validity, and what became of a repetition.
+func TestACombinedClaimDecidesLikeAnother(t *testing.T) {
+	t.Parallel()
+	f := confirming(t, claimed, ":1\r\n")
+	client := newClient(t, f)
+	s, err := New(client, Config{Durability: Acked(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := claim(t, s); err != nil || got.Fence != 1999 || f.seen() != "1 set, 1 wait 1 1000" {
+		t.Errorf("claim = %+v, %v, sent %q; want one write and its wait", got, err, f.seen())
+	}
+}
+
+// A confirmation that came too late to wait on its own connection repeats a claim by the
+// script, whose answer the caller gets. A failure then leaves open whether it is held.
+func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		repetition string
+		want       error
+		sent       string
+	}{
+		{claimed, nil, "set, evalsha, wait 1 1000"},
+		{bulk("M"), nil, "set, evalsha"}, // it wrote nothing
+		{"-BUSY Redis is busy running a script.\r\n", reprise.ErrUnknown, "set, evalsha"},
+	} {
+		f := newFake(t, func(_, _ int, command []string) string {
+			switch command[0] {
+			case "evalsha":
+				return c.repetition
+			case "wait":
+				return ":1\r\n"
+			default:
+				return claimed
+			}
+		})
+		client := newClient(t, f)
+		s, err := New(client, Config{Durability: Acked(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots := s.confirmSlots.of(client).slots
+		for range cap(slots) {
+			slots <- struct{}{}
+		}
+		type answer struct {
+			reprise.ClaimResult
+			error
+		}
+		answered := make(chan answer)
+		go func() { got, err := claim(t, s); answered <- answer{got, err} }()
+		for !strings.Contains(f.seen(), "set") || client.PoolStats().IdleConns == 0 { // given back, as there was no slot
+			runtime.Gosched()
+		}
+		<-slots
+		got := <-answered
+		if !errors.Is(got.error, c.want) || c.repetition == claimed && got.Fence != 7 {
+			t.Errorf("after %q: %+v, %v; want %v", c.repetition, got.ClaimResult, got.error, c.want)
+		}
+		if sent := regexp.MustCompile(`(^|, )\d+ `).ReplaceAllString(f.seen(), "$1"); sent != c.sent {
+			t.Errorf("after %q: sent %q, want %q", c.repetition, sent, c.sent)
+		}
+	}
+}
+
+// A single write that replicas confirm goes through the combiner, and a batch of its own
+// does not.
+func TestWhatGoesThroughTheCombiner(t *testing.T) {
+	t.Parallel()
+	f := confirming(t, bulk("W"), ":1\r\n")
+	s := newStore(t, f, Config{Durability: Acked(1)})
+	combined := 0
+	s.combiner = newCombiner(func(_ context.Context, batch []*command) (confirm func()) {
+		combined += len(batch)
+		for _, c := range batch {
+			c.SetVal("D")
+		}
+		return nil
+	}, time.Hour)
+	if err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour}); err != nil || combined != 1 {
+		t.Errorf("complete: %v, %d calls were combined, want it", err, combined)
+	}
+	batch := make([]*command, 2)
+	for i := range batch {
+		batch[i] = &command{script: resolveScript, wait: true}
+		s.call(t.Context(), batch[i], reprise.ID{})
+	}
+	if s.run(t.Context(), batch); combined != 1 {
+		t.Errorf("%d calls were combined, want the first only", combined)
+	}
 }
 
 func TestWhatIsNotCombined(t *testing.T) {

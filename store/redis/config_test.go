@@ -35,6 +35,12 @@ func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
 		{"Sentinel", redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}}), Config{}, nil, ""},
 		{"no read timeout but contexts", single(redis.Options{ReadTimeout: -1, ContextTimeoutEnabled: true}), Config{}, nil, ""},
 
+		{"the longest prefix", single(redis.Options{}), Config{Prefix: strings.Repeat("p", 128)}, nil, ""},
+		{"the most replicas", single(redis.Options{}), Config{Durability: Acked(64)}, nil, ""},
+		{"the shortest wait", single(redis.Options{}), Config{AckTimeout: 10 * time.Millisecond}, nil, ""},
+		{"the longest wait, which nothing is waited for", single(redis.Options{}), Config{AckTimeout: 10 * time.Second}, nil, ""},
+		{"a wait and no read timeout", single(redis.Options{ReadTimeout: -1, ContextTimeoutEnabled: true}), Config{Durability: Acked(1)}, nil, ""},
+
 		{"no client", nil, Config{}, invalid, "client is nil"},
 		{"a nil client", (*redis.Client)(nil), Config{}, invalid, "client is nil"},
 		{"a nil cluster client", (*redis.ClusterClient)(nil), Config{}, invalid, "client is nil"},
@@ -92,6 +98,51 @@ func TestARequestOutOfRangeSendsNothing(t *testing.T) {
 	}
 	if f.seen() != "" {
 		t.Errorf("sent %q", f.seen())
+	}
+}
+
+// A batch that waits for replicas may take as long as its answers and its confirmation.
+func TestHowLongABatchMayTake(t *testing.T) {
+	t.Parallel()
+	for readTimeout, want := range map[time.Duration]time.Duration{
+		2 * time.Second: 3 * time.Second,
+		-1:              answerWithin + time.Second,
+	} {
+		client := redis.NewClient(&redis.Options{ReadTimeout: readTimeout, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		s, err := New(client, Config{Durability: Acked(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.combiner.longest; got != want {
+			t.Errorf("with a read timeout of %v: %v, want %v", readTimeout, got, want)
+		}
+	}
+}
+
+func TestUsageCountsConnectionsInUse(t *testing.T) {
+	t.Parallel()
+	asked, free := make(chan struct{}), make(chan struct{})
+	f := newFake(t, func(_, _ int, _ []string) string {
+		asked <- struct{}{}
+		<-free
+		return bulk("W")
+	})
+	s := newStore(t, f, Config{})
+	done := make(chan error)
+	for _, want := range []int64{1, 0} {
+		if want == 1 {
+			go func() { done <- s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}) }()
+			<-asked
+		} else {
+			close(free)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := s.Usage(); len(got) != 1 || got[0].Name != "connections" || got[0].Used != want {
+			t.Errorf("usage %v, want %d connections", got, want)
+		}
 	}
 }
 

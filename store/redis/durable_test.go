@@ -3,8 +3,11 @@ package repriseredis
 import (
 	"context"
 	"errors"
+	"maps"
+	"net"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +46,9 @@ func TestAWriteWaitsOnItsOwnConnection(t *testing.T) {
 			if _, err := claim(t, newStore(t, f, Config{Durability: c.level})); err != nil {
 				t.Error(err)
 			}
+			if n := f.pings.Load(); n > 1 {
+				t.Errorf("%d pings", n)
+			}
 			if !regexp.MustCompile(c.sent).MatchString(f.seen()) {
 				t.Errorf("sent %q, want %s", f.seen(), c.sent)
 			}
@@ -80,19 +86,47 @@ func TestTooFewConfirmationsAreNotReplicated(t *testing.T) {
 	}
 }
 
+// Every write of an attempt or an operator counts when it is confirmed, and only then.
 func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, confirming(t, bulk("D"), ":0\r\n"), Config{Durability: Acked(1)})
-	if err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour}); !errors.Is(err, reprise.ErrNotReplicated) {
-		t.Errorf("complete: %v, want ErrNotReplicated", err)
-	}
-	s = newStore(t, confirming(t, bulk("W"), ":0\r\n"), Config{Durability: Acked(1)})
-	batch := []reprise.RenewRequest{{Owner: reprise.Owner{1}, Lease: time.Second}}
-	if _, err := s.Renew(t.Context(), batch); !errors.Is(err, reprise.ErrNotReplicated) {
-		t.Errorf("renew: %v, want ErrNotReplicated", err)
-	}
-	if err := s.Resolve(t.Context(), reprise.ID{}, reprise.Resolution{Forget: true}); !errors.Is(err, reprise.ErrNotReplicated) {
-		t.Errorf("resolve: %v, want ErrNotReplicated", err)
+	renewals := []reprise.RenewRequest{{Owner: reprise.Owner{1}, Lease: time.Second}}
+	for _, c := range []struct {
+		name   string
+		answer string
+		write  func(context.Context, *Store) error
+	}{
+		{"claim by the script", claimed, func(ctx context.Context, s *Store) error {
+			_, err := s.Claim(ctx, reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+			return err
+		}},
+		{"complete", bulk("D"), func(ctx context.Context, s *Store) error {
+			return s.Complete(ctx, reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour})
+		}},
+		{"renew", bulk("W"), func(ctx context.Context, s *Store) error {
+			_, err := s.Renew(ctx, renewals)
+			return err
+		}},
+		{"resolve", bulk("W"), func(ctx context.Context, s *Store) error {
+			return s.Resolve(ctx, reprise.ID{}, reprise.Resolution{Forget: true})
+		}},
+	} {
+		for _, config := range []Config{{}, {NoCombining: true}} {
+			config.Durability = Acked(1)
+			for confirm, want := range map[string]string{":0\r\n": "0 of 1 replicas in time", ":1\r\n": ""} {
+				f := confirming(t, c.answer, confirm)
+				s, err := New(newClient(t, f), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = c.write(t.Context(), s)
+				if errors.Is(err, reprise.ErrNotReplicated) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, of which %q replicas know: %v, want %q", c.name, confirm, err, want)
+				}
+				if f.seen() != "1 evalsha, 1 wait 1 1000" {
+					t.Errorf("%s: sent %q, want the write and its wait on one connection", c.name, f.seen())
+				}
+			}
+		}
 	}
 }
 
@@ -307,6 +341,10 @@ func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	if _, err := claim(t, s); err != nil {
 		t.Fatal(err)
 	}
+	_, port, _ := net.SplitHostPort(here.addr)
+	if addrs := slices.Collect(maps.Keys(s.confirmSlots.byAddr)); len(addrs) != 1 || !strings.HasSuffix(addrs[0], ":"+port) {
+		t.Errorf("the nodes with slots are %v, want that of the cluster, %s", addrs, here.addr)
+	}
 	node := redis.NewClient(&redis.Options{Addr: there.addr, PoolSize: 8})
 	t.Cleanup(func() { _ = node.Close() })
 	n := s.confirmSlots.of(node)
@@ -315,6 +353,21 @@ func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	}
 	if n.ready.Load() {
 		t.Error("the client of the node has not dialled and counts as ready")
+	}
+}
+
+// A client is asked once whether it has dialled.
+func TestOnlyTheFirstWritePings(t *testing.T) {
+	t.Parallel()
+	f := confirming(t, claimed, ":1\r\n")
+	s := newStore(t, f, Config{Durability: Acked(1)})
+	for range 3 {
+		if _, err := claim(t, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := f.pings.Load(); n != 1 {
+		t.Errorf("three writes sent %d pings, want one", n)
 	}
 }
 

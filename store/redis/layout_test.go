@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -151,6 +152,30 @@ func TestAnswersOfAClaim(t *testing.T) {
 	}
 }
 
+// A replay with its validity needs a completed record.
+func TestValidityOfWhatIsNotCompleted(t *testing.T) {
+	t.Parallel()
+	const left = "V 00000000000003e8"
+	if got, ok := parseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {
+		t.Errorf("a completed record reads %+v, %v", got, ok)
+	}
+	for _, record := range []string{claimedRecord, watchedRecord, forgottenRecord, ""} {
+		if got, ok := parseClaim(answer(t, left+record)); ok {
+			t.Errorf("%q reads %+v, want none", record, got)
+		}
+	}
+}
+
+// What cannot be read says whether an older release wrote it.
+func TestUnreadableRecordsSayWhy(t *testing.T) {
+	t.Parallel()
+	for start, want := range map[string]error{"\x12": errOldLayout, "\x1f": errOldLayout, "\x31": errLayout, "\x01": errLayout, "": errLayout} {
+		if err := unreadable([]byte(start)); !errors.Is(err, reprise.ErrCorrupt) || !strings.Contains(err.Error(), want.Error()) {
+			t.Errorf("%q: %v, want %v", start, err, want)
+		}
+	}
+}
+
 func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
 	id := reprise.ID{1}
@@ -170,6 +195,14 @@ func TestAnswersOfAnInspection(t *testing.T) {
 		{
 			"R 24 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00 6869",
 			reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: reprise.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
+		},
+		{ // at its end a lease has ended, and so has a record
+			"R 21 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
+			reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
+		},
+		{ // in a listing
+			"R 23 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00",
+			reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
 		},
 		{"U 00000000000007d0 0000000000000007", reprise.Record{ID: id, State: reprise.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
 	} {

@@ -62,6 +62,159 @@ func TestAServerIsKnownByItsData(t *testing.T) {
 	}
 }
 
+// listed is a server with five records, a key of somebody else and a record that is gone,
+// which a scan finds in two steps.
+func listed(t *testing.T, override func(name string, command []string) string) *Store {
+	t.Helper()
+	key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
+	f := newFake(t, func(_, _ int, command []string) string {
+		name := strings.ToLower(command[0])
+		if answer := override(name, command); answer != "" {
+			return answer
+		}
+		switch name {
+		case "info":
+			return bulk("run_id:a\nmaster_replid:b\nmaster_replid2:c\n")
+		case "dbsize":
+			return ":1000\r\n"
+		case "scan":
+			if command[1] == "0" {
+				return "*2\r\n" + bulk("7") + "*4\r\n" + key(3) + key(1) + key(2) + bulk(DefaultPrefix+"another")
+			}
+			return "*2\r\n" + bulk("0") + "*3\r\n" + key(9) + key(5) + key(4)
+		default:
+			if strings.HasSuffix(command[3], "\x09") {
+				return bulk("N")
+			}
+			return bulk("R\x23" + strings.Repeat("\x00", 62))
+		}
+	})
+	return newStore(t, f, Config{})
+}
+
+// walk lists pages until the end or an error, and returns the last bytes of the IDs by
+// page.
+func walk(t *testing.T, s *Store, limit int) (pages []string, last reprise.Page, err error) {
+	t.Helper()
+	q := reprise.Query{Limit: limit}
+	for range 20 {
+		last, err = s.List(t.Context(), q)
+		if err != nil {
+			return pages, last, err
+		}
+		var text []byte
+		for _, r := range last.Records {
+			text = append(text, '0'+r.ID[31])
+		}
+		pages = append(pages, string(text))
+		if q.After = last.Next; q.After == "" {
+			return pages, last, nil
+		}
+	}
+	t.Fatal("a listing without an end")
+	return nil, last, nil
+}
+
+func TestAListingShowsEachRecordOnce(t *testing.T) {
+	t.Parallel()
+	s := listed(t, func(string, []string) string { return "" })
+	for limit, want := range map[int]string{1: "1 2 3 4 5", 2: "12 34 5", 3: "312 54", 4: "3124 5", 5: "31254", 100: "31254"} {
+		pages, last, err := walk(t, s, limit)
+		if got := strings.TrimSpace(strings.Join(pages, " ")); err != nil || got != want {
+			t.Errorf("by %d: %q, %v; want %q", limit, got, err, want)
+		}
+		// All were looked at in one page; otherwise few of the keys seem to be the store's.
+		if whole := int64(6); limit >= 5 && (last.Total != whole || last.Scanned != 6) || limit < 5 && last.Total != 0 {
+			t.Errorf("by %d: %d in total, %d looked at", limit, last.Total, last.Scanned)
+		}
+	}
+}
+
+// The positions of a scan mean nothing to another process, whose keys are scanned again.
+func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	s := listed(t, func(name string, _ []string) string {
+		if name != "info" {
+			return ""
+		}
+		if asked++; asked < 2 {
+			return bulk("run_id:a\nmaster_replid:b\n")
+		}
+		return bulk("run_id:new\nmaster_replid:b\n")
+	})
+	pages, _, err := walk(t, s, 100)
+	if err != nil || strings.Join(pages, " ") != "31254 31254" {
+		t.Errorf("%q, %v; want all records again", pages, err)
+	}
+
+	asked = -1 // between two pages
+	if pages, _, err = walk(t, s, 3); err != nil || strings.Join(pages, " ") != "312 312 54" {
+		t.Errorf("%q, %v; want all records again", pages, err)
+	}
+}
+
+// A step that ends elsewhere when it is repeated is another step, with other keys.
+func TestAStepThatEndsElsewhereIsShownAgain(t *testing.T) {
+	t.Parallel()
+	steps := 0
+	s := listed(t, func(name string, command []string) string {
+		if name != "scan" || command[1] != "0" {
+			return ""
+		}
+		if steps++; steps == 1 {
+			return ""
+		}
+		key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
+		return "*2\r\n" + bulk("8") + "*3\r\n" + key(3) + key(1) + key(2)
+	})
+	if pages, _, err := walk(t, s, 2); err != nil || strings.Join(pages, " ") != "12 12 34 5" {
+		t.Errorf("%q, %v; want the first step again", pages, err)
+	}
+}
+
+func TestAListingSaysWhatFailed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, answer string
+		want            error
+	}{
+		{"scan", "-NOPERM no\r\n", reprise.ErrMisconfigured},
+		{"evalsha", "-NOPERM no\r\n", reprise.ErrMisconfigured},
+		{"evalsha", bulk("R"), reprise.ErrUnknown},
+		{"info", "-LOADING\r\n", reprise.ErrUnavailable},
+		{"info", "-NOPERM no\r\n", nil}, // nobody knows the server
+		{"dbsize", "-NOPERM no\r\n", nil},
+	} {
+		s := listed(t, func(name string, _ []string) string {
+			if name == c.command {
+				return c.answer
+			}
+			return ""
+		})
+		pages, last, err := walk(t, s, 2)
+		if !errors.Is(err, c.want) || c.want == nil && strings.Join(pages, "") != "12345" || last.Total != 0 {
+			t.Errorf("%s answers %q: %q, %v; want %v", c.command, c.answer, pages, err, c.want)
+		}
+	}
+}
+
+// What a server does not say has no digest, and nothing else has none.
+func TestOnlyNothingHasNoDigest(t *testing.T) {
+	t.Parallel()
+	if got := digest(""); got != 0 {
+		t.Errorf("nothing has the digest %d", got)
+	}
+	seen := map[uint64]bool{0: true}
+	for _, parts := range [][]string{{"a"}, {"b"}, {"", ""}, {"a", ""}, {"", "a"}} {
+		got := digest(parts...)
+		if seen[got] {
+			t.Errorf("%q has the digest %d of another", parts, got)
+		}
+		seen[got] = true
+	}
+}
+
 func FuzzCursor(f *testing.F) {
 	client := redis.NewClient(&redis.Options{})
 	f.Cleanup(func() { _ = client.Close() })

@@ -100,7 +100,7 @@ func (c *command) decideClaimed() decision {
 	// anybody may. So the expiry counts only if it came in time. The lease counts from the
 	// start of the millisecond of the claim.
 	expires, err := c.tail.Result()
-	if began := expires - c.span; err == nil && expires > 0 && began > 0 && !n.isLate(time.Now()) {
+	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
 		n.result = reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fenceAt(began), Remaining: n.request.Lease - time.Millisecond}
 		c.err = c.ackErr
 		return decided

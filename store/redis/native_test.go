@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -149,13 +150,21 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 				case "pttl":
 					return c.left
 				case "getrange":
+					if from, to := command[2], command[3]; from != "0" || to != strconv.Itoa(identitySize-1) {
+						t.Errorf("asked for the bytes %s to %s", from, to)
+					}
 					return c.head
 				default:
 					return bulk("L")
 				}
 			})
 			r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
-			got, err := newStore(t, f, config).Claim(t.Context(), r)
+			s, err := New(newClient(t, f), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			got, err := s.Claim(t.Context(), r)
 			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("payload"), Validity: c.want, Age: c.age}
 			if c.want == 0 { // the script decides
 				want = reprise.ClaimResult{Outcome: reprise.Lapsed}

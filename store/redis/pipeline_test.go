@@ -32,6 +32,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 			t.Fatalf("no call was pipelined: %v", err)
 		}
 	}
+	s.pipelines.single.sample.Store(false) // and so is the next one
 	return s, &pipelined
 }
 

@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"bufio"
-	"encoding"
 	"errors"
 	"fmt"
 	"strconv"
@@ -35,12 +34,6 @@ func appendCommand(b []byte, args []any) ([]byte, bool) {
 			b = appendInt(b, arg)
 		case *int64:
 			b = appendInt(b, *arg)
-		case encoding.BinaryMarshaler:
-			value, err := arg.MarshalBinary()
-			if err != nil {
-				return b, false
-			}
-			b = appendBulk(b, value)
 		default:
 			return b, false
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -123,6 +125,74 @@ func TestAnswersThatNoScriptGives(t *testing.T) {
 				t.Errorf("claim: %v, want ErrUnknown", err)
 			}
 		})
+	}
+}
+
+// An empty answer to a write that replicas have to confirm is no write.
+func TestAnEmptyAnswerConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return bulk("") })
+	err := newStore(t, f, Config{Durability: Acked(1)}).Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour})
+	if !errors.Is(err, reprise.ErrUnknown) || f.seen() != "1 evalsha" {
+		t.Errorf("complete: %v, sent %q; want ErrUnknown and no wait", err, f.seen())
+	}
+}
+
+// The pauses grow, and those of several callers are not the same.
+func TestPausesGrowAndDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for attempt := range repeats {
+			d, seen := firstPause<<(2*attempt), map[time.Duration]bool{}
+			for range 50 {
+				start := time.Now()
+				if !pause(t.Context(), attempt) {
+					t.Fatal("the context has ended")
+				}
+				took := time.Since(start)
+				seen[took] = true
+				if took < d/2 || took >= d/2+d {
+					t.Errorf("the pause after attempt %d is %v, want %v to %v", attempt, took, d/2, d/2+d)
+				}
+			}
+			if len(seen) < 10 {
+				t.Errorf("50 pauses after attempt %d take %d different times", attempt, len(seen))
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if pause(ctx, repeats) {
+			t.Error("a pause goes on after its context")
+		}
+	})
+}
+
+// Where nobody knows the nodes of a cluster, nothing was sent.
+func TestAClusterThatNobodyKnowsDidNotExecute(t *testing.T) {
+	t.Parallel()
+	unknown := &net.OpError{Op: "dial", Err: errors.New("nobody is there")}
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true, MaxRedirects: -1,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, unknown },
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	ctx, id := t.Context(), reprise.ID{}
+	for name, call := range map[string]func() error{
+		"claim":   func() error { _, err := claim(t, s); return err },
+		"inspect": func() error { _, err := s.Inspect(ctx, id); return err },
+		"watch":   func() error { _, _, err := s.Watch(ctx, id); return err },
+		"list":    func() error { _, err := s.List(ctx, reprise.Query{Limit: 1}); return err },
+		"check":   func() error { _, err := s.Check(ctx); return err },
+		"probe":   func() error { return s.probe(ctx) },
+	} {
+		if err := call(); !errors.Is(err, reprise.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUnavailable", name, err)
+		}
 	}
 }
 

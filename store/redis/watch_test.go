@@ -1,11 +1,13 @@
 package repriseredis
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -95,5 +97,96 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {
 		stop()
+	}
+}
+
+// The subscriptions follow the watches, one command for each change.
+func TestSubscriptionsFollowTheWatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name            string
+		watchers        int
+		sent, confirmed bool
+		on, off, left   bool
+	}{
+		{"a new watch", 1, false, false, true, false, true},
+		{"a watch on its way", 1, true, false, false, false, true},
+		{"a watch", 1, true, true, false, false, true},
+		{"left before it was sent", 0, false, false, false, false, false},
+		{"left on its way", 0, true, false, false, false, true}, // see changes
+		{"left", 0, true, true, false, true, false},
+	} {
+		ch := &channel{watchers: map[chan struct{}]struct{}{}, sent: c.sent, confirmed: c.confirmed}
+		for range c.watchers {
+			ch.watchers[make(chan struct{})] = struct{}{}
+		}
+		l := &listener{channels: map[string]*channel{"a": ch}, dirty: map[string]struct{}{"a": {}, "gone": {}}}
+		on, off := l.changes()
+		if len(on) > 0 != c.on || len(off) > 0 != c.off || (l.channels["a"] != nil) != c.left || len(l.dirty) > 0 {
+			t.Errorf("%s: subscribes to %q, unsubscribes from %q, has %v, dirty %v", c.name, on, off, l.channels, l.dirty)
+		}
+		if c.on != (ch.sent && !c.sent) {
+			t.Errorf("%s: sent %v", c.name, ch.sent)
+		}
+	}
+}
+
+// A watch is one subscription, whose messages wake its watchers, and its end is one more
+// command: without a channel it would end the watches of others.
+func TestAWatchIsOneSubscription(t *testing.T) {
+	t.Parallel()
+	channel := DefaultPrefix + strings.Repeat("\x00", 32)
+	f := newFake(t, func(_, _ int, command []string) string {
+		name := strings.ToLower(command[0])
+		out := "*3\r\n" + bulk(name) + bulk(channel) + ":1\r\n"
+		if name == "ssubscribe" {
+			out += "*3\r\n" + bulk("smessage") + bulk("another") + bulk("") + "*3\r\n" + bulk("smessage") + bulk(channel) + bulk("")
+		}
+		return out
+	})
+	s := newStore(t, f, Config{})
+	t.Cleanup(func() { _ = s.Close() })
+	changed, stop, err := s.Watch(t.Context(), reprise.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Error("the watcher is not woken")
+	}
+	again, stopAgain, err := s.Watch(t.Context(), reprise.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if want := "1 ssubscribe " + channel; f.seen() != want {
+		t.Errorf("sent %q, want %q", f.seen(), want)
+	}
+	stopAgain()
+	want := "1 ssubscribe " + channel + ", 1 sunsubscribe " + channel
+	eventually(t, "the watch is unsubscribed", func() bool { return f.seen() == want })
+	_ = s.Close()
+	if len(again) > 0 {
+		t.Error("a watch that has ended is woken")
+	}
+}
+
+// A watch waits for its subscription no longer than its caller and its store.
+func TestAWatchEndsBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := denying(t, func(int) string { return mute }).Watch(ended, reprise.ID{}); !errors.Is(err, reprise.ErrUnavailable) {
+		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
+	}
+	s := denying(t, func(int) string { return mute })
+	l, err := s.watches.listener(s.client.(*redis.Client)) //nolint:forcetypeassert // it is one
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	if _, _, err := l.watch(t.Context(), "a"); !errors.Is(err, reprise.ErrClosed) {
+		t.Errorf("watch after the end: %v, want ErrClosed", err)
 	}
 }
