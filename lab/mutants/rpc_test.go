@@ -94,7 +94,7 @@ func init() {
 		},
 		{
 			"reads need a key", grpcRoom + "/interceptor.go",
-			"Safe: safe.has(info.FullMethod)", "Safe: safe == nil",
+			"encode(req) }, Safe: safe.has(info.FullMethod)", "encode(req) }, Safe: safe == nil",
 			room, rules + "grpc-go/R10-required",
 		},
 		{

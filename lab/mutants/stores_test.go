@@ -8,7 +8,104 @@ func init() {
 		validity = "store/redis/validity.go"
 		redis    = "store/redis"
 	)
+	const (
+		claimLua    = redis + "/lua/claim.lua"
+		completeLua = redis + "/lua/complete.lua"
+		slimLua     = redis + "/lua/slim.lua"
+		durable     = redis + "/durable.go"
+		suite       = "TestRedisStoreOnASingleServer/redis/" // then the case
+	)
 	mutants = append(mutants, []mutant{
+		{
+			"anybody completes", completeLua,
+			"if not seen or owner ~= string.sub(ARGV[1], 2) then", "if not seen then",
+			redisLab, suite + "complete-not-owner",
+		},
+		{
+			"anybody completes a first attempt", slimLua,
+			" and string.sub(claim, 1, 17) == ARGV[1] then", " then",
+			redisLab, suite + "complete-after-release-and-claim",
+		},
+		{
+			"anybody releases", redis + "/lua/release.lua",
+			"if not seen or not began or owner ~= ARGV[1] then", "if not seen or not began then",
+			redisLab, suite + "release-not-owner",
+		},
+		{
+			"anybody renews", redis + "/lua/renew.lua",
+			"if not seen or owner ~= me then", "if not seen then",
+			redisLab, suite + "renew-not-owner",
+		},
+		{
+			"a takeover is that of another request", claimLua,
+			"if seen and fingerprint ~= mine then", "if seen and not (began and lease <= now) and fingerprint ~= mine then",
+			redisLab, "TestRedisAWaitersClaimIsBoundToItsRequest",
+		},
+		{
+			"a lease ends early", claimLua,
+			"elseif lease > now then", "elseif lease - term / 4 > now then",
+			redisLab, suite + "takeover-not-early",
+		},
+		{
+			"a completed record is taken over", claimLua,
+			"if seen and not began then\n", "if began == nil and flags % 2 == TAKEOVER then seen = false end\nif seen and not began then\n",
+			redisLab, "TestRedisAWaitersClaimIsBoundToItsRequest",
+		},
+		{
+			"attempts are not counted", claimLua,
+			"attempt + 1, millisecond", "attempt, millisecond",
+			redisLab, suite + "takeover-max-attempts",
+		},
+		{
+			"the fence of a takeover does not rise", claimLua,
+			"fence = math.max(fence + 1, began * 1000 + 999)", "fence = fence + 0",
+			redisLab, suite + "takeover",
+		},
+		{
+			"a claim is nobody's when it is repeated", claimLua,
+			"if owner ~= me then", "if owner ~= nil then",
+			redisLab, suite + "claim-repeat",
+		},
+		{
+			"a lapsed claim is nobody's when it is repeated", claimLua,
+			"elseif owner == me then", "elseif owner == nil then",
+			redisLab, suite + "takeover-own",
+		},
+		{
+			"a completion that is repeated writes nothing", completeLua,
+			"  redis.call('SET', KEYS[1], raw, 'KEEPTTL')\n", "",
+			redisLab, "TestRedisARepetitionWritesAgain",
+		},
+		{
+			"what was written is not confirmed", durable,
+			"open = append(open, c)", "c.confirmed(nil)",
+			redis, "TestEveryWriteOfAnAttemptIsConfirmed",
+		},
+		{
+			"the wait is on another connection", durable,
+			"_ = conn.Process(ctx, wait)", "_ = s.client.Process(ctx, wait)",
+			redis, "TestAWriteWaitsOnItsOwnConnection",
+		},
+		{
+			"a replay waits for replicas", durable,
+			"if c.wait && c.hasWritten() {", "if c.wait {",
+			redis, "TestAnAnswerThatWroteNothingIsNotWaitedFor",
+		},
+		{
+			"one replica is enough", durable,
+			"case replicas < int64(d.replicas):", "case replicas < min(1, int64(d.replicas)):",
+			redis, "TestTooFewConfirmationsAreNotReplicated",
+		},
+		{
+			"a refused wait confirms", durable,
+			"return fail(reprise.ErrNotReplicated, err)", "return nil",
+			redis, "TestTooFewConfirmationsAreNotReplicated",
+		},
+		{
+			"a wait outlasts its caller", durable,
+			"timeout = min(timeout, time.Until(deadline)*3/4)", "_ = deadline",
+			redis, "TestTheWaitEndsBeforeTheContext",
+		},
 		{
 			"two claims of a millisecond may have fences that fall", layout,
 			"return uint64(began)*1000 + 999", "return uint64(began) * 1000",
@@ -46,7 +143,7 @@ func init() {
 		},
 		{
 			"a late answer grants", native,
-			"expires > 0 && began > 0 && !n.isLate(time.Now())", "expires > 0 && began > 0",
+			"began > 0 && !n.isLate(time.Now())", "began > 0",
 			redis, "TestWhenAGrantedNativeClaimCounts",
 		},
 		{

@@ -2,7 +2,8 @@
 // tests that come by there. A break that no test notices is a survivor: a rule that
 // nobody tests, or code that makes no difference.
 //
-//	mutate [-root folder] [-files regexp] [-lines regexp] [-skip regexp] [-with packages] [-workers n] [-out file] package
+//	mutate [-root folder] [-files regexp] [-lines regexp] [-run regexp] [-skip regexp]
+//		[-longest time] [-with packages] [-workers n] [-out file] package
 //
 // All breaks are compiled into one test program, each behind a switch, so that one costs
 // the time of its tests and nothing else. docs/mutants.md has the results.
@@ -17,12 +18,15 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"time"
 )
 
 func main() {
 	root := flag.String("root", ".", "the folder that the package is in, or above it")
 	files := flag.String("files", ".", "break only files whose names match")
+	only := flag.String("run", ".", "run only the tests whose names match")
 	skip := flag.String("skip", "^$", "leave out the tests whose names match")
+	longest := flag.Duration("longest", 2*time.Minute, "leave out the tests that take longer")
 	lines := flag.String("lines", "", "break only these: file.go:line, regexp")
 	workers := flag.Int("workers", max(1, runtime.NumCPU()/2), "how many breaks are tested at once")
 	with := flag.String("with", "", "run the tests of these packages, too: list")
@@ -36,8 +40,8 @@ func main() {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		r := &run{
-			root: *root, pkg: flag.Arg(0), dir: dir, workers: *workers,
-			files: regexp.MustCompile(*files), skip: regexp.MustCompile(*skip), lines: regexp.MustCompile(*lines),
+			root: *root, pkg: flag.Arg(0), dir: dir, workers: *workers, longest: *longest,
+			files: regexp.MustCompile(*files), only: regexp.MustCompile(*only), skip: regexp.MustCompile(*skip), lines: regexp.MustCompile(*lines),
 		}
 		if *with != "" {
 			r.with = strings.Split(*with, ",")

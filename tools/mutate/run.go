@@ -27,10 +27,12 @@ import (
 // run is the mutation of one package.
 type run struct {
 	root, pkg, dir string
-	files, skip    *regexp.Regexp
+	files          *regexp.Regexp
+	only, skip     *regexp.Regexp // of tests
 	lines          *regexp.Regexp
 	programs       []program
 	workers        int
+	longest        time.Duration // of a test
 
 	with  []string // other packages whose tests run, too
 	sites []*site
@@ -39,7 +41,10 @@ type run struct {
 }
 
 // program is the compiled tests of a package, with all breaks.
-type program struct{ path, folder string }
+type program struct {
+	path, folder string
+	doubted      bool // its tests may fail for reasons of their own, as those on servers do
+}
 
 // test is a test of the package.
 type test struct {
@@ -130,7 +135,7 @@ func (r *run) build() error {
 		if err != nil {
 			return fmt.Errorf("go list %s: %w", pkg, err)
 		}
-		p := program{filepath.Join(r.dir, "tests"+strconv.Itoa(i)), strings.TrimSpace(string(folder))}
+		p := program{filepath.Join(r.dir, "tests"+strconv.Itoa(i)), strings.TrimSpace(string(folder)), i > 0}
 		compile := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-overlay", config, "-o", p.path, pkg)
 		compile.Dir = r.root
 		if output, err := compile.CombinedOutput(); err != nil {
@@ -193,7 +198,7 @@ func (r *run) explore() error {
 			return fmt.Errorf("listing the tests: %w", err)
 		}
 		for name := range strings.FieldsSeq(string(output)) {
-			if !strings.HasPrefix(name, "Benchmark") && !r.skip.MatchString(name) {
+			if !strings.HasPrefix(name, "Benchmark") && r.only.MatchString(name) && !r.skip.MatchString(name) {
 				r.tests = append(r.tests, test{program: p, name: name})
 			}
 		}
@@ -232,7 +237,7 @@ func (r *run) exploreTest(t *test, n int) (passed bool, err error) {
 		return false, err
 	}
 	start := time.Now()
-	passed = t.command(context.Background(), []string{"MUTATE_SEEN=" + seen}, "-test.run=^"+t.name+"$", "-test.timeout=120s").Run() == nil
+	passed = t.command(context.Background(), []string{"MUTATE_SEEN=" + seen}, "-test.run=^"+t.name+"$", "-test.timeout="+r.longest.String()).Run() == nil
 	t.took = time.Since(start)
 	t.seen, err = os.ReadFile(seen)
 	return passed, err
@@ -245,31 +250,80 @@ func (p program) command(ctx context.Context, env []string, args ...string) *exe
 	return c
 }
 
-// judge runs the tests that come by at a site with its break: the short ones of the
-// package first.
+// judge runs the tests that come by at a site with its break: those of the package first,
+// and the short ones before the long ones.
 func (r *run) judge(s *site) {
 	for _, p := range r.programs {
-		var names []string
-		var took time.Duration
+		var tests []test
 		for _, t := range r.tests {
 			if t.program == p && t.seen[s.ID] != 0 {
-				names, took = append(names, t.name), took+t.took
+				tests = append(tests, t)
 			}
 		}
-		few := min(8, len(names))
-		for _, tests := range [][]string{names[:few], names[few:]} {
-			if len(tests) > 0 && (s.Status == lived || s.Status == uncovered) {
-				s.Status, s.Test = p.judge(s.ID, tests, 8*time.Second+4*took)
+		for _, group := range groups(tests) {
+			if s.Status, s.Test = p.judge(s.ID, group); s.Status != lived {
+				return
 			}
 		}
 	}
 }
 
-// judge runs tests with a break on.
-func (p program) judge(id int, tests []string, limit time.Duration) (result status, noticed string) {
+// Each group of tests runs in one process: at first a few, then what takes this long.
+const (
+	fewTests  = 8
+	groupTime = 10 * time.Second
+)
+
+// groups parts tests, the shortest first. The first failure ends a group, and a loop that
+// does not end costs some times as long as its group.
+func groups(tests []test) (parts [][]test) {
+	few := min(fewTests, len(tests))
+	if few > 0 {
+		parts = append(parts, tests[:few])
+	}
+	var took time.Duration
+	from := few
+	for i := few; i < len(tests); i++ {
+		if took += tests[i].took; took >= groupTime || i == len(tests)-1 {
+			parts = append(parts, tests[from:i+1])
+			from, took = i+1, 0
+		}
+	}
+	return parts
+}
+
+// judge runs tests with a break on. Where a test may fail for reasons of its own, it has
+// to fail again alone.
+func (p program) judge(id int, tests []test) (result status, noticed string) {
+	for len(tests) > 0 {
+		if result, noticed = p.try(id, tests); result != killed || !p.doubted {
+			return result, noticed
+		}
+		top, _, _ := strings.Cut(noticed, "/")
+		is := func(t test) bool { return t.name == top }
+		n := slices.IndexFunc(tests, is)
+		if n < 0 { // the process ended
+			return result, noticed
+		}
+		if again, _ := p.try(id, tests[n:n+1]); again != lived {
+			return again, noticed
+		}
+		tests = slices.DeleteFunc(slices.Clone(tests), is)
+	}
+	return lived, ""
+}
+
+// try runs tests with a break on.
+func (p program) try(id int, tests []test) (result status, noticed string) {
+	limit := 8 * time.Second
+	names := make([]string, len(tests))
+	for i, t := range tests {
+		names[i] = t.name
+		limit += 4 * t.took
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	output, err := p.command(ctx, []string{"MUTATE_ID=" + strconv.Itoa(id)}, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.failfast", "-test.timeout="+limit.String()).CombinedOutput()
+	output, err := p.command(ctx, []string{"MUTATE_ID=" + strconv.Itoa(id)}, "-test.run=^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout="+limit.String()).CombinedOutput()
 	switch {
 	case ctx.Err() != nil || bytes.Contains(output, []byte("panic: test timed out")):
 		return timedOut, ""
