@@ -2,9 +2,42 @@
 // supports, is linearizable for each ID: its histories under concurrent clients, lost
 // replies and cancelled calls are checked with porcupine against one sequential model.
 //
-// The rules of the model are those of the comments of reprise.Store. Time comes from
-// outside of it: each operation carries two readings of the store's clock, one before its
-// call and one after its answer, and a lease or a validity whose end lies between them
-// may count as passed or not. The servers run on this machine, so that its clock is
-// theirs.
+// The rules of the model are those of the comments of reprise.Store, in a step of about
+// fifty lines, record.apply. What surrounds it is the freedom that a history has: unknown
+// outcomes, which may have taken place or not, and the clock.
+//
+// # Time
+//
+// The servers run on this machine, so that its clock is theirs, and each operation has
+// the time of its call and of its answer. The store's answers say more:
+//
+//   - The fence of a new claim is its instant, to the microsecond on PostgreSQL and to
+//     the millisecond on Redis. So the end of its lease is known, and that a takeover did
+//     not come before it. A fence that is not of the time of its call is an error.
+//   - Remaining, of a claim that found an attempt in progress or its own lapsed one, says
+//     when the lease ends. Validity and Age of a completed record, for which half of the
+//     claims ask, say when that ends and when it was completed.
+//
+// Renewals and completions answer no instant, and fences of the memory store only count.
+// There a lease or a validity counts from some time between call and answer, until a
+// later answer says more. An end that lies in doubt may count as passed or not; so may
+// one within two milliseconds on Redis, which reads its clock before it serves a command.
+// A lease that ends 2 ms early on PostgreSQL is found, and one that ends 4 ms early on
+// Redis.
+//
+// Engines renew in the background. Their histories with leases of a second run in a
+// bubble of synctest over the memory store, and have the renewals in them.
+//
+// # What is weaker
+//
+// Two answers may be a little old. They run nothing twice, and a retry finds the truth:
+//
+//   - An engine answers duplicates that come while a claim is on its way with the answer
+//     of that claim, which may be as old as the claim.
+//   - An engine and the transactional store answer duplicates of what runs in their
+//     process from memory until its completion or release is answered, which other
+//     processes may have seen before.
+//
+// A claim whose answer takes longer than its lease may be executed twice: Redis asks
+// again, and PostgreSQL sets the lease again. Both executions are in the history.
 package lincheck

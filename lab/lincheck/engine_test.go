@@ -1,8 +1,10 @@
 package lincheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,17 +18,35 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// engineLease is so long that no attempt of a history lapses: the engine renews in the
-// background, where no history sees it.
-const engineLease = time.Minute
+// longLease is so long that no attempt of a history lapses.
+const longLease = time.Minute
 
 // engineStore makes calls of an engine out of calls of a store, so that the histories of
 // an engine, with its table of what runs in its process and the claims that duplicates
 // share, are held against the same model.
 type engineStore struct {
 	*reprise.Engine
+	wire     *wire // to the store
 	mu       sync.Mutex
 	attempts map[reprise.Owner]*reprise.Attempt
+	claims   map[reprise.ID][]time.Duration // when those began that are on their way
+}
+
+// claiming notes that a claim begins, and returns when the oldest began that is on its
+// way: a duplicate may share the answer of that one, which may be so old.
+func (s *engineStore) claiming(id reprise.ID, from time.Duration) (oldest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims[id] = append(s.claims[id], from)
+	return slices.Min(s.claims[id])
+}
+
+// claimed notes that the claim that began at from has its answer.
+func (s *engineStore) claimed(id reprise.ID, from time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.claims[id], from)
+	s.claims[id] = slices.Delete(s.claims[id], i, i+1)
 }
 
 func (s *engineStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
@@ -39,7 +59,10 @@ func (s *engineStore) Claim(ctx context.Context, r reprise.ClaimRequest) (repris
 	defer s.mu.Unlock()
 	s.attempts[r.Owner] = res.Attempt
 	view := res.Attempt.View()
-	return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: view.Number(), Fence: view.Fence(), Remaining: engineLease}, nil
+	if s.wire != nil {
+		s.wire.name(view, held{id: r.ID, owner: r.Owner})
+	}
+	return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: view.Number(), Fence: view.Fence(), Remaining: longLease}, nil
 }
 
 func (s *engineStore) take(owner reprise.Owner) *reprise.Attempt {
@@ -65,6 +88,8 @@ func (s *engineStore) Complete(_ context.Context, r reprise.CompleteRequest) err
 		return err
 	case res.Status == reprise.Recorded:
 		return nil
+	case s.wire != nil && (res.Status == reprise.Superseded || res.Status == reprise.Contested):
+		return reprise.ErrLeaseLost
 	default:
 		return fmt.Errorf("%w: %v: %w", reprise.ErrCorrupt, res.Status, res.Err) // no fault was made: what no model knows
 	}
@@ -80,14 +105,16 @@ func (s *engineStore) Release(_ context.Context, _ reprise.ID, owner reprise.Own
 // engines is a deployment of one engine over each of the stores.
 func engines(t *testing.T, d *deployment) *deployment {
 	t.Helper()
-	d.engines, d.exclusive = true, true
+	d.engines, d.exclusive, d.clock = true, true, clock{tick: d.clock.tick}
+	d.pace.lease = cmp.Or(d.pace.lease, longLease)
 	for i, store := range d.stores {
-		engine, err := reprise.New(store, reprise.Config{Lease: engineLease, Observer: reprise.Silent})
+		below, _ := store.(*wire)
+		engine, err := reprise.New(store, reprise.Config{Lease: d.pace.lease, Observer: reprise.Silent})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		d.stores[i] = &engineStore{Engine: engine, attempts: map[reprise.Owner]*reprise.Attempt{}}
+		d.stores[i] = &engineStore{Engine: engine, wire: below, attempts: map[reprise.Owner]*reprise.Attempt{}, claims: map[reprise.ID][]time.Duration{}}
 	}
 	return d
 }

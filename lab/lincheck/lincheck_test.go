@@ -28,18 +28,29 @@ var (
 
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()
-	checked(t, &deployment{stores: []reprise.Store{memstore.New()}}, everything...)
+	checked(t, &deployment{stores: []reprise.Store{memstore.New()}, clock: memoryClock}, everything...)
 }
-
-// Redis counts in milliseconds, and reads its clock when it begins to serve a connection.
-const redisPrecision = 2 * time.Millisecond
 
 func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.UniversalClient) *deployment {
 	tb.Helper()
 	c.Prefix = labtest.RedisPrefix()
 	return &deployment{
-		stores:    []reprise.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
-		precision: redisPrecision, patience: time.Second,
+		stores: []reprise.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
+		clock:  redisClock, asksAgain: true, patience: time.Second,
+	}
+}
+
+// acked is a configuration that confirms each write, and so repeats some.
+var acked = repriseredis.Config{Durability: repriseredis.Acked(1)}
+
+// inBoth checks a deployment that confirms nothing, and one that waits for a replica.
+func inBoth(t *testing.T, open func(*testing.T, repriseredis.Config) *deployment) {
+	t.Helper()
+	for name, c := range map[string]repriseredis.Config{"async": {}, "acked": acked} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checked(t, open(t, c), everything...)
+		})
 	}
 }
 
@@ -57,32 +68,35 @@ func TestRedisIsLinearizable(t *testing.T) {
 	t.Run("acked", func(t *testing.T) {
 		t.Parallel()
 		pair := servers.Redis.StartReplicated(t, 1)
-		c := repriseredis.Config{Durability: repriseredis.Acked(1)}
-		d := redisDeployment(t, c, func() redis.UniversalClient { return labtest.RedisClient(t, pair.Primary.Addr()) })
-		d.repeats = true
-		checked(t, d, everything...)
+		checked(t, redisDeployment(t, acked, func() redis.UniversalClient { return labtest.RedisClient(t, pair.Primary.Addr()) }), everything...)
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()
 		watched := servers.Redis.StartSentinel(t)
-		checked(t, redisDeployment(t, repriseredis.Config{}, func() redis.UniversalClient {
-			client := redis.NewFailoverClient(&redis.FailoverOptions{
-				MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
+		inBoth(t, func(t *testing.T, c repriseredis.Config) *deployment {
+			t.Helper()
+			return redisDeployment(t, c, func() redis.UniversalClient {
+				client := redis.NewFailoverClient(&redis.FailoverOptions{
+					MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
+				})
+				t.Cleanup(func() { _ = client.Close() })
+				return client
 			})
-			t.Cleanup(func() { _ = client.Close() })
-			return client
-		}), everything...)
+		})
 	})
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		cluster := servers.Redis.StartCluster(t)
-		d := redisDeployment(t, repriseredis.Config{}, func() redis.UniversalClient {
-			client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
-			t.Cleanup(func() { _ = client.Close() })
-			return client
+		inBoth(t, func(t *testing.T, c repriseredis.Config) *deployment {
+			t.Helper()
+			d := redisDeployment(t, c, func() redis.UniversalClient {
+				client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
+				t.Cleanup(func() { _ = client.Close() })
+				return client
+			})
+			d.repeats = true
+			return d
 		})
-		d.repeats = true
-		checked(t, d, everything...)
 	})
 	t.Run("valkey", func(t *testing.T) {
 		t.Parallel()
@@ -91,16 +105,11 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 }
 
-// pgPrecision covers that PostgreSQL rounds to microseconds.
-const pgPrecision = time.Millisecond
-
-// pgDeployment is two processes over a schema of their own: leased, or transactional with
-// a connection for each client.
+// pgDeployment is two processes over a schema of their own, with a connection for each
+// client: leased, or transactional.
 func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, atomic bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
-	f := labtest.SetupPostgres(tb, server)
-	c.Schema = f.Config.Schema
-	d := &deployment{atomic: atomic, exclusive: atomic, precision: pgPrecision, patience: 2 * time.Second}
+	d := newPgDeployment(tb, server, &c, atomic)
 	for range 2 {
 		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
 		if atomic {
@@ -110,6 +119,36 @@ func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c r
 		}
 	}
 	return d
+}
+
+// sqlDeployment is pgDeployment over database/sql.
+func sqlDeployment(tb testing.TB, server *servers.PostgresServer, atomic bool) *deployment {
+	tb.Helper()
+	c := reprisepg.Config{}
+	d := newPgDeployment(tb, server, &c, atomic)
+	for range 2 {
+		db := labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4))
+		var (
+			store reprise.Store
+			err   error
+		)
+		if atomic {
+			store, err = reprisepg.NewTransactionalSQL(db, c)
+		} else {
+			store, err = reprisepg.NewSQL(db, c)
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		d.stores = append(d.stores, store)
+	}
+	return d
+}
+
+func newPgDeployment(tb testing.TB, server *servers.PostgresServer, c *reprisepg.Config, atomic bool) *deployment {
+	tb.Helper()
+	c.Schema = labtest.SetupPostgres(tb, server).Config.Schema
+	return &deployment{atomic: atomic, exclusive: atomic, clock: pgClock, patience: 2 * time.Second}
 }
 
 func TestPostgresIsLinearizable(t *testing.T) {
@@ -129,14 +168,23 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true), everythingAtomic...)
 	})
 	for _, level := range []string{"serializable", "repeatable read"} {
+		isolated := labtest.SessionParam("default_transaction_isolation", level)
 		t.Run("leased/"+level, func(t *testing.T) {
 			t.Parallel()
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, labtest.SessionParam("default_transaction_isolation", level)), everything...)
+			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, isolated), everything...)
+		})
+		t.Run("transactional/"+level, func(t *testing.T) {
+			t.Parallel()
+			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, isolated), everythingAtomic...)
 		})
 	}
-	t.Run("transactional/serializable", func(t *testing.T) {
+	t.Run("leased/database sql", func(t *testing.T) {
 		t.Parallel()
-		checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, labtest.SessionParam("default_transaction_isolation", "serializable")), everythingAtomic...)
+		checked(t, sqlDeployment(t, server, false), everything...)
+	})
+	t.Run("transactional/database sql", func(t *testing.T) {
+		t.Parallel()
+		checked(t, sqlDeployment(t, server, true), everythingAtomic...)
 	})
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()

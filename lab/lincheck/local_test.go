@@ -16,6 +16,7 @@ import (
 // cached gives each store of a deployment a cache of its own, as each process has one.
 func cached(t *testing.T, d *deployment) *deployment {
 	t.Helper()
+	d.clock.rounded = true // it counts from when it asked
 	for i, store := range d.stores {
 		local, err := repriselocal.New(store, repriselocal.Config{})
 		if err != nil {
@@ -33,7 +34,7 @@ func TestCachesAreLinearizable(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
 		store := memstore.New()
-		checked(t, cached(t, &deployment{stores: []reprise.Store{store, store}}), everything...)
+		checked(t, cached(t, &deployment{stores: []reprise.Store{store, store}, clock: memoryClock}), everything...)
 	})
 	redisOf := func(t *testing.T) *deployment {
 		t.Helper()

@@ -27,15 +27,15 @@ type mutant struct {
 	fence   uint64
 }
 
-// do applies an operation at this instant.
-func (m *mutant) do(in input) output {
+// do applies an operation at this instant, and returns the record that it leaves behind.
+func (m *mutant) do(in input) (record, answer, time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Since(m.start)
 	at := window{now, now}
 	r := m.records[in.id]
-	passed, expired := now >= r.lease.to, now >= r.valid.to
-	seen := r.seen(passed, expired).held
+	lapsed, expired := now >= r.lease.to, now >= r.valid.to
+	seen := r.seen(lapsed, expired).held
 	switch {
 	case m.flaw == "unfenced complete" && in.kind == complete && seen && !r.completed,
 		m.flaw == "unfenced release" && in.kind == release && seen && !r.completed,
@@ -43,43 +43,50 @@ func (m *mutant) do(in input) output {
 		in.owner = r.owner
 	case m.flaw == "state-only complete" && in.kind == complete && r.held:
 		in.owner, expired = r.owner, false // also when it is not valid any more
-	case m.flaw == "takeover ignoring the fingerprint" && in.kind == claim && seen && passed && !r.completed:
+	case m.flaw == "takeover ignoring the fingerprint" && in.kind == claim && seen && lapsed && !r.completed:
 		in.print = r.print
 	case m.flaw == "lease early" && in.kind == claim && seen && !r.completed:
-		passed = now >= r.lease.to-3*time.Millisecond
+		lapsed = now >= r.lease.to-3*time.Millisecond
 	case m.flaw == "takeover of completed" && in.kind == claim && seen && r.completed && r.owner != in.owner && now >= r.lease.to:
 		r.completed = false
 	}
-	next, out := r.seen(passed, expired).apply(in, at, passed)
-	if out.outcome == reprise.Claimed {
-		if !seen || r.owner != in.owner {
-			m.fence++
-			next.fence = m.fence
-		}
-		out.fence = next.fence
+	next, out := r.seen(lapsed, expired).apply(in, at, lapsed)
+	if out.outcome == reprise.Claimed && (!seen || r.owner != in.owner) {
+		m.fence++
+		next.fence = m.fence
 	}
 	m.records[in.id] = next
-	return out
+	return next, out, now
 }
 
 func (m *mutant) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
 	if ctx.Err() != nil {
 		return reprise.ClaimResult{}, reprise.ErrUnavailable
 	}
-	out := m.do(input{kind: claim, id: r.ID, owner: r.Owner, print: r.Fingerprint, lease: r.Lease, retention: r.Retention, takeover: r.Takeover, attempts: r.MaxAttempts})
-	return reprise.ClaimResult{Outcome: out.outcome, Attempt: out.attempt, Fence: out.fence, Payload: []byte(out.payload), Remaining: r.Lease}, nil
+	record, out, now := m.do(input{kind: claim, id: r.ID, owner: r.Owner, print: r.Fingerprint, lease: r.Lease, retention: r.Retention, takeover: r.Takeover, attempts: r.MaxAttempts})
+	res := reprise.ClaimResult{Outcome: out.outcome, Attempt: out.attempt, Payload: []byte(out.payload)}
+	switch out.outcome { //nolint:exhaustive // the others say nothing more
+	case reprise.Claimed:
+		res.Fence, res.Remaining = record.fence, record.lease.to-now
+	case reprise.InProgress:
+		res.Remaining = record.lease.to - now
+	case reprise.Completed:
+		res.Validity, res.Age = record.valid.to-now, now-record.done.to
+	}
+	return res, nil
 }
 
 func (m *mutant) Renew(_ context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
 	answers := make([]reprise.RenewStatus, len(rs))
 	for i, r := range rs {
-		answers[i] = m.do(input{kind: renew, id: r.ID, owner: r.Owner, lease: r.Lease}).renewal
+		_, out, _ := m.do(input{kind: renew, id: r.ID, owner: r.Owner, lease: r.Lease})
+		answers[i] = out.renewal
 	}
 	return answers, nil
 }
 
 func (m *mutant) Complete(_ context.Context, r reprise.CompleteRequest) error {
-	if !m.do(input{kind: complete, id: r.ID, owner: r.Owner, retention: r.Retention, payload: string(r.Payload)}).accepted {
+	if _, out, _ := m.do(input{kind: complete, id: r.ID, owner: r.Owner, retention: r.Retention, payload: string(r.Payload)}); !out.accepted {
 		return reprise.ErrLeaseLost
 	}
 	return nil
@@ -91,7 +98,10 @@ func (m *mutant) Release(_ context.Context, id reprise.ID, owner reprise.Owner) 
 }
 
 func newMutant(f flaw) *deployment {
-	return &deployment{stores: []reprise.Store{&mutant{flaw: f, start: time.Now(), records: map[reprise.ID]record{}}}}
+	return &deployment{
+		stores: []reprise.Store{&mutant{flaw: f, start: time.Now(), records: map[reprise.ID]record{}}},
+		clock:  memoryClock,
+	}
 }
 
 // TestStoreWithoutFlawIsLinearizable: the small store that the mutants are made of is
@@ -101,20 +111,37 @@ func TestStoreWithoutFlawIsLinearizable(t *testing.T) {
 	checked(t, newMutant(""), everything...)
 }
 
+// found demands that a history of a flawed deployment has no explanation. Not every
+// history meets the flaw.
+func found(t *testing.T, d *deployment) {
+	t.Helper()
+	foundInRuns(t, func(t *testing.T, seed uint64) *recorder {
+		t.Helper()
+		return history(t, d, seed)
+	})
+}
+
+// foundInRuns is found for anything that has histories.
+func foundInRuns(t *testing.T, run func(*testing.T, uint64) *recorder) {
+	t.Helper()
+	const tries = 50
+	for seed := range uint64(tries) {
+		if !run(t, seed).check(t, seed) {
+			t.Logf("found by history %d", seed+1)
+			return
+		}
+	}
+	t.Errorf("%d histories have an explanation", tries)
+}
+
 // TestEveryFlawIsFound: no history of a flawed store is taken for one of a good store
 // again and again.
 func TestEveryFlawIsFound(t *testing.T) {
 	t.Parallel()
-	const tries = 10
 	for _, f := range flaws {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(tries) {
-				if !history(t, newMutant(f), seed).check(t, seed) {
-					return
-				}
-			}
-			t.Errorf("%d histories of a store with %q have an explanation", tries, f)
+			found(t, newMutant(f))
 		})
 	}
 }

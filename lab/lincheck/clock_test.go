@@ -1,0 +1,97 @@
+package lincheck
+
+import (
+	"math"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// never is later than every end of a history.
+const never = time.Duration(math.MaxInt64 / 4)
+
+// window is when something happens by the store's clock: not before from, not after to.
+type window struct{ from, to time.Duration }
+
+func (w window) plus(d time.Duration) window { return window{w.from + d, min(w.to+d, never)} }
+
+// wider returns the window with a tick more on each side.
+func (w window) wider(tick time.Duration) window { return window{w.from - tick, w.to + tick} }
+
+// and returns what two windows have in common, and whether they have.
+func (w window) and(o window) (window, bool) {
+	w = window{max(w.from, o.from), min(w.to, o.to)}
+	return w, w.from <= w.to
+}
+
+// passed returns whether the end of a span has passed at an instant: one answer, or both
+// where the windows do not tell.
+func (w window) passed(at window) []bool {
+	switch {
+	case at.from >= w.to:
+		return []bool{true}
+	case at.to < w.from:
+		return []bool{false}
+	default:
+		return []bool{true, false}
+	}
+}
+
+// clock is what the answers of a store say about its clock.
+type clock struct {
+	tick     time.Duration // a lease or a validity counts from a tick of the clock
+	fenced   fenceClock    // nil where fences only count
+	unknown  time.Duration // a Remaining that was not measured
+	rounded  bool          // Validity and Age may be shorter than they are, by the time of an earlier call
+	measured bool          // Remaining is that of the record
+	waits    bool          // a claim that waited sets its lease a second time
+}
+
+// fenceClock returns when a claim took place that has a fence and was answered at an
+// instant: both in microseconds since 1970.
+type fenceClock func(fence, answered int64) (from, to int64)
+
+// redisClock: a claim counts from the start of its millisecond, of which the fence is the
+// last microsecond. Those that are granted and released within one millisecond have the
+// microseconds behind it. The server reads its clock before it serves a command, and
+// shows a key until the end of the millisecond in which it expires.
+var redisClock = clock{
+	tick: 2 * time.Millisecond, measured: true,
+	fenced: func(fence, _ int64) (from, to int64) {
+		began := (fence - 999) / 1000 * 1000
+		return began, began + 999
+	},
+}
+
+// pgClock: a claim counts from its fence, unless it waited for 10 ms or more: then its
+// lease is made whole. Where another claim writes a lapsed record at this moment, the
+// Remaining of a third is a millisecond, whatever its lease will be.
+var pgClock = clock{
+	measured: true, unknown: time.Millisecond, waits: true,
+	fenced: func(fence, answered int64) (from, to int64) {
+		if answered-fence >= 10_000 {
+			return fence, answered
+		}
+		return fence, fence
+	},
+}
+
+// memoryClock: fences only count, and the rest is exact.
+var memoryClock = clock{measured: true}
+
+// began returns when a granted claim began, as its fence says, and no window where it
+// does not.
+func (c *clock) began(epoch time.Time, fence uint64, answered time.Duration) window {
+	if c.fenced == nil {
+		return window{}
+	}
+	zero := epoch.UnixMicro()
+	from, to := c.fenced(int64(fence), zero+answered.Microseconds())
+	return window{time.Duration(from-zero) * time.Microsecond, time.Duration(to-zero) * time.Microsecond}
+}
+
+// tells reports whether Remaining says when the lease ends that the claim met. That of a
+// new lease is a lower bound, which says less than the instant of the claim.
+func (c *clock) tells(res reprise.ClaimResult, lapsed bool) bool {
+	return c.measured && (lapsed || res.Outcome == reprise.InProgress && res.Remaining != c.unknown)
+}

@@ -1,0 +1,163 @@
+package lincheck
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// model returns the model of one ID.
+func model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{record{}} },
+		Step: step,
+		DescribeOperation: func(call, answer any) string {
+			in, out := call.(input), answer.(output)
+			return fmt.Sprintf("%s by %x: %s", in.kind, in.owner[:2], out)
+		},
+		DescribeState: func(state any) string {
+			return fmt.Sprintf("%+v", state)
+		},
+	}
+	return m.ToModel()
+}
+
+// step returns every record that an operation may leave behind, given what it answered:
+// none says that the store must not have answered so.
+func step(state, call, answered any) []any {
+	before, in, out := state.(record), call.(input), answered.(output)
+	if out.refused != "" {
+		return []any{before}
+	}
+	var after []any
+	for _, r := range before.elsewhere() {
+		if out.unknown { // it did not take place
+			idle := r
+			idle.fleeting = r.fleeting || in.fleeting && r.held && !r.completed && r.owner == in.owner
+			after = append(after, idle)
+		}
+		at := out.at
+		if stranger := r.owner != in.owner; stranger && out.began != (window{}) {
+			at.to = min(at.to, out.began.to)
+		}
+		for _, lapsed := range r.lease.passed(at) {
+			for _, expired := range r.valid.passed(at) {
+				after = append(after, r.seen(lapsed, expired).explain(in, out, lapsed)...)
+			}
+		}
+	}
+	return after
+}
+
+// elsewhere returns the record and, for an attempt that nobody knows of, what is left
+// when the server or the engine has ended it.
+func (r record) elsewhere() []record {
+	if r.fleeting {
+		return []record{r, {highest: r.highest}}
+	}
+	return []record{r}
+}
+
+// explain returns the records that an operation on a record that is seen may leave
+// behind, if it answered so.
+func (r record) explain(in input, out output, lapsed bool) []any {
+	own := r.held && r.owner == in.owner
+	now := out.at.wider(out.tick)
+	if out.outcome == reprise.Claimed && !own && out.began != (window{}) {
+		if _, ok := out.began.and(now); !ok {
+			return nil // its fence is not the time of the claim
+		}
+		now = out.began
+	}
+	next, want := r.apply(in, now, lapsed)
+	switch {
+	case in.atomic && next.held && !next.completed:
+		next.lease = window{never, never}
+	case next.completed:
+		next.fleeting = false
+	}
+	if in.fleeting && own && !r.completed && (next.completed || !next.held) {
+		next.ended, next.answered = r.print, out.at.to
+	}
+	if out.unknown {
+		next.fleeting = next.held && !next.completed && in.fleeting
+		return []any{next}
+	}
+	if r.mayAnswer(in, want, out) {
+		return []any{r}
+	}
+	if want != out.answer {
+		return nil
+	}
+	if out.outcome == reprise.Claimed {
+		return r.claimed(next, in, out, own, lapsed)
+	}
+	if !next.read(out) {
+		return nil
+	}
+	return []any{next}
+}
+
+// mayAnswer says where a store is free to answer otherwise than the model, if it changes
+// nothing.
+func (r record) mayAnswer(in input, want answer, out output) bool {
+	switch {
+	case out.renewal == reprise.RenewBusy:
+		return r.held && r.owner == in.owner
+	case in.atomic && in.kind == claim && out.outcome == reprise.InProgress && !r.held:
+		return true // another claim holds the lock of the ID while it looks at the record
+	case in.atomic && want.outcome == reprise.Mismatch && !r.completed && r.owner != in.owner:
+		return out.outcome == reprise.InProgress // its own process knows the fingerprint, and others do not before the commit
+	case in.fleeting && in.kind == claim && out.at.from < r.answered:
+		// The process of the attempt waits for the answer to its end, which others have seen.
+		return out.outcome == reprise.InProgress && in.print == r.ended || out.outcome == reprise.Mismatch && in.print != r.ended
+	}
+	return false
+}
+
+// claimed returns what a granted claim leaves behind: the store decides its fence, and
+// whether it renews the lapsed lease of a claim's own owner.
+func (r record) claimed(next record, in input, out output, own, lapsed bool) []any {
+	next.fence, next.highest = out.fence, max(out.fence, r.highest)
+	stays := next
+	stays.lease, stays.valid = r.lease, r.valid
+	switch {
+	case own && r.fence != 0 && out.fence != r.fence, !own && r.held && out.fence <= r.highest, out.fence < r.highest:
+		return nil
+	case !out.lapsed:
+		return []any{next}
+	}
+	var after []any
+	if out.at.to-out.at.from >= in.lease { // its answer took longer than its lease
+		after = append(after, next)
+	}
+	if own && lapsed && stays.read(out) {
+		after = append(after, stays)
+	}
+	return after
+}
+
+// read narrows down when the lease and the validity of a record end by what an answer
+// says of them, and reports whether that can be.
+func (r *record) read(out output) bool {
+	possible := true
+	narrow := func(w *window, least, most time.Duration) {
+		got, ok := w.and(window{out.at.from + least, out.at.to + most})
+		possible, *w = possible && ok, got
+	}
+	if out.measured {
+		narrow(&r.lease, out.remaining, out.remaining)
+	}
+	if out.dated {
+		spare := 2 * out.tick
+		if out.rounded {
+			spare = never
+		}
+		narrow(&r.valid, out.validity, out.validity+spare)
+		narrow(&r.done, -out.age-spare, -out.age)
+	}
+	return possible
+}
