@@ -230,10 +230,12 @@ func settled() uint64 {
 // hostile serves an adapter for a test that misbehaves.
 func hostile(t *testing.T, adapter string, store *memstore.Store, o adaptertest.Options) *subject {
 	t.Helper()
-	s := &subject{t: t, store: &countingStore{Store: store}}
+	s := &subject{
+		t: t, store: &countingStore{Store: store}, records: store,
+		tolerated: tolerances[adapter], silent: silences[adapter] != "", met: map[string]*lent{},
+	}
 	o.Store = s.store
 	s.addr = serve.Adapter(adapter)(t, o)
-	t.Cleanup(s.client.CloseIdleConnections)
 	return s
 }
 

@@ -2,12 +2,13 @@
 // what runs with an oracle of its own: a reader of HTTP/1.1 that accepts nothing that two
 // recipients may read in different ways, written from RFC 9112 and from no server.
 //
-// A run that the oracle does not allow, a claim for a request that was refused, a panic,
-// and memory that grows with refused requests are failures. What servers decide before
-// any handler sees the request is listed for each of them, as a tolerance with its
+// A run that the oracle does not allow, a claim for a request that was refused, a request
+// without an answer (which is what a client sees of a panic in net/http), an answer of
+// 500, and memory that grows with refused requests are failures. What servers decide
+// before any handler sees the request is listed for each of them, as a tolerance with its
 // reason.
 //
-//	go test ./lab/wire -wire.requests 100000 -wire.seed 7
+//	make wire REQUESTS=100000 SEED=7
 package wire
 
 import (
@@ -46,6 +47,8 @@ type request struct {
 	keys    []string // the values of the key's field
 	nearKey bool     // a field would be the key's but for bytes that no name has
 	defect  defect
+	whole   bool // the header section has an end, so that the server owes an answer
+	coded   bool // it has a transfer coding, as far as anybody can tell
 	odd     bool // a server may refuse it: a value has a control byte, or expects something
 	closes  bool // the connection ends behind it, defect or not
 }
@@ -102,7 +105,8 @@ func readOne(stream []byte) (r request, rest []byte) {
 		r.defect = requestLine
 		return r, nil
 	}
-	r.method, r.op = first[1], first[2]
+	r.method, r.op, r.whole = first[1], first[2], whole
+	r.coded = strings.Contains(strings.ToLower(string(head)), "transfer-encoding")
 	f := r.readFields(lines[1:])
 	http10 := first[3] == "0"
 	r.closes = r.closes || http10
@@ -146,7 +150,7 @@ func (r *request) readFields(lines []string) (f framing) {
 		case strings.EqualFold(name, "Transfer-Encoding"):
 			f.codings = append(f.codings, value)
 		case strings.EqualFold(name, "Connection"):
-			r.closes = true // or keep-alive: what follows is not looked at
+			r.closes = r.closes || strings.EqualFold(value, "close")
 		}
 		switch {
 		case r.defect != none:
