@@ -3,6 +3,7 @@ package faults_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -18,14 +19,17 @@ const (
 // call is what a client saw of an operation: one call of the retrying client, with all
 // its attempts.
 type call struct {
+	began      int64 // on the clock of the machine, which servers and clients share
+	ended      int64
 	err        error // nil: it was answered
 	status     int
 	code       string // of a problem document
 	sum        [16]byte
+	fence      uint64 // of the attempt that made the answer; 0: it does not say
 	replayed   bool
 	unrecorded bool // the server said that the answer was not recorded
 	other      bool // it was sent with another body than the first
-	audit      bool // it was sent when all faults were over, after the operation was answered
+	audit      bool // it was sent when all faults were over
 }
 
 // effect is a row that a handler wrote.
@@ -38,10 +42,12 @@ type effect struct {
 type holder struct {
 	owner       string
 	attempt     int
+	fence       uint64
 	atomic      bool
+	asked       int64 // when it asked for the claim
 	from, until int64 // when it believed that it holds the lease, unless it ended before
 	end         int64 // 0: it did not say
-	completed   bool
+	completed   bool  // the store said so, and with replicas that the completion is confirmed
 }
 
 // operation is everything that is known of one operation.
@@ -75,21 +81,17 @@ func check(o *operation, p preset) []violation {
 	return found
 }
 
-// unconfirmed reports whether all that was found is what a failover can do although no
-// confirmed write is lost: a replay came from a completion that no replica had confirmed,
-// that completion was lost with its primary, and the operation ran again.
-func (o *operation) unconfirmed(found []violation) bool {
-	for _, v := range found {
-		if v.rule != "G2" {
-			return false
-		}
-	}
+// confirmed returns the operation without the answers that were replayed from a
+// completion of which its server was not told that it is confirmed. Such an answer may
+// be lost with the primary although no confirmed write is: the operation runs again.
+func (o *operation) confirmed() *operation {
+	unconfirmed := make(map[uint64]bool)
 	for _, h := range o.holders {
-		if h.end != 0 && !h.completed {
-			return len(found) > 0
-		}
+		unconfirmed[h.fence] = h.end != 0 && !h.completed
 	}
-	return false
+	left := *o
+	left.calls = slices.DeleteFunc(slices.Clone(o.calls), func(c call) bool { return c.replayed && unconfirmed[c.fence] })
+	return &left
 }
 
 type report func(rule, format string, args ...any)
@@ -124,9 +126,10 @@ func (o *operation) checkAnswers(p preset, bad report) {
 			bad("G6", "a request with the key (another one than the first: %t) was answered %d %s", c.other, c.status, c.code)
 		case !c.definite(p):
 			bad(ruleProgress, "a call ended with %d %s %v", c.status, c.code, c.err)
-		case c.other || c.unrecorded || c.status == 409:
-		case c.audit && !c.replayed && o.answered(i):
+		case c.other || c.status == 409:
+		case !c.replayed && c.began > o.settled():
 			bad("G7", "it ran again after it was answered")
+		case c.unrecorded:
 		case first == nil:
 			first = c
 		case c.status != first.status || c.sum != first.sum:
@@ -135,11 +138,24 @@ func (o *operation) checkAnswers(p preset, bad report) {
 	}
 }
 
+// recorded reports whether c got the operation's answer, and the server vouched for it.
+func (c *call) recorded() bool { return c.err == nil && c.status == 201 && !c.unrecorded && !c.other }
+
+// settled returns when the operation was answered for the first time. From then on it
+// must not run.
+func (o *operation) settled() int64 {
+	at := int64(math.MaxInt64)
+	for i := range o.calls {
+		if o.calls[i].recorded() {
+			at = min(at, o.calls[i].ended)
+		}
+	}
+	return at
+}
+
 // answered reports whether a call before the n-th had an answer that was recorded.
 func (o *operation) answered(n int) bool {
-	return slices.ContainsFunc(o.calls[:n], func(c call) bool {
-		return c.err == nil && c.status == 201 && !c.unrecorded && !c.other
-	})
+	return slices.ContainsFunc(o.calls[:n], func(c call) bool { return c.recorded() })
 }
 
 // checkEffects counts effects, and demands that each belongs to an attempt.
@@ -173,7 +189,7 @@ func (o *operation) checkEffects(p preset, bad report) {
 }
 
 // checkHolders demands that no two attempts believed that they hold the lease at a time,
-// and that one at most completed.
+// that one at most completed, and that none was granted once the operation was answered.
 func (o *operation) checkHolders(bad report) {
 	list := make([]*holder, 0, len(o.holders))
 	completed := 0
@@ -181,6 +197,9 @@ func (o *operation) checkHolders(bad report) {
 		list = append(list, h)
 		if h.completed {
 			completed++
+		}
+		if h.asked > o.settled() {
+			bad("G7", "attempt %d of %s was granted after it was answered", h.attempt, h.owner)
 		}
 	}
 	if completed > 1 {
@@ -196,9 +215,9 @@ func (o *operation) checkHolders(bad report) {
 			until = min(until, h.end)
 		}
 		for _, next := range list[i+1:] {
-			if !next.atomic && next.from < until {
-				bad("G1", "attempt %d of %s and %d of %s believed to hold the lease for %d µs",
-					h.attempt, h.owner, next.attempt, next.owner, (min(until, next.until)-next.from)/1000)
+			// A claim that was answered after its lease is believed for no time at all.
+			if both := min(until, next.until) - next.from; !next.atomic && both > 0 {
+				bad("G1", "attempt %d of %s and %d of %s believed to hold the lease for %d µs", h.attempt, h.owner, next.attempt, next.owner, both/1000)
 			}
 		}
 	}

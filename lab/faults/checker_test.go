@@ -12,34 +12,56 @@ func good() *operation {
 	return &operation{
 		op: "op",
 		calls: []call{
-			{status: 201, sum: [16]byte{1}},
-			{status: 201, sum: [16]byte{1}, replayed: true},
-			{status: 422, code: "key-reused", other: true},
-			{status: 201, sum: [16]byte{1}, replayed: true, audit: true},
+			{began: 90, ended: 260, status: 201, sum: [16]byte{1}},
+			{began: 230, ended: 280, status: 201, sum: [16]byte{1}, replayed: true},
+			{began: 300, ended: 310, status: 422, code: "key-reused", other: true},
+			{began: 400, ended: 410, status: 201, sum: [16]byte{1}, replayed: true, audit: true},
 		},
 		effects: []effect{{2, "b"}},
 		holders: map[string]*holder{
-			"a": {owner: "a", attempt: 1, from: 100, until: 200},
-			"b": {owner: "b", attempt: 2, from: 201, until: 300, end: 250, completed: true},
+			"a": {owner: "a", attempt: 1, asked: 95, from: 100, until: 200},
+			"b": {owner: "b", attempt: 2, asked: 199, from: 201, until: 300, end: 250, completed: true},
 		},
 		record: "b",
 	}
 }
 
+// The answer of an attempt whose completion nobody confirmed may be lost after it was
+// replayed. An answer that was confirmed, or was the first, may not.
 func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
 	t.Parallel()
-	o := good()
-	o.calls[1].sum[3] = 7
-	if o.unconfirmed(check(o, recoverable)) {
-		t.Error("unconfirmed, and no completion failed")
+	tests := map[string]struct {
+		spoil func(*operation)
+		want  string // the rule that is broken without the answers that were not confirmed
+	}{
+		"replayed, lost, and run again for another": {func(*operation) {}, ""},
+		"replayed, lost, and run again at the end": {func(o *operation) {
+			o.calls = slices.Delete(o.calls, 1, 3)
+			o.calls[1].replayed = false
+		}, ""},
+		"the completion was confirmed":       {func(o *operation) { o.holders["a"].completed = true }, "G2, G7, G3"},
+		"the first answer":                   {func(o *operation) { o.calls[0].replayed = false }, "G2, G7"},
+		"an attempt that is not known":       {func(o *operation) { o.calls[0].fence = 9 }, "G2, G7"},
+		"run again after a confirmed answer": {func(o *operation) { o.calls[3].replayed, o.calls[3].sum[0] = false, 3 }, "G7"},
 	}
-	o.holders["a"].end = 190
-	if !o.unconfirmed(check(o, recoverable)) {
-		t.Error("want the replay of a completion that was not confirmed")
-	}
-	o.holders["a"].completed = true
-	if o.unconfirmed(check(o, recoverable)) {
-		t.Error("a completion that was confirmed is lost, which is a violation")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := good()
+			o.calls[0] = call{began: 120, ended: 192, status: 201, sum: [16]byte{2}, replayed: true, fence: 1}
+			o.holders["a"].fence, o.holders["a"].end = 1, 190
+			tt.spoil(o)
+			if len(check(o, recoverable)) == 0 {
+				t.Error("nothing is wrong with all answers")
+			}
+			var rules []string
+			for _, v := range check(o.confirmed(), recoverable) {
+				rules = append(rules, v.rule)
+			}
+			if got := strings.Join(slices.Compact(rules), ", "); got != tt.want {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -65,7 +87,12 @@ func TestTheCheckerFindsEachViolation(t *testing.T) {
 			o.calls = []call{{status: 409, code: "outcome-unknown"}, {status: 201, other: true}, {status: 422, code: "key-reused"}}
 		}, ""},
 		"a run after the answer":     {recoverable, func(o *operation) { o.calls[3].replayed = false }, "G7"},
+		"that is not recorded":       {recoverable, func(o *operation) { o.calls[3].replayed, o.calls[3].unrecorded = false, true }, "G7"},
+		"a run beside the answer":    {recoverable, func(o *operation) { o.calls[1].replayed = false }, ""},
+		"a claim after the answer":   {recoverable, func(o *operation) { o.holders["c"] = &holder{owner: "c", asked: 270, from: 271, until: 300} }, "G7"},
+		"a claim heard of late":      {recoverable, func(o *operation) { o.holders["c"] = &holder{owner: "c", asked: 255, from: 271, until: 300} }, ""},
 		"overlapping holders":        {recoverable, func(o *operation) { o.holders["a"].until = 230 }, "G1"},
+		"a claim answered too late":  {recoverable, func(o *operation) { o.holders["c"] = &holder{owner: "c", asked: 199, from: 240, until: 230} }, ""},
 		"a holder that ended":        {recoverable, func(o *operation) { o.holders["a"].until, o.holders["a"].end = 230, 190 }, ""},
 		"two completions":            {recoverable, func(o *operation) { o.holders["a"].completed = true }, "G3"},
 		"a run without a claim":      {recoverable, func(o *operation) { o.effects[0].owner = "c" }, "G5"},

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -96,7 +97,9 @@ func (l *load) name(n int64) string { return fmt.Sprintf("%s-%07d", l.run, n) }
 // call calls an operation and keeps what it saw.
 func (l *load) call(n int64, c call) {
 	op := l.name(n)
+	c.began = time.Now().UnixNano()
 	l.ask(op, n, &c)
+	c.ended = time.Now().UnixNano()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls[op] = append(l.calls[op], c)
@@ -135,16 +138,19 @@ func (l *load) ask(op string, n int64, c *call) {
 	whole := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", resp.Header.Get(adaptertest.ExecHeader), resp.Header.Get("Content-Type"), got))
 	c.status, c.sum, c.replayed = resp.StatusCode, [16]byte(whole[:]), repriseclient.Replayed(resp)
 	c.unrecorded = resp.Header.Get("Idempotency-Status") != ""
+	var echo adaptertest.Echo
+	if json.Unmarshal(got, &echo) == nil {
+		c.fence = echo.Fence
+	}
 	if c.replayed {
 		l.replays.Add(1)
 	}
 }
 
-// audit calls operations once more, the newest ones, when all faults are over.
-func (l *load) audit(most int64) {
+// audit calls every operation once more, when all faults are over.
+func (l *load) audit() {
 	last := l.next.Load()
 	var next atomic.Int64
-	next.Store(max(0, last-most))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

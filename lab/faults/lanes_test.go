@@ -17,14 +17,20 @@ func between(n uint64, low, high time.Duration) time.Duration {
 	return low + time.Duration(n%uint64(high-low))
 }
 
-// processes kills and stops servers, one at a time.
+// The points at which processes are killed and stopped.
+var points = []string{"after-claim", "mid-effect", "before-complete", "after-complete", "after-send"}
+
+// processes kills and stops servers, one at a time, each point in its turn.
 func processes(faults int) lane {
+	armed := 0
 	return lane{"processes", faults, func(d *decision) {
 		n := pick(d.a, d.nodes...)
-		point := pick(d.b, "after-claim", "mid-effect", "before-complete", "after-complete", "after-send")
 		passages := int(d.b>>32%6) + 1
-		switch pick(d.kind, "kill", "kill", "kill", "stop", "stop", "pause", "kill anywhere", "terminate") {
+		what := pick(d.kind, "kill", "kill", "kill", "kill", "kill", "stop", "stop", "pause", "kill anywhere", "terminate")
+		point := points[armed%len(points)]
+		switch what {
 		case "kill":
+			armed++
 			if !n.arm(point, "kill", passages, 5*time.Second) {
 				return
 			}
@@ -33,6 +39,7 @@ func processes(faults int) lane {
 			n.kill()
 			n.restart(d)
 		case "stop":
+			armed++
 			if !n.arm(point, "stop", passages, 5*time.Second) {
 				return
 			}
@@ -66,12 +73,13 @@ func storeLink(faults int) lane {
 	return lane{"store", faults, func(d *decision) { breakLink(d, "store link", d.store) }}
 }
 
-// breakLink does one thing to a link.
+// breakLink does one thing to a link. It counts if it met something that passed there.
 func breakLink(d *decision, where string, p *servers.Proxy) {
 	short := between(d.b, 10*time.Millisecond, 150*time.Millisecond)
 	kind := pick(d.kind, "request lost", "request lost", "reply lost", "reply lost", "reply lost", "cut after the request", "reset", "reset", "cut",
 		"half-open", "held", "black hole", "refused", "delayed", "slow drip", "little bandwidth")
-	kind, counted := kind, where+": "+kind
+	counted := where + ": " + kind
+	before := p.Counts()
 	switch kind {
 	case "request lost":
 		d.expect(counted, p.On("", servers.LoseRequest))
@@ -114,7 +122,9 @@ func breakLink(d *decision, where string, p *servers.Proxy) {
 		sleepFor(4 * short)
 		p.Throttle(0)
 	}
-	d.count(counted, 1)
+	if after := p.Counts(); after.Ended+after.Lost+after.Held > before.Ended+before.Lost+before.Held {
+		d.count(counted, 1)
+	}
 }
 
 // do sends a command to a server of Redis, and reports whether it was taken. A server

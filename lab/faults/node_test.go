@@ -40,7 +40,8 @@ type node struct {
 // startNode starts a test server that ends with the test.
 func startNode(tb testing.TB, dir, name string, env, args []string) *node {
 	tb.Helper()
-	n := &node{name: name, args: args, env: env, log: filepath.Join(dir, name+".log")}
+	listen := servers.FreeAddr(tb)
+	n := &node{name: name, args: append([]string{"-addr", listen}, args...), env: env, log: filepath.Join(dir, name+".log")}
 	addr, err := n.launch(binary(tb))
 	if err != nil {
 		tb.Fatalf("%s: %v\n%s", name, err, n.lastWords())
@@ -97,15 +98,14 @@ func (n *node) launch(path string) (string, error) {
 	}
 }
 
-// restart starts the process again, wherever it listens then. A store that is away just
+// restart starts the process again, where it listened before. A store that is away just
 // now keeps it from starting, so it tries again.
 func (n *node) restart(tb testing.TB) {
 	tb.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		addr, err := n.launch(binary(tb))
+		_, err := n.launch(binary(tb))
 		if err == nil {
-			n.link.Retarget(addr)
 			n.link.Reset()
 			return
 		}

@@ -15,7 +15,6 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -117,79 +116,4 @@ func once(client *http.Client, addr, op string) bool {
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return err == nil && resp.StatusCode == http.StatusCreated
-}
-
-// A server that has had many requests holds no more than one that has had some.
-func TestManyRequestsLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
-	requests, until := int64(5_000), time.Now().Add(patience)
-	if soak := labtest.Soak(t); soak > 0 {
-		requests, until = 1_000_000, time.Now().Add(soak) // or as many as there is time for
-	}
-	dir := t.TempDir()
-	n := startNode(t, dir, "many", nil, []string{"-store", "memory", "-retention", "500ms", "-lease", lease.String(), "-required", "-max-records", "1000000"})
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: patience}
-	t.Cleanup(client.CloseIdleConnections)
-	addr := n.link.Addr()
-	var wrong, sent atomic.Int64
-	send := func(from, to int64) {
-		var next atomic.Int64
-		next.Store(from)
-		var clients sync.WaitGroup
-		for range 16 {
-			clients.Go(func() {
-				for i := next.Add(1); i <= to && time.Now().Before(until); i = next.Add(1) {
-					sent.Add(1)
-					if !keyed(client, addr, i/2) { // every second one is a replay, or meets the first
-						wrong.Add(1)
-					}
-				}
-			})
-		}
-		clients.Wait()
-	}
-	settled := func() (goroutines, heap int) {
-		client.CloseIdleConnections()
-		for deadline := time.Now().Add(patience); ; sleepFor(100 * time.Millisecond) {
-			n.tell("report", "now", 0)
-			select {
-			case line := <-n.at:
-				if _, err := fmt.Sscanf(line, "report %d %d", &goroutines, &heap); err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
-			case <-time.After(patience):
-				t.Fatal("no report")
-			}
-			if goroutines < 20 || time.Now().After(deadline) {
-				return goroutines, heap
-			}
-		}
-	}
-	send(0, min(requests/5, 10_000))
-	before, heapBefore := settled()
-	some := sent.Load()
-	send(min(requests/5, 10_000), requests)
-	after, heapAfter := settled()
-	t.Logf("after %d requests: %d goroutines and %d KiB; after %d: %d and %d KiB; %d wrong answers",
-		some, before, heapBefore>>10, sent.Load(), after, heapAfter>>10, wrong.Load())
-	if wrong.Load() > 0 || after > before+5 || heapAfter > heapBefore*3/2+4<<20 {
-		t.Error("want no wrong answer, and no more than before")
-	}
-}
-
-// keyed sends a request of the benchmark path, and reports whether the answer is one of
-// its own.
-func keyed(client *http.Client, addr string, n int64) bool {
-	req, err := http.NewRequest(http.MethodPost, "http://"+addr+"/t/many", http.NoBody) //nolint:noctx // the client has a timeout
-	if err != nil {
-		return false
-	}
-	req.Header.Set("Idempotency-Key", fmt.Sprintf("many-%016d", n))
-	resp, err := client.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil && (resp.StatusCode == http.StatusCreated || resp.StatusCode == http.StatusConflict)
 }

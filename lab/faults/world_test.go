@@ -23,15 +23,16 @@ import (
 
 // world is some servers over one store, their clients, and what breaks around them.
 type world struct {
-	name    string
-	preset  preset
-	nodes   []*node
-	load    *load
-	lanes   []lane
-	lossy   bool             // what is lost on a failover is counted, and no violation
-	store   *servers.Proxy   // between the servers and the store; nil: there is none
-	heal    func(testing.TB) // makes the store whole at the end; nil: nothing to do
-	witness func() string    // URL of the database of the effects, and of the records if they are there
+	name     string
+	preset   preset
+	nodes    []*node
+	load     *load
+	lanes    []lane
+	replaces bool             // a replica or a standby takes over
+	lossy    bool             // what is lost on a failover is counted, and no violation
+	store    *servers.Proxy   // between the servers and the store; nil: there is none
+	heal     func(testing.TB) // makes the store whole at the end; nil: nothing to do
+	witness  func() string    // URL of the database of the effects, and of the records if they are there
 
 	dir     string
 	history string
@@ -40,7 +41,7 @@ type world struct {
 	mu       sync.Mutex
 	faults   map[string]int
 	armed    map[<-chan struct{}]string // rules of proxies that met nothing yet
-	promoted int
+	promoted []int64                    // when a replica or standby had become the primary
 }
 
 // lane is a sequence of faults. The lanes of a world run side by side.
@@ -64,6 +65,13 @@ func (w *world) count(kind string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults[kind] += n
+}
+
+// promotion notes that a replica or standby has become the primary.
+func (w *world) promotion() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.promoted = append(w.promoted, time.Now().UnixNano())
 }
 
 // expect counts a fault as soon as a proxy did it, and waits for that for a while.
@@ -147,6 +155,8 @@ func newWorld(tb testing.TB, s setting) *world {
 // outcome is what became of a world.
 type outcome struct {
 	name                           string
+	preset                         preset
+	replaces                       bool // its primary
 	took                           time.Duration
 	operations, requests, attempts int64
 	replays, executions, takeovers int64
@@ -193,7 +203,7 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 	w.whole(tb)
 	stop()
 	working.Wait()
-	w.load.audit(1000)
+	w.load.audit()
 	o := w.judge(tb)
 	o.took = time.Since(began)
 	tb.Log(o)
@@ -202,7 +212,7 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 
 // ciLimit bounds the faults of a run that is no soak, for machines that are too slow for
 // all of them.
-const ciLimit = 20 * time.Second
+const ciLimit = 90 * time.Second
 
 func workers(soak time.Duration) int {
 	if soak > 0 {
@@ -214,17 +224,11 @@ func workers(soak time.Duration) int {
 // whole makes everything whole again.
 func (w *world) whole(tb testing.TB) {
 	tb.Helper()
-	proxies := make([]*servers.Proxy, 0, len(w.nodes)+1)
 	for _, n := range w.nodes {
-		proxies = append(proxies, n.link)
+		n.link.Heal(tb)
 	}
 	if w.store != nil {
-		proxies = append(proxies, w.store)
-	}
-	for _, p := range proxies {
-		p.Set(tb, servers.Forward)
-		p.Delay(0, 0)
-		p.Throttle(0)
+		w.store.Heal(tb)
 	}
 	if w.heal != nil {
 		w.heal(tb)
@@ -242,8 +246,8 @@ func (w *world) judge(tb testing.TB) *outcome {
 		}
 	}
 	o := &outcome{
-		name: w.name, operations: w.load.next.Load(), requests: w.load.requests.Load(), attempts: w.load.attempts.Load(),
-		replays: w.load.replays.Load(), faults: w.faults, promoted: w.promoted,
+		name: w.name, preset: w.preset, replaces: w.replaces, operations: w.load.next.Load(), requests: w.load.requests.Load(), attempts: w.load.attempts.Load(),
+		replays: w.load.replays.Load(), faults: w.faults, promoted: len(w.promoted),
 	}
 	for _, n := range w.nodes {
 		o.processes += n.start
@@ -262,9 +266,15 @@ func (w *world) judge(tb testing.TB) *outcome {
 			o.lost++
 			continue
 		}
-		if w.promoted > 0 && op.unconfirmed(found) {
+		if len(w.promoted) > 0 && len(found) > 0 && len(check(op.confirmed(), w.preset)) == 0 {
 			o.unconfirmed++
+			if o.unconfirmed <= 10 {
+				tb.Log(op.history(w.promoted))
+			}
 			continue
+		}
+		if len(found) > 0 && len(o.violations) < 10 {
+			tb.Log(op.history(w.promoted))
 		}
 		o.violations = append(o.violations, found...)
 	}
@@ -275,8 +285,9 @@ func (w *world) judge(tb testing.TB) *outcome {
 type event struct {
 	Kind, ID, Op, Owner string
 	Attempt             int
+	Fence               uint64
 	Atomic              bool
-	At, Until           int64
+	Asked, At, Until    int64
 }
 
 // operations puts together what clients saw, what servers believed and what is in the
@@ -313,7 +324,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 		switch e.Kind {
 		case "claim":
 			if h == nil {
-				h = &holder{owner: e.Owner, attempt: e.Attempt, atomic: e.Atomic, from: e.At}
+				h = &holder{owner: e.Owner, attempt: e.Attempt, fence: e.Fence, atomic: e.Atomic, asked: e.Asked, from: e.At}
 				byID[e.ID][e.Owner] = h
 			}
 			h.until = max(h.until, e.Until)

@@ -52,7 +52,9 @@ type Event struct {
 	Op      string `json:"op,omitempty"` // of a run
 	Owner   string `json:"owner"`
 	Attempt int    `json:"attempt,omitempty"`
+	Fence   uint64 `json:"fence,omitempty"`
 	Atomic  bool   `json:"atomic,omitempty"`
+	Asked   int64  `json:"asked,omitempty"` // when the claim was sent
 	At      int64  `json:"at"`              // in nanoseconds of this machine's clock
 	Until   int64  `json:"until,omitempty"` // until when the owner of a claim or renewal may believe that it holds the lease
 }
@@ -180,8 +182,8 @@ func (s *pointStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 	if err == nil && got.Outcome == reprise.Claimed {
 		s.points.pass(afterClaim)
 		s.points.note(Event{
-			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Atomic: got.Atomic,
-			Until: sent.Add(min(r.Lease, max(0, got.Remaining))).UnixNano(),
+			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Fence: got.Fence, Atomic: got.Atomic,
+			Asked: sent.UnixNano(), Until: sent.Add(min(r.Lease, max(0, got.Remaining))).UnixNano(),
 		})
 	}
 	return got, err
@@ -208,9 +210,9 @@ func (s *pointStore) Complete(ctx context.Context, r reprise.CompleteRequest) er
 	s.points.pass(beforeComplete)
 	err := s.complete(ctx, r)
 	if err == nil {
-		s.points.pass(afterComplete)
-		e.Kind = "completed"
+		e.Kind, e.At = "completed", 0
 		s.points.note(e)
+		s.points.pass(afterComplete)
 	}
 	return err
 }

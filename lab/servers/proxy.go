@@ -56,6 +56,7 @@ type ProxyCounts struct {
 	Open     int   // connections now
 	Ended    int   // connections that the proxy ended by itself
 	Lost     int   // pieces of a stream, among them requests and replies, that were discarded
+	Held     int   // times that something was kept back, by Stall, Delay or Throttle
 	Up, Down int64 // bytes passed on to the server and to the client
 }
 
@@ -121,6 +122,19 @@ func (p *Proxy) set(mode Mode) error {
 	l := p.listener
 	p.listener = nil
 	return l.Close()
+}
+
+// Heal undoes all that the proxy was told, rules too, and ends the connections that are
+// open: one that is half-open would stay so.
+func (p *Proxy) Heal(tb testing.TB) {
+	tb.Helper()
+	p.Delay(0, 0)
+	p.Throttle(0)
+	p.mu.Lock()
+	p.rules = nil
+	p.mu.Unlock()
+	p.Reset()
+	p.Set(tb, Forward)
 }
 
 // Delay keeps each piece of the streams back for a while, on the way up to the server and

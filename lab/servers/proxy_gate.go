@@ -21,6 +21,7 @@ func (l *link) mayPass() bool {
 		if mode == Forward {
 			return true
 		}
+		p.held()
 		select {
 		case <-changed:
 		case <-l.ctx.Done():
@@ -44,6 +45,7 @@ func (l *link) awaitForward() bool {
 		if pass {
 			return true
 		}
+		p.held()
 		select {
 		case <-changed:
 		case <-l.ctx.Done():
@@ -51,11 +53,19 @@ func (l *link) awaitForward() bool {
 	}
 }
 
+// held counts something that is kept back.
+func (p *Proxy) held() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Held++
+}
+
 // pause waits for d, or until the link is ended.
 func (l *link) pause(d time.Duration) {
 	if d <= 0 {
 		return
 	}
+	l.proxy.held()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

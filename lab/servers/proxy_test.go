@@ -296,6 +296,53 @@ func TestProxyDelaysBothWays(t *testing.T) {
 	}
 }
 
+func TestProxyThrottlesToItsRate(t *testing.T) {
+	t.Parallel()
+	proxy := servers.StartProxy(t, startLineServer(t).addr)
+	c := dial(t, proxy.Addr())
+	if c.mustAsk("unhindered"); proxy.Counts().Held != 0 {
+		t.Errorf("counts %+v, want nothing kept back", proxy.Counts())
+	}
+	line := strings.Repeat("x", 99) // 100 bytes up and 104 down
+	proxy.Throttle(400)
+	start := time.Now()
+	c.mustAsk(line)
+	if took := time.Since(start); took < 400*time.Millisecond {
+		t.Errorf("204 bytes took %v at 400 bytes a second", took)
+	}
+	if proxy.Counts().Held < 8 {
+		t.Errorf("counts %+v, want all pieces kept back", proxy.Counts())
+	}
+	proxy.Throttle(0)
+	start = time.Now()
+	c.mustAsk(line)
+	if took := time.Since(start); took > 200*time.Millisecond {
+		t.Errorf("204 bytes took %v without a limit", took)
+	}
+}
+
+// What was armed and what is half-open is gone, too.
+func TestProxyHealsWhole(t *testing.T) {
+	t.Parallel()
+	proxy := servers.StartProxy(t, startLineServer(t).addr)
+	c := dial(t, proxy.Addr())
+	c.mustAsk("before")
+	silenced := proxy.On("hush", servers.Silence)
+	if answer, err := c.ask("hush", impatient); err == nil {
+		t.Errorf("a half-open connection answered %q", answer)
+	}
+	<-silenced
+	proxy.On("", servers.LoseReply)
+	proxy.Delay(time.Minute, time.Minute)
+	proxy.Throttle(1)
+	proxy.Set(t, servers.Stall)
+	proxy.Heal(t)
+	if _, err := c.ask("again", patient); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the half-open connection ends with %v, want it reset", err)
+	}
+	dial(t, proxy.Addr()).mustAsk("after")
+}
+
 func TestProxyPassesEndsOn(t *testing.T) {
 	t.Parallel()
 	server := startLineServer(t)

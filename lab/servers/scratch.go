@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -78,6 +79,17 @@ func freePort() (int, error) {
 		return port, l.Close()
 	}
 	return 0, fmt.Errorf("no free port from %d to %d", lowest, highest)
+}
+
+// FreeAddr returns a host:port of the loopback interface on which nobody listens, for a
+// process that listens there again after each restart. A port that the system chooses
+// anew each time may meanwhile be that of another process, to which clients of the first
+// would still connect.
+func FreeAddr(tb testing.TB) string {
+	tb.Helper()
+	port, err := freePort()
+	must(tb, err)
+	return address(port)
 }
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
