@@ -56,6 +56,30 @@ func TestServersNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestServersInstallsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	policy := filepath.Join(t.TempDir(), "policy")
+	out, ok := servers(t, map[string]string{
+		"id":            "echo 0",
+		"chmod":         "",
+		"rm":            `/bin/rm "$@"`,
+		"pgbouncer":     "",
+		"valkey-server": "echo Valkey server v=8.0.1 sha=00000000:0",
+		"chromium":      "",
+		"apt-get": `[ "$2" = install ] && [ -e "$SERVERS_POLICY" ] || exit 0
+for package; do
+	printf '#!/bin/sh\necho v=7.0.15\n' >"${0%/*}/$package"
+	/bin/chmod 755 "${0%/*}/$package"
+done`,
+	}, "SERVERS_POLICY="+policy, "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x")
+	if !ok || !strings.Contains(out, "installing redis-server redis-sentinel\n") || !strings.Contains(lastLine(out), ",redis,") {
+		t.Errorf("passed=%t, want Redis to be installed and required:\n%s", ok, out)
+	}
+	if _, err := os.Stat(policy); err == nil {
+		t.Error("services may still not start")
+	}
+}
+
 func TestServersRefusesAnOldRedis(t *testing.T) {
 	t.Parallel()
 	out, ok := servers(t, map[string]string{
