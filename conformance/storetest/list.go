@@ -161,7 +161,7 @@ var listCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "list-finds",
-			Rule:   "A listing selects before it counts: one lapsed record among many that are completed is found, in pages of one record.",
+			Rule:   "A listing selects before it counts: some lapsed records among many that are completed are found, in pages of one record.",
 			Source: "Inspector.List, Query.States",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
@@ -171,8 +171,12 @@ var listCases = []testCase{
 				c.claimNew()
 				c.complete("answer")
 			}
-			stuck, _ := e.lapsed()
-			e.wantIDs("of what lapsed", e.listAll(reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 1}), []reprise.ID{stuck.id})
+			// Several, for one may happen to be the first that a listing looks at.
+			var want []reprise.ID
+			for _, stuck := range e.lapsedAll(4) {
+				want = append(want, stuck.id)
+			}
+			e.wantIDs("of what lapsed", e.listAll(reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 1}), want)
 		},
 	},
 	{

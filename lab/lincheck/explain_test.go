@@ -44,7 +44,7 @@ func step(state, call, answered any) []any {
 			at.to = min(at.to, out.began.to)
 		}
 		for _, lapsed := range r.lease.passed(at) {
-			for _, expired := range r.valid.passed(at) {
+			for _, expired := range r.shown(out.tick).passed(at) {
 				after = append(after, r.seen(lapsed, expired).explain(in, out, lapsed)...)
 			}
 		}

@@ -57,6 +57,15 @@ type record struct {
 	fleeting        bool // its client does not know of it, so that it may end at any time
 }
 
+// shown returns until when the record is there: for an attempt, up to a tick after both
+// its lease and its validity have ended.
+func (r record) shown(tick time.Duration) window {
+	if r.completed {
+		return r.valid
+	}
+	return window{max(r.lease.from, r.valid.from), max(r.lease.to, r.valid.to) + tick}
+}
+
 // seen returns the record as operations see it, if its lease has passed and its validity
 // expired.
 func (r record) seen(lapsed, expired bool) record {
