@@ -90,9 +90,7 @@ func TestRedisIsLinearizable(t *testing.T) {
 		inBoth(t, func(t *testing.T, c repriseredis.Config) *deployment {
 			t.Helper()
 			d := redisDeployment(t, c, func() redis.UniversalClient {
-				client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
-				t.Cleanup(func() { _ = client.Close() })
-				return client
+				return labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs()})
 			})
 			d.repeats = true
 			return d

@@ -43,8 +43,7 @@ var kinds = []struct {
 	}},
 	{"cluster", func(tb testing.TB) *fixture {
 		cluster := servers.Redis.StartCluster(tb)
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
-		tb.Cleanup(func() { _ = client.Close() })
+		client := labtest.RedisCluster(tb, &redis.ClusterOptions{Addrs: cluster.Addrs()})
 		return redisFixture(tb, client, "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
 	}},
 	{"postgres", func(tb testing.TB) *fixture {

@@ -140,8 +140,7 @@ func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 func TestRedisClusterWithoutANodeIsFound(t *testing.T) {
 	t.Parallel()
 	cluster := servers.Redis.StartCluster(t)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()[1:3], ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
+	client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs()[1:3]})
 	store := labtest.RedisStore(t, client, repriseredis.Config{})
 	redisRunOnce(t, store)
 	redisDo(t, cluster.Nodes[1], "CLUSTER", "DELSLOTS", redisSlot("any"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,30 +11,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
 // redisClusterClient returns a client of a cluster, closed when the test ends.
 func redisClusterClient(tb testing.TB, cluster *servers.RedisCluster) *redis.ClusterClient {
 	tb.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true})
-	tb.Cleanup(func() {
-		redisAwaitReloads()
-		_ = client.Close()
-	})
-	return client
-}
-
-// redisAwaitReloads waits, for two seconds at most, until no cluster client loads its
-// state in the background: go-redis has a data race between that and Close. A client that
-// nobody uses starts no such load.
-func redisAwaitReloads() {
-	stacks := make([]byte, 4<<20)
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // go-redis tells nobody
-		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "clusterStateHolder).LazyReload") {
-			return
-		}
-	}
+	return labtest.RedisCluster(tb, &redis.ClusterOptions{Addrs: cluster.Addrs()})
 }
 
 // redisSentinelClient returns a client that asks sentinels for the primary, closed when

@@ -276,6 +276,7 @@ func TestRedisTheFenceIsTheInstantOfTheClaim(t *testing.T) {
 			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
 				t.Errorf("watched, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
 			}
+			r.Retention = time.Hour // so that there is a record to inspect
 			redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
 			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) || record.CompletedAt.Before(claimed) {
 				t.Errorf("completed, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)

@@ -270,17 +270,13 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 	t.Helper()
 	prefix := labtest.RedisPrefix()
 	scans := &redisScans{}
-	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true,
+	client := labtest.RedisCluster(t, &redis.ClusterOptions{
+		Addrs: cluster.Addrs(),
 		NewClient: func(o *redis.Options) *redis.Client {
 			node := redis.NewClient(o)
 			node.AddHook(redisScansOf{scans, o.Addr})
 			return node
 		},
-	})
-	t.Cleanup(func() {
-		redisAwaitReloads()
-		_ = client.Close()
 	})
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	want := redisFillRaw(t, client, prefix, 3000)

@@ -302,8 +302,7 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		for _, node := range cluster.Nodes {
 			redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
 		}
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw", ContextTimeoutEnabled: true})
-		t.Cleanup(func() { _ = client.Close() })
+		client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw"})
 		var store *repriseredis.Store
 		redisEventually(t, "the replicas confirm", func() (ok bool) {
 			var err error

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -54,6 +55,8 @@ func redisClient(o StoreOptions) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		c.PoolSize, c.ContextTimeoutEnabled = o.Pool, true
+		// The clients of the nodes share this, and go-redis 9.19 changes it under a lock of each.
+		c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(c), nil
 	default:
 		c, err := redis.ParseURL(o.RedisURL)
