@@ -55,7 +55,7 @@ func redisClient(o StoreOptions) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		c.PoolSize, c.ContextTimeoutEnabled = o.Pool, true
-		// The clients of the nodes share this, and go-redis 9.19 changes it under a lock of each.
+		// The clients of the nodes share it, and each changes it under its own lock.
 		c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(c), nil
 	default:

@@ -22,10 +22,10 @@ func RedisClient(tb testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// RedisCluster returns a client of a cluster, closed when the test ends. It keeps clear of
-// two data races of go-redis 9.19: the clients of its nodes share the configuration of
-// maintenance notifications, and each turns them off under a lock of its own; and Close
-// runs beside a load of the cluster's state.
+// RedisCluster returns a client of a cluster, closed when the test ends. It avoids two
+// data races of go-redis 9.19. The clients of the nodes share the configuration of
+// maintenance notifications, and each turns them off under its own lock. And Close runs
+// beside a load of the cluster's state.
 func RedisCluster(tb testing.TB, o *redis.ClusterOptions) *redis.ClusterClient {
 	tb.Helper()
 	o.ContextTimeoutEnabled = true
