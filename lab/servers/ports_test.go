@@ -1,0 +1,27 @@
+package servers
+
+import (
+	"net"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// The port of a server that was killed is nobody else's before it starts again.
+func TestAFreePortIsReserved(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("ports are not reserved here")
+	}
+	_, text, err := net.SplitHostPort(FreeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reserve(port) {
+		t.Errorf("port %d was given to two", port)
+	}
+}
