@@ -57,7 +57,7 @@ func TestPostgresOpens(t *testing.T) {
 		pgWant(t, name+": complete", pgComplete(t, store, r, "answer"), nil)
 		pgMustClaim(t, store, pgRival(r), reprise.Completed)
 	}
-	if !log.contains("so only 3 requests run at once") {
+	if !log.contains("the pool has 5 connections, so only 3 requests run at once and the others wait; give it 10 or more") {
 		t.Error("the log does not say that the pool is small")
 	}
 	if n := db.Stats().InUse; n != 0 {

@@ -116,6 +116,39 @@ func TestPostgresRunPurger(t *testing.T) {
 	}
 }
 
+// TestPostgresPurgerWorksThroughItsBatches: a round deletes all there is in statements of
+// a batch, with the pause between two of them, and sends none when nothing is left; and
+// what succeeds is not logged.
+func TestPostgresPurgerWorksThroughItsBatches(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		records, statements, left int
+		pause                     time.Duration
+	}{{5, 3, 0, 0}, {4, 3, 0, time.Nanosecond}, {5, 1, 3, time.Hour}} {
+		statements := &pgStatements{}
+		var log pgLog
+		f := pgSetup(t, servers.SharedPostgres(t))
+		f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		store := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), statements.option), f.Config).Leased(t)
+		f.pgRecords(t, test.records)
+		f.exec(t, "UPDATE "+f.records()+" SET valid_until = now(), expires_at = now()")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Hour, Batch: 2, Pause: test.pause})
+		}()
+		pgEventually(t, "the batches", func() bool { return statements.count() >= test.statements })
+		pgPass(20 * time.Millisecond) // for what should not come
+		left := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) }
+		pgEventually(t, "the last of them", func() bool { return left() <= test.left })
+		stop()
+		pgWant(t, "RunPurger", <-ended, nil)
+		if n := left(); statements.count() != test.statements || n != test.left || log.contains("purge") {
+			t.Errorf("%d records: %d statements leave %d, want %d that leave %d", test.records, statements.count(), n, test.statements, test.left)
+		}
+	}
+}
+
 // TestPostgresPurgerStatementBound: a purge that takes longer than its bound ends, is
 // logged with what to change, and is tried again in the next round.
 func TestPostgresPurgerStatementBound(t *testing.T) {

@@ -59,6 +59,10 @@ func advice(err error) string {
 	return ""
 }
 
+// errNoConnection is part of the error of a call whose time ended before it had a
+// connection.
+var errNoConnection = errors.New("no connection available")
+
 // failAcquire wraps the failure to get a connection, after which nothing was executed.
 func failAcquire(op string, err error, waited time.Duration, use poolUse) error {
 	if errors.Is(err, reprise.ErrMisconfigured) {
@@ -70,7 +74,7 @@ func failAcquire(op string, err error, waited time.Duration, use poolUse) error 
 	}
 	var serverErr *pgconn.PgError
 	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
-		return fmt.Errorf("%w: postgres: %s: no connection available within %v (%v)", sentinel, op, waited.Round(time.Millisecond), use)
+		return fmt.Errorf("%w: postgres: %s: %w within %v (%v)", sentinel, op, errNoConnection, waited.Round(time.Millisecond), use)
 	}
 	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
 }

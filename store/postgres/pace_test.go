@@ -2,6 +2,7 @@ package reprisepg
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"strings"
@@ -33,14 +34,23 @@ func TestThePaceOfAPurge(t *testing.T) {
 			t.Errorf("%+v: %+v, %v; want %+v", test.config, got, err, test.want)
 		}
 	}
-	var r records
-	for _, limit := range []int{-1, 0, 100_001} {
-		if _, err := r.Purge(t.Context(), limit); !errors.Is(err, reprise.ErrInvalid) {
-			t.Errorf("a purge of %d: %v", limit, err)
+	db := sql.OpenDB(&refusing{})
+	defer func() { _ = db.Close() }()
+	store, err := NewSQL(db, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]error{
+		-1: reprise.ErrInvalid, 0: reprise.ErrInvalid, 1: reprise.ErrUnavailable, 100_000: reprise.ErrUnavailable, 100_001: reprise.ErrInvalid,
+	} {
+		if _, err := store.Purge(t.Context(), limit); !errors.Is(err, want) {
+			t.Errorf("a purge of %d: %v, want %v", limit, err, want)
 		}
 	}
-	if _, err := r.Purgeable(t.Context(), 0); !errors.Is(err, reprise.ErrInvalid) {
-		t.Errorf("a count of none: %v", err)
+	for limit, want := range map[int]error{0: reprise.ErrInvalid, 1: reprise.ErrUnavailable} {
+		if _, err := store.Purgeable(t.Context(), limit); !errors.Is(err, want) {
+			t.Errorf("a count up to %d: %v, want %v", limit, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package reprisepg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -138,7 +139,7 @@ func (t *records) purgeOnce(ctx context.Context, c PurgerConfig) (int, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	deleted, err := t.Purge(bounded, c.Batch)
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil && !errors.Is(err, errNoConnection) {
 		return 0, fmt.Errorf("%w: postgres: purge: %d records took longer than %v; use a smaller PurgerConfig.Batch",
 			reprise.ErrUnavailable, c.Batch, c.Timeout)
 	}
