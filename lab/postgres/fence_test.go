@@ -56,30 +56,62 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 }
 
 // TestPostgresLeaseIsWhole: a claim that waits for an insert which is then rolled back
-// has its whole lease from the moment of its answer, and not what the wait left of it.
+// has its whole lease from the moment of its answer, and not what the wait left of it; so
+// do the validity and what the purge goes by. It is so by each of the statements that
+// create alone.
 func TestPostgresLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
-	r := pgClaim()
-	r.Lease = 200 * time.Millisecond
-	insert, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
-	defer func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, r.ID[:]); err != nil {
-		t.Fatal(err)
-	}
-	answered := make(chan reprise.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, store, r) }()
-	pgEventually(t, "the claim waits", func() bool {
-		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
-	})
-	pgPass(r.Lease + 50*time.Millisecond)
-	pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
-	got := <-answered
-	if got.Outcome != reprise.Claimed || got.Remaining < r.Lease/2 || got.Remaining > r.Lease {
-		t.Errorf("claim answered %v with %v of a lease of %v", got.Outcome, got.Remaining, r.Lease)
+	unprepared := pgOn(f.Pool, f.Config)
+	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	for name, store := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "by the function": unprepared.Leased(t)} {
+		r := pgClaim()
+		r.Lease = 200 * time.Millisecond
+		insert, err := f.Pool.Begin(t.Context())
+		pgWant(t, "begin", err, nil)
+		t.Cleanup(func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) })
+		if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+			VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, r.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		bystander := pgClaim()
+		pgMustClaim(t, store, bystander, reprise.Claimed)
+		answered := make(chan reprise.ClaimResult, 1)
+		go func() { answered <- pgMustNotFail(t, store, r) }()
+		pgEventually(t, "the claim waits", func() bool {
+			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+		})
+		pgPass(r.Lease + 50*time.Millisecond)
+		from := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
+		pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
+		got := <-answered
+		if got.Outcome != reprise.Claimed || got.Remaining < r.Lease/2 || got.Remaining > r.Lease {
+			t.Errorf("%s: claim answered %v with %v of a lease of %v", name, got.Outcome, got.Remaining, r.Lease)
+		}
+		var lease, valid, expires, to time.Time
+		if err := f.Pool.QueryRow(t.Context(), "SELECT lease_until, valid_until, expires_at, clock_timestamp() FROM "+f.records()+" WHERE id = $1", r.ID[:]).
+			Scan(&lease, &valid, &expires, &to); err != nil {
+			t.Fatal(err)
+		}
+		spare := time.Hour
+		if name != "prepared" { // the indexed instant stays where it lies late enough
+			spare = 0
+		}
+		for what, i := range map[string]struct {
+			at          time.Time
+			least, most time.Duration
+		}{
+			"lease":              {lease, r.Lease, r.Lease},
+			"validity":           {valid, r.Retention, r.Retention},
+			"room for the purge": {expires, r.Retention + spare, r.Retention + time.Hour},
+		} {
+			if i.at.Before(from.Add(i.least)) || i.at.After(to.Add(i.most)) {
+				t.Errorf("%s: the %s ends at %v, want %v to %v", name, what, i.at, from.Add(i.least), to.Add(i.most))
+			}
+		}
+		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()+" WHERE id = $1 AND lease_until > now() + interval '30 seconds'", bystander.ID[:]); n != 1 {
+			t.Errorf("%s: a claim that waited changed another record", name)
+		}
 	}
 }
 

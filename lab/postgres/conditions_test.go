@@ -1,0 +1,302 @@
+package postgres
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// TestPostgresConditionsOfWrites: which records each statement that writes writes, of all
+// that there can be: the attempts of the owner that asks while they are seen, those that
+// an operator looked at, those that nobody sees. A record that cannot be read is nobody's
+// to write, and none of another ID ever is. What ends is over when a statement begins,
+// though its transaction began before.
+func TestPostgresConditionsOfWrites(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
+	texts := f.statements(t, statements)
+	ctx := t.Context()
+	attempt := func(r pgRow) bool { return !r.completed && r.own && (r.leased || r.valid) }
+	seenLapsed := func(r pgRow) bool { return !r.completed && r.fence && !r.leased && r.valid }
+	over := func(r pgRow) bool { return !r.valid && (r.completed || !r.leased) }
+	owner := []byte(pgOwner)
+	ofOwner := func(more ...any) func(id []byte) []any {
+		return func(id []byte) []any { return append([]any{id, owner}, more...) }
+	}
+	ofFence := func(more ...any) func(id []byte) []any {
+		return func(id []byte) []any { return append([]any{id, int64(5)}, more...) }
+	}
+	keeping := func(replaced int64) func(id []byte) []any {
+		return func(id []byte) []any {
+			return []any{id, owner, owner, 1, int64(7), []byte("x"), time.Hour, "l", time.Now(), replaced}
+		}
+	}
+	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
+	for name, test := range map[string]struct {
+		statement string
+		args      func(id []byte) []any
+		writes    func(r pgRow) bool
+		damaged   func(r pgRow) bool // of those that cannot be read; nil: none
+	}{
+		"complete": {texts["complete"], ofOwner([]byte("x"), time.Hour), attempt, nil},
+		"complete by the function": {
+			"SELECT " + f.name("reprise_records_complete_v2") + "($1, $2, 'x', 1000000)", ofOwner(),
+			func(r pgRow) bool { return attempt(r) || r.completed && r.own && r.valid }, nil,
+		},
+		"complete in a batch": {
+			"SELECT " + f.name("reprise_records_completes_v1") + "(array[$1::bytea], array[$2::bytea], array[''::bytea], array[interval '1 hour'])", ofOwner(), attempt, nil,
+		},
+		"renew":                    {texts["renew"], func(id []byte) []any { return []any{[][]byte{id}, [][]byte{owner}, []int64{1000}} }, attempt, nil},
+		"release":                  {texts["release"], ofOwner(), func(r pgRow) bool { return !r.completed && r.own }, nil},
+		"resolve":                  {texts["resolve"], ofFence([]byte("x"), int64(1000)), seenLapsed, nil},
+		"forget":                   {texts["forget"], ofFence(), seenLapsed, nil},
+		"replace what is over":     {replace, keeping(0), over, nil},
+		"replace a lapsed attempt": {replace, keeping(5), func(r pgRow) bool { return over(r) || !r.completed && r.fence && !r.leased }, nil},
+		"discard":                  {texts["discard"], func(id []byte) []any { return []any{id} }, func(pgRow) bool { return false }, func(pgRow) bool { return true }},
+		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000), int64(1000)), func(r pgRow) bool { return r.own && !r.completed }, nil},
+		// Only a transaction writes such a record, and whole.
+		"committed": {texts["committed"], ofOwner(), func(r pgRow) bool { return r.own && r.completed }, func(r pgRow) bool {
+			return strings.HasPrefix(r.damage, "fingerprint") && r.completed || r.damage == pgOtherState && !r.completed
+		}},
+	} {
+		rows, asked := make(map[reprise.ID]pgRow), make(map[reprise.ID]bool)
+		for _, r := range pgRows() { // each twice; one of them is another operation's
+			rows[pgClaim().ID] = r
+			id := pgClaim().ID
+			rows[id], asked[id] = r, true
+		}
+		f.pgUndone(t, name, func(tx pgx.Tx) error {
+			if err := f.putRows(ctx, tx, rows, "clock_timestamp()", "now() + interval '1 hour'"); err != nil {
+				return err
+			}
+			before, err := f.places(ctx, tx)
+			if err != nil {
+				return err
+			}
+			batch := &pgx.Batch{}
+			for id := range asked {
+				batch.Queue(test.statement, test.args(id[:])...)
+			}
+			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+				return err
+			}
+			after, err := f.places(ctx, tx)
+			if err != nil {
+				return err
+			}
+			for id, r := range rows {
+				want := asked[id] && (r.damage == "" && test.writes(r) || r.damage != "" && test.damaged != nil && test.damaged(r))
+				if got := before[id] != after[id]; got != want {
+					t.Errorf("%s: asked %t, written %t, want %t: %v", name, asked[id], got, want, r)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// TestPostgresConditionsOfReads: which records the purge deletes, and which an operator
+// sees as what, of all that there can be, at the instants where it changes: at the end is
+// over.
+func TestPostgresConditionsOfReads(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
+	texts := f.statements(t, statements)
+	ctx := t.Context()
+	f.pgUndone(t, "reads", func(tx pgx.Tx) error {
+		rows := make(map[reprise.ID]pgRow)
+		var ids, owners [][]byte
+		var leases []int64
+		for _, r := range pgRows() {
+			id := pgClaim().ID
+			rows[id] = r
+			ids, owners, leases = append(ids, id[:]), append(owners, []byte(pgOwner)), append(leases, 1000)
+		}
+		if err := f.putRows(ctx, tx, rows, "now()", "now() + interval '1 microsecond'"); err != nil {
+			return err
+		}
+		which := func(selects func(r pgRow) bool) []string {
+			var list []string
+			for id, r := range rows {
+				if selects(r) {
+					list = append(list, fmt.Sprintf("%x", id[:]))
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+		query := func(what, column string, args ...any) (list []string, all []map[string]any, err error) {
+			found, err := tx.Query(ctx, texts[what], args...)
+			if err != nil {
+				return nil, nil, err
+			}
+			if all, err = pgx.CollectRows(found, pgx.RowToMap); err != nil {
+				return nil, nil, err
+			}
+			for _, row := range all {
+				list = append(list, fmt.Sprintf("%x", row[column]))
+			}
+			slices.Sort(list)
+			return list, all, nil
+		}
+		running := func(r pgRow) bool { return !r.completed && r.leased }
+		for what, test := range map[string]struct {
+			states int
+			want   func(r pgRow) bool
+		}{
+			"running":    {1 << 1, func(r pgRow) bool { return r.damage == "" && running(r) }},
+			"lapsed":     {1 << 2, func(r pgRow) bool { return r.damage == "" && !r.completed && !r.leased && r.valid }},
+			"completed":  {1 << 3, func(r pgRow) bool { return r.damage == "" && r.completed && r.valid }},
+			"unreadable": {1 << 4, func(r pgRow) bool { return r.damage != "" }},
+		} {
+			want := which(test.want)
+			if got, _, err := query("list", "id", []byte{}, test.states, "", int64(0), int64(1000)); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d records are listed as %s, %v; want %d", len(got), what, err, len(want))
+			}
+		}
+		old := "UPDATE " + f.records() + " SET created_at = now() - interval '1 hour' + interval '1 microsecond' * (state - 1)"
+		if _, err := tx.Exec(ctx, old); err != nil {
+			return err
+		}
+		want := which(func(r pgRow) bool { return r.damage != "" || running(r) || !r.completed && r.valid })
+		if got, _, err := query("list", "id", []byte{}, 1<<1|1<<2|1<<3|1<<4, "", time.Hour.Microseconds(), int64(1000)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d records are listed as an hour old, %v; want %d", len(got), err, len(want))
+		}
+
+		_, statuses, err := query("renew", "case", ids, owners, leases)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			r := rows[reprise.ID(id)]
+			want := "lost"
+			switch {
+			case r.damage != "" || !r.own:
+			case r.completed && r.valid:
+				want = "completed"
+			case !r.completed && (r.valid || r.leased):
+				want = "busy"
+			}
+			if got := statuses[i]["case"]; got != want {
+				t.Errorf("a renewal answers %v, want %s: %v", got, want, r)
+			}
+		}
+
+		over := which(func(r pgRow) bool { return !r.valid && !strings.Contains(r.damage, "state") && !running(r) })
+		var purgeable, purged int
+		var last *time.Time
+		if err := tx.QueryRow(ctx, texts["purgeable"], int64(1000)).Scan(&purgeable); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, texts["purge"], int64(1000), (*time.Time)(nil)).Scan(&purged, &last); err != nil {
+			return err
+		}
+		left, err := f.places(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for id := range maps.Keys(left) {
+			delete(rows, id)
+		}
+		gone := which(func(r pgRow) bool { return !strings.Contains(r.damage, "state") })
+		if !slices.Equal(gone, over) || purged != purgeable {
+			t.Errorf("of %d records that nobody sees %d were purged; %d were counted and %d deleted", len(over), len(gone), purgeable, purged)
+		}
+		return nil
+	})
+}
+
+// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the lock of the attempt
+// as long as its caller does, or shorter where the session says so, and leaves the
+// session as it was.
+func TestPostgresLimitOfTheLook(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
+	limit := f.statements(t, statements)["limit of the look"]
+	conn, err := f.Pool.Acquire(t.Context())
+	pgWant(t, "acquire", err, nil)
+	defer conn.Release()
+	show := func() (value string) {
+		pgWant(t, "show", conn.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&value), nil)
+		return value
+	}
+	for own, want := range map[string]string{"0": "2s", "150ms": "150ms", "2s": "2s", "1min": "2s"} {
+		_, err := conn.Exec(t.Context(), "SET lock_timeout = '"+own+"'")
+		pgWant(t, "set", err, nil)
+		err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), limit, "2000ms")
+			if got := show(); got != want {
+				t.Errorf("a session with %s waits %s, want %s", own, got, want)
+			}
+			return err
+		})
+		pgWant(t, "look", err, nil)
+		if got := show(); got != own {
+			t.Errorf("a session with %s has %s afterwards", own, got)
+		}
+	}
+	_, err = conn.Exec(t.Context(), "RESET lock_timeout")
+	pgWant(t, "reset", err, nil)
+}
+
+// TestPostgresClaimByTheFunctionTellsTheValidity: what a claim by the function says of a
+// completed record is how long it stays valid and how long ago it was completed, to the
+// microsecond and from the start of the statement; of any other it says neither.
+func TestPostgresClaimByTheFunctionTellsTheValidity(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2), statements.option)
+	f.Config.ExecMode = pgx.QueryExecModeExec
+	store := f.Leased(t)
+	first, bystander := pgClaim(), pgClaim()
+	first.Validity = true
+	pgMustClaim(t, store, first, reprise.Claimed)
+	claim := statements.last(t)
+	pgMustClaim(t, store, bystander, reprise.Claimed)
+	ctx := t.Context()
+	for completed, want := range map[bool]string{true: "completed 600000000 300000000", false: "lapsed <nil> <nil>"} {
+		f.pgUndone(t, want, func(tx pgx.Tx) error {
+			change := "fence = 5, lease_until = now() - interval '5 minutes', valid_until = now() + interval '10 minutes'"
+			done := change + ", state = 2, payload = 'x'"
+			if completed {
+				change = done
+			}
+			for id, change := range map[reprise.ID]string{first.ID: change, bystander.ID: done} {
+				if _, err := tx.Exec(ctx, f.pgDamage(change), id[:]); err != nil {
+					return err
+				}
+			}
+			r := pgRival(first)
+			rows, err := tx.Query(ctx, claim, r.ID[:], r.Owner[:], r.Fingerprint[:], false, 0, int64(1000), int64(1000), "")
+			if err != nil {
+				return err
+			}
+			got, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (string, error) {
+				v, err := row.Values()
+				if err != nil || len(v) != 7 {
+					return "", fmt.Errorf("%v: %w", v, err)
+				}
+				return fmt.Sprint(v[0], v[5], v[6]), nil
+			})
+			if err != nil {
+				return err
+			}
+			if normal(got) != normal(want) {
+				t.Errorf("a claim answers %s, want %s", got, want)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// pgInstants are the times of a row, and its fence.
+type pgInstants struct {
+	lease, valid, expires, created time.Time
+	fence                          int64
+}
+
+// instants reads the times of a row in a transaction.
+func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id reprise.ID) (i pgInstants, err error) {
+	err = tx.QueryRow(ctx, "SELECT lease_until, valid_until, expires_at, created_at, fence FROM "+f.records()+" WHERE id = $1", id[:]).
+		Scan(&i.lease, &i.valid, &i.expires, &i.created, &i.fence)
+	return i, err
+}
+
+// TestPostgresInstantsOfWrites: the lease, the validity, and what the purge goes by count
+// from the clock at which a statement writes. Neither the beginning of its transaction,
+// which may be long ago, nor what the row had before enters into them. The indexed
+// instant moves only where it has to.
+func TestPostgresInstantsOfWrites(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
+	texts := f.statements(t, statements)
+	ctx := t.Context()
+	first := pgClaim()
+	pgMustClaim(t, f.Leased(t), first, reprise.Claimed)
+
+	const (
+		lease, retention = 7 * time.Minute, 3 * time.Hour
+		spare            = time.Hour
+		us               = int64(time.Microsecond)
+		brief            = 2 * time.Minute // a retention below the hour that the purge gives at most
+
+		no      = ""
+		live    = "state = 1, payload = NULL, lease_until = now() + interval '1 hour', valid_until = now() + interval '1 hour'"
+		lapsed  = "state = 1, payload = NULL, lease_until = now(), valid_until = now() + interval '1 hour'"
+		over    = "state = 1, payload = NULL, lease_until = now(), valid_until = now()"
+		done    = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
+		early   = ", expires_at = now() + interval '10 seconds'"
+		late    = ", expires_at = now() + interval '1 day'"
+		claims  = "($1::bytea[], $2::bytea[], $3::bytea[], array['l'], array[1], array[$4::interval], array[$5::interval], array[$6::interval], false)"
+		reclaim = "($1, $2, $3, true, 0, $4, $5, '')"
+	)
+	r, mine := pgRival(first), first
+	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), retention, "l", when}
+	byFunction := func(r reprise.ClaimRequest, retention time.Duration) []any {
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease) / us, int64(retention) / us}
+	}
+	inBatch := func(values ...any) []any {
+		for i, v := range values {
+			if b, ok := v.([]byte); ok {
+				values[i] = [][]byte{b}
+			}
+		}
+		return values
+	}
+	claimV2, completeV2 := "SELECT * FROM "+f.name("reprise_records_claim_v2"), "SELECT "+f.name("reprise_records_complete_v2")+"($1, $2, 'x', $3)"
+	own := []any{mine.ID[:], mine.Owner[:], int64(retention) / us}
+	const asItWas = -1
+	for name, test := range map[string]struct {
+		row                            string
+		statement                      string
+		args                           []any
+		lease, valid, expires, created time.Duration // after the write
+		at                             time.Time     // what the row says of the claim, if it is an argument
+		fence                          bool          // a new one, of the clock
+	}{
+		"claim": {
+			no, texts["claim"],
+			[]any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, retention, retention + spare, "l"},
+			lease, retention, retention + spare, 0,
+			time.Time{},
+			true,
+		},
+		"claim in a batch": {
+			no, "SELECT * FROM " + f.name("reprise_records_claims_v1") + claims, inBatch(r.ID[:], r.Owner[:], r.Fingerprint[:], lease, retention, retention+spare),
+			lease, retention, retention + spare, 0,
+			time.Time{},
+			true,
+		},
+		"claim by the function":         {no, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"brief claim by the function":   {no, claimV2 + reclaim, byFunction(r, brief), lease, brief, 2 * brief, 0, time.Time{}, true},
+		"claim again":                   {live + early, claimV2 + reclaim, byFunction(mine, retention), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"claim again, expires late":     {live + late, claimV2 + reclaim, byFunction(mine, retention), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"takeover":                      {lapsed + early, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"takeover, expires late":        {lapsed + late, claimV2 + reclaim, byFunction(r, retention), lease, retention, asItWas, 0, time.Time{}, true},
+		"claim of what is over":         {over + early, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"completion":                    {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, expires late":      {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"completion, function":          {live + early, completeV2, own, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, function, late":    {live + late, completeV2, own, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"repeated completion, function": {done + early, completeV2, own, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
+		"completion in a batch": {
+			live + early, "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::interval])",
+			inBatch(mine.ID[:], mine.Owner[:], retention), 0, retention, retention, asItWas,
+			time.Time{},
+			false,
+		},
+		"completion in a batch, expires late": {
+			live + late, "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::interval])",
+			inBatch(mine.ID[:], mine.Owner[:], retention), 0, retention, asItWas, asItWas,
+			time.Time{},
+			false,
+		},
+		"claim that waited": {
+			live + early, texts["whole lease"],
+			[]any{mine.ID[:], mine.Owner[:], int64(lease) / us, int64(retention) / us, int64(spare) / us},
+			lease, retention, retention + spare, asItWas,
+			time.Time{},
+			false,
+		},
+		"renewal": {
+			live + early, texts["renew"],
+			[]any{[][]byte{mine.ID[:]}, [][]byte{mine.Owner[:]}, []int64{int64(lease) / us}},
+			lease, asItWas, asItWas, asItWas,
+			time.Time{},
+			false,
+		},
+		"resolution": {
+			lapsed + early, texts["resolve"],
+			[]any{mine.ID[:], int64(5), []byte("x"), int64(retention) / us},
+			0, retention, retention, asItWas,
+			time.Time{},
+			false,
+		},
+		"resolution, expires late": {
+			lapsed + late, texts["resolve"],
+			[]any{mine.ID[:], int64(5), []byte("x"), int64(retention) / us},
+			0, retention, asItWas, asItWas,
+			time.Time{},
+			false,
+		},
+		"keep":                {no, texts["keep"], append(keeping[:9:9], nil), 0, retention, retention, 0, when, false},
+		"replace":             {over + late, texts["replace"], append(keeping[:9:9], int64(0)), 0, retention, retention, 0, when, false},
+		"replace a lapsed":    {lapsed + early, texts["replace"], append(keeping[:9:9], int64(5)), 0, retention, retention, 0, when, false},
+		"replace what is not": {no, texts["replace"], append(keeping[:9:9], int64(0)), 0, retention, retention, 0, when, false},
+	} {
+		f.pgUndone(t, name, func(tx pgx.Tx) error {
+			change := f.pgDamage("owner = $2, fence = 5, created_at = now() - interval '1 hour', " + test.row)
+			args := []any{first.ID[:], first.Owner[:]}
+			if test.row == no {
+				change, args = "DELETE FROM "+f.records()+" WHERE id = $1", args[:1]
+			}
+			if _, err := tx.Exec(ctx, change, args...); err != nil {
+				return err
+			}
+			var before pgInstants
+			if test.row != no {
+				var err error
+				if before, err = f.instants(ctx, tx, first.ID); err != nil {
+					return err
+				}
+			}
+			clock := func() (at time.Time, err error) {
+				err = tx.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at)
+				return at, err
+			}
+			from, err := clock()
+			if err != nil {
+				return err
+			}
+			rows, err := tx.Query(ctx, test.statement, test.args...)
+			if err != nil {
+				return err
+			}
+			rows.Close()
+			if err := rows.Err(); err != nil {
+				return err
+			}
+			to, err := clock()
+			if err != nil {
+				return err
+			}
+			got, err := f.instants(ctx, tx, first.ID)
+			if err != nil {
+				return err
+			}
+			for _, i := range []struct {
+				what        string
+				got, before time.Time
+				want        time.Duration
+			}{
+				{"lease", got.lease, before.lease, test.lease},
+				{"validity", got.valid, before.valid, test.valid},
+				{"room for the purge", got.expires, before.expires, test.expires},
+				{"claim", got.created, before.created, test.created},
+			} {
+				low, high := from.Add(i.want), to.Add(i.want)
+				switch {
+				case i.want == asItWas:
+					low, high = i.before, i.before
+				case i.what == "claim" && !test.at.IsZero():
+					low, high = test.at, test.at
+				}
+				if i.got.Before(low) || i.got.After(high) {
+					t.Errorf("%s: the %s is %v, want %v to %v", name, i.what, i.got, low, high)
+				}
+			}
+			if test.fence && got.fence != got.created.UnixMicro() || !test.fence && got.fence != 5 {
+				t.Errorf("%s: fence %d of a claim at %d", name, got.fence, got.created.UnixMicro())
+			}
+			return nil
+		})
+	}
+}
