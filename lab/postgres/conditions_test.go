@@ -165,12 +165,36 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 				t.Errorf("%d records are listed as %s, %v; want %d", len(got), what, err, len(want))
 			}
 		}
+		const columns = "version, attempt, state, payload, owner, fence, lease_until, valid_until, expires_at, created_at, fingerprint"
+		for _, change := range []string{
+			"UPDATE " + f.records() + " SET label = CASE WHEN owner = '" + pgOwner + "' THEN 'l' ELSE 'll' END, created_at = now() + interval '1 second'",
+			// An ID that none is.
+			"INSERT INTO " + f.records() + " (" + columns + ", id) SELECT " + columns + ", substr(id, 1, 31) FROM " + f.records() + " WHERE valid_until > now() LIMIT 1",
+		} {
+			if _, err := tx.Exec(ctx, change); err != nil {
+				return err
+			}
+		}
+		const allStates = 1<<1 | 1<<2 | 1<<3 | 1<<4
+		listed := func(r pgRow) bool { return r.damage != "" || running(r) || r.valid }
+		for what, test := range map[string]struct {
+			label string
+			want  func(r pgRow) bool
+		}{
+			"all":        {"", listed},
+			"of a label": {"l", func(r pgRow) bool { return r.damage == "" && r.own && listed(r) }},
+		} {
+			want := which(test.want)
+			if got, _, err := query("list", "id", []byte{}, allStates, test.label, int64(0), int64(1000)); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d records are listed, %s, %v; want %d", len(got), what, err, len(want))
+			}
+		}
 		old := "UPDATE " + f.records() + " SET created_at = now() - interval '1 hour' + interval '1 microsecond' * (state - 1)"
-		if _, err := tx.Exec(ctx, old); err != nil {
+		if _, err := tx.Exec(ctx, old+"; DELETE FROM "+f.records()+" WHERE octet_length(id) < 32", pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		want := which(func(r pgRow) bool { return r.damage != "" || running(r) || !r.completed && r.valid })
-		if got, _, err := query("list", "id", []byte{}, 1<<1|1<<2|1<<3|1<<4, "", time.Hour.Microseconds(), int64(1000)); err != nil || !slices.Equal(got, want) {
+		want := which(func(r pgRow) bool { return r.damage != "" || listed(r) && !r.completed })
+		if got, _, err := query("list", "id", []byte{}, allStates, "", time.Hour.Microseconds(), int64(1000)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d records are listed as an hour old, %v; want %d", len(got), err, len(want))
 		}
 
@@ -193,14 +217,28 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 			}
 		}
 
-		over := which(func(r pgRow) bool { return !r.valid && !strings.Contains(r.damage, "state") && !running(r) })
+		over := which(func(r pgRow) bool { return r.fence && !r.valid && !strings.Contains(r.damage, "state") && !running(r) })
 		var purgeable, purged int
 		var last *time.Time
+		// Of some the room for the purge is not over.
+		if _, err := tx.Exec(ctx, "UPDATE "+f.records()+" SET expires_at = now() + interval '1 microsecond' WHERE fence = 6"); err != nil {
+			return err
+		}
 		if err := tx.QueryRow(ctx, texts["purgeable"], int64(1000)).Scan(&purgeable); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, texts["purge"], int64(1000), (*time.Time)(nil)).Scan(&purged, &last); err != nil {
+		var now time.Time
+		if err := tx.QueryRow(ctx, "SELECT now()").Scan(&now); err != nil {
 			return err
+		}
+		for from, all := range map[time.Time]bool{now.Add(time.Microsecond): false, now: true} {
+			var n int
+			if err := tx.QueryRow(ctx, texts["purge"], int64(1000), from).Scan(&n, &last); err != nil {
+				return err
+			}
+			if purged += n; n > 0 && (!all || !last.Equal(now)) {
+				t.Errorf("a purge that began at %v deleted %d records up to %v, at %v", from, n, last, now)
+			}
 		}
 		left, err := f.places(ctx, tx)
 		if err != nil {

@@ -115,6 +115,26 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 	}
 }
 
+// TestPostgresClaimAgainMeetsCompletion: a claim that its owner repeats, and that finds
+// the row locked by the completion of the same attempt, answers with what was completed.
+func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	r := pgClaim()
+	pgMustClaim(t, store, r, reprise.Claimed)
+	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer', lease_until = clock_timestamp()")
+	answered := make(chan reprise.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, store, r) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgWant(t, "commit", completion.Commit(t.Context()), nil)
+	if got := <-answered; got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+		t.Errorf("a claim again was answered %v with %q", got.Outcome, got.Payload)
+	}
+}
+
 // TestPostgresFencesOverCrash: a server that crashes forgets what it gave to transactions
 // that were not flushed, and gives out no such fence again.
 func TestPostgresFencesOverCrash(t *testing.T) {

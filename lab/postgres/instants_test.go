@@ -28,7 +28,7 @@ func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id reprise.ID) (i p
 // TestPostgresInstantsOfWrites: the lease, the validity, and what the purge goes by count
 // from the clock at which a statement writes. Neither the beginning of its transaction,
 // which may be long ago, nor what the row had before enters into them. The indexed
-// instant moves only where it has to.
+// instant moves only where it has to. No other record is written.
 func TestPostgresInstantsOfWrites(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
@@ -37,6 +37,8 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	ctx := t.Context()
 	first := pgClaim()
 	pgMustClaim(t, f.Leased(t), first, reprise.Claimed)
+	bystander := pgClaim() // has the same owner, fence and times
+	pgMustClaim(t, f.Leased(t), bystander, reprise.Claimed)
 
 	const (
 		lease, retention = 7 * time.Minute, 3 * time.Hour
@@ -150,12 +152,19 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		"replace what is not": {no, texts["replace"], append(keeping[:9:9], int64(0)), 0, retention, retention, 0, when, false},
 	} {
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
-			change := f.pgDamage("owner = $2, fence = 5, created_at = now() - interval '1 hour', " + test.row)
-			args := []any{first.ID[:], first.Owner[:]}
+			setup := &pgx.Batch{}
 			if test.row == no {
-				change, args = "DELETE FROM "+f.records()+" WHERE id = $1", args[:1]
+				setup.Queue("DELETE FROM "+f.records()+" WHERE id = $1", first.ID[:])
+			} else {
+				for _, id := range [][]byte{first.ID[:], bystander.ID[:]} {
+					setup.Queue(f.pgDamage("owner = $2, fence = 5, created_at = now() - interval '1 hour', "+test.row), id, first.Owner[:])
+				}
 			}
-			if _, err := tx.Exec(ctx, change, args...); err != nil {
+			if err := tx.SendBatch(ctx, setup).Close(); err != nil {
+				return err
+			}
+			places, err := f.places(ctx, tx)
+			if err != nil {
 				return err
 			}
 			var before pgInstants
@@ -209,6 +218,9 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 				if i.got.Before(low) || i.got.After(high) {
 					t.Errorf("%s: the %s is %v, want %v to %v", name, i.what, i.got, low, high)
 				}
+			}
+			if after, err := f.places(ctx, tx); err != nil || after[bystander.ID] != places[bystander.ID] {
+				t.Errorf("%s: another record was written (%v)", name, err)
 			}
 			if test.fence && got.fence != got.created.UnixMicro() || !test.fence && got.fence != 5 {
 				t.Errorf("%s: fence %d of a claim at %d", name, got.fence, got.created.UnixMicro())
