@@ -168,7 +168,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 		const columns = "version, attempt, state, payload, owner, fence, lease_until, valid_until, expires_at, created_at, fingerprint"
 		for _, change := range []string{
 			"UPDATE " + f.records() + " SET label = CASE WHEN owner = '" + pgOwner + "' THEN 'l' ELSE 'll' END, created_at = now() + interval '1 second'",
-			// An ID that none is.
+			// no ID has this length
 			"INSERT INTO " + f.records() + " (" + columns + ", id) SELECT " + columns + ", substr(id, 1, 31) FROM " + f.records() + " WHERE valid_until > now() LIMIT 1",
 		} {
 			if _, err := tx.Exec(ctx, change); err != nil {
@@ -255,9 +255,9 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 	})
 }
 
-// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the lock of the attempt
-// as long as its caller does, or shorter where the session says so, and leaves the
-// session as it was.
+// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the attempt's lock as
+// long as its caller does, or shorter where the session says so, and leaves the session
+// as it was.
 func TestPostgresLimitOfTheLook(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
