@@ -183,9 +183,11 @@ func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 			granted := redisMustClaim(t, store, r, reprise.Claimed)
 			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
 			r.Owner = reprise.NewOwner()
-			got := redisMustClaim(t, store, r, reprise.Completed)
-			if got.Validity <= r.Retention-10*time.Second || got.Validity > r.Retention || string(got.Payload) != "answer" {
-				t.Errorf("without %q: the validity is %v of a retention of %v, with %q", missing, got.Validity, r.Retention, got.Payload)
+			for _, r.Takeover = range []bool{true, false} {
+				got := redisMustClaim(t, store, r, reprise.Completed)
+				if got.Validity <= r.Retention-10*time.Second || got.Validity > r.Retention || string(got.Payload) != "answer" {
+					t.Errorf("without %q: the validity is %v of a retention of %v, with %q", missing, got.Validity, r.Retention, got.Payload)
+				}
 			}
 		}
 	})

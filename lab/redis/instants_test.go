@@ -1,0 +1,301 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// redisSpan is the span of a golden claim: its key expires so many milliseconds after it.
+const redisSpan = redisGoldenSpan
+
+// What a record is changes at an instant: the lease of a golden claim ends after 30
+// seconds, and its validity after an hour.
+func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	const leaseEnd, validEnd = 30 * time.Second, time.Hour
+	b := newRedisBench(t)
+	fence := func(d time.Duration) uint64 { return uint64(redisEpoch+d.Milliseconds())*1000 + 999 }
+	for _, c := range []struct {
+		name     string
+		at       time.Duration // since the claim
+		rival    reprise.ClaimResult
+		takeover reprise.ClaimResult
+		again    reprise.ClaimResult // by its owner
+		state    reprise.RecordState
+		seen     bool
+	}{
+		{
+			"the clock was set back", -10 * time.Second,
+			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd},
+			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd + 10*time.Second},
+			reprise.StateRunning, true,
+		},
+		{
+			"the lease ends", leaseEnd - time.Microsecond,
+			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond},
+			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - 999*time.Microsecond},
+			reprise.StateRunning, true,
+		},
+		{
+			"the lease has ended", leaseEnd,
+			reprise.ClaimResult{Outcome: reprise.Lapsed},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: fence(leaseEnd), Remaining: leaseEnd},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0)},
+			reprise.StateLapsed, true,
+		},
+		{
+			"the record ends", validEnd - time.Microsecond,
+			reprise.ClaimResult{Outcome: reprise.Lapsed},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: fence(validEnd - time.Microsecond), Remaining: leaseEnd - 999*time.Microsecond},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - validEnd + time.Microsecond},
+			reprise.StateLapsed, true,
+		},
+		{
+			"the record has ended", validEnd,
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			0, false,
+		},
+	} {
+		b.at(c.at)
+		put := func() reprise.ClaimRequest {
+			r := b.put(t, redisGoldenClaimed, redisSpan)
+			r.Lease = leaseEnd
+			return r
+		}
+		for _, claim := range []struct {
+			who      string
+			own      bool
+			takeover bool
+			want     reprise.ClaimResult
+		}{{"a rival", false, false, c.rival}, {"a takeover", false, true, c.takeover}, {"its owner", true, false, c.again}} {
+			r := put()
+			if r.Takeover = claim.takeover; !claim.own {
+				r.Owner = reprise.NewOwner()
+			}
+			if got, err := b.Claim(t.Context(), r); err != nil || fmt.Sprint(got) != fmt.Sprint(claim.want) {
+				t.Errorf("%s: a claim by %s: %+v, %v; want %+v", c.name, claim.who, got, err, claim.want)
+			}
+		}
+
+		r := put()
+		shown, err := b.Inspect(t.Context(), r.ID)
+		switch {
+		case !c.seen:
+			redisWant(t, c.name+": inspect", err, reprise.ErrNotFound)
+		case err != nil || shown.State != c.state || shown.Lease != min(leaseEnd-c.at, leaseEnd) || shown.Validity != validEnd-c.at ||
+			shown.Fence != fence(0) || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch)):
+			t.Errorf("%s: inspect shows %+v, %v", c.name, shown, err)
+		}
+		want, lost, changed := reprise.Renewed, error(nil), reprise.ErrRecordChanged
+		if !c.seen {
+			want, lost = reprise.RenewLost, reprise.ErrLeaseLost
+		}
+		if c.seen && c.state == reprise.StateLapsed {
+			changed = nil
+		}
+		statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: leaseEnd}})
+		if err != nil || statuses[0] != want {
+			t.Errorf("%s: renew answers %v, %v; want %v", c.name, statuses, err, want)
+		}
+		r = put()
+		redisWant(t, c.name+": complete", redisComplete(t, b, r, "answer"), lost)
+		r = put()
+		redisWant(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence(0), Forget: true}), changed)
+		r = put()
+		redisWant(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
+		if left := b.client.Exists(t.Context(), redisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.seen && c.at > 0) {
+			t.Errorf("%s: %d records are left after a release", c.name, left)
+		}
+	}
+}
+
+// Fences grow also within one millisecond, over releases, and when the clock was set back.
+func TestRedisFencesOfOneMillisecond(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	const first = (redisEpoch+5)*1000 + 999
+	now := 5*time.Millisecond + 400*time.Microsecond
+	b.at(now)
+	r := redisClaim()
+	r.Waiting = true
+	key := redisKey(b.prefix, r.ID)
+	claim := func(want uint64) {
+		t.Helper()
+		r.Owner = reprise.NewOwner()
+		if got := redisMustClaim(t, b, r, reprise.Claimed); got.Attempt != 1 || got.Fence != want {
+			t.Errorf("claimed as %+v, want fence %d of attempt 1", got, want)
+		}
+	}
+	for n := range uint64(3) {
+		claim(first + n)
+		shown, err := b.Inspect(t.Context(), r.ID)
+		if err != nil || shown.Fence != first+n || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) {
+			t.Errorf("inspect shows %+v, %v; want fence %d", shown, err, first+n)
+		}
+		redisWant(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
+		left := b.client.Get(t.Context(), key).Val()
+		if want := redisHex(t, "25"+redisNumber(first+n)); left != string(want) {
+			t.Errorf("a release leaves %x, want %x", left, want)
+		}
+		// The key goes at the end of the millisecond that has this fence.
+		if got, want := b.client.PExpireTime(t.Context(), key).Val().Milliseconds(), int64(first+n)/1000+1; got != want {
+			t.Errorf("what a release leaves expires at %d, want %d", got, want)
+		}
+	}
+
+	// The attempt with a fence that is not its instant is completed with both.
+	claim(first + 3)
+	redisWant(t, "complete", redisComplete(t, b, r, "answer"), nil)
+	shown, err := b.Inspect(t.Context(), r.ID)
+	if err != nil || shown.Fence != first+3 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) || shown.Resolved {
+		t.Errorf("completed, inspect shows %+v, %v", shown, err)
+	}
+
+	// The next millisecond has a higher fence of its own, and its release leaves nothing of
+	// the one before.
+	r = redisClaim()
+	r.Waiting = true
+	key = redisKey(b.prefix, r.ID)
+	claim(first)
+	b.at(now + time.Millisecond)
+	redisWant(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
+	if n := b.client.Exists(t.Context(), key).Val(); n != 0 {
+		t.Error("a release after the millisecond of its claim leaves something")
+	}
+	claim(first + 1000)
+	if record := b.client.Get(t.Context(), key).Val(); record[0] != 0x21 {
+		t.Errorf("a first attempt is %x", record)
+	}
+
+	// A takeover by a clock that was set back.
+	b.at(31 * time.Second)
+	r = b.put(t, redisGoldenFuture, redisSpan)
+	if got := redisMustClaim(t, b, redisRival(r), reprise.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
+		t.Errorf("taken over as %+v, want fence %d of attempt 4", got, uint64(redisFutureFence+1))
+	}
+}
+
+// redisGoldenFuture is a watched third attempt with a fence far ahead of the clock.
+const (
+	redisGoldenFuture = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0012000000000007" + "00"
+	redisFutureFence  = 0x12000000000007
+)
+
+// redisRival returns a claim of the same operation by somebody else.
+func redisRival(r reprise.ClaimRequest) reprise.ClaimRequest {
+	r.Owner = reprise.NewOwner()
+	return r
+}
+
+// A record is never written with an expiry in the past, which would delete it, and its
+// durations fit the expiry that it has: one millisecond is the shortest lease, and only
+// such a one may get longer.
+func TestRedisAShortLeaseIsWritten(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	b := newRedisBench(t)
+	for _, c := range []struct {
+		name            string
+		at              time.Duration // since the millisecond of the claim
+		renew           bool          // or else claim again
+		lease           time.Duration
+		expires         int64 // of the key, in milliseconds
+		left, validLeft time.Duration
+	}{
+		{"renewed at the start of a millisecond", 3 * ms, true, ms, 4, 2 * ms, 2 * ms},
+		{"renewed within a millisecond", 3*ms + 400*time.Microsecond, true, ms, 4, ms, ms},
+		{"renewed for two", 3 * ms, true, 2 * ms, 4, 2 * ms, 2 * ms},
+		{"renewed for a little more than one", 3 * ms, true, ms + time.Microsecond, 4, ms + time.Microsecond, ms + time.Microsecond},
+		{"renewed by a clock that was set back", -2 * ms, true, ms, 1, ms, 3 * ms},
+		{"claimed again", 3*ms + 400*time.Microsecond, false, ms, 4, ms + 600*time.Microsecond, ms + 600*time.Microsecond},
+		{"claimed again for two", 3*ms + 400*time.Microsecond, false, 2 * ms, 4, ms + 600*time.Microsecond, ms + 600*time.Microsecond},
+		{"claimed again by a clock that was set back", -2 * ms, false, ms, 1, ms, 3 * ms},
+	} {
+		b.at(400 * time.Microsecond)
+		r := redisClaim()
+		r.Lease, r.Retention, r.Waiting = time.Hour, ms, true
+		granted := redisMustClaim(t, b, r, reprise.Claimed)
+		b.at(c.at)
+		if c.renew {
+			statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: c.lease}})
+			if err != nil || statuses[0] != reprise.Renewed {
+				t.Errorf("%s: renew answers %v, %v", c.name, statuses, err)
+			}
+		} else {
+			r.Lease = c.lease
+			redisMustClaim(t, b, r, reprise.Claimed)
+		}
+		if got := b.client.PExpireTime(t.Context(), redisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
+			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.expires)
+		}
+		shown, err := b.Inspect(t.Context(), r.ID)
+		if err != nil || shown.Lease != c.left || shown.Validity != c.validLeft || shown.Fence != granted.Fence || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch)) {
+			t.Errorf("%s: inspect shows %+v, %v; want %v of the lease and %v of the validity", c.name, shown, err, c.left, c.validLeft)
+		}
+	}
+}
+
+// A completed record ends with its key, at the end of a millisecond, and was completed in
+// the one from which its retention counts.
+func TestRedisTheInstantsOfACompletion(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	const expires, ms = 50, time.Millisecond
+	completed := func(retention time.Duration) string {
+		return "23" + redisGoldenWho + "06000000000007" + redisNumber(uint64(retention.Microseconds()))[2:] + "00000003" + "03706179" + "00ff41"
+	}
+	for _, c := range []struct {
+		retention time.Duration
+		span      time.Duration // from the completion to the expiry of the key
+	}{
+		{time.Hour, time.Hour - ms},
+		{ms, ms},
+		{ms + time.Microsecond, ms},
+		{2 * ms, ms},
+		{2*ms + time.Microsecond, 2 * ms},
+		{3 * ms, 2 * ms},
+	} {
+		r := b.put(t, completed(c.retention), expires)
+		for _, left := range []time.Duration{10 * ms, ms, time.Microsecond, 0, -ms} {
+			b.at((expires+1)*ms - left)
+			left = max(left, 0)
+			shown, err := b.Inspect(t.Context(), r.ID)
+			if err != nil || shown.Lease != 0 || shown.Validity != left || !shown.CompletedAt.Equal(time.UnixMilli(redisEpoch+expires-c.span.Milliseconds())) ||
+				shown.Fence != 0x06000000000007 || !shown.ClaimedAt.Equal(time.UnixMilli((0x06000000000007-999)/1000)) || shown.Label != "pay" {
+				t.Errorf("a retention of %v, %v before its end: inspect shows %+v, %v", c.retention, left, shown, err)
+			}
+			asks := redisRival(r)
+			asks.Validity = true
+			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("\x00\xffA"), Validity: max(left, time.Nanosecond), Age: max(c.span-left, 0)}
+			for _, asks.Takeover = range []bool{true, false} {
+				if got, err := b.Claim(t.Context(), asks); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("a retention of %v, %v before its end: claimed as %+v, %v; want %+v", c.retention, left, got, err, want)
+				}
+			}
+		}
+	}
+
+	r := b.put(t, redisGoldenLayout1, expires)
+	b.at((expires+1)*ms - 7*time.Microsecond)
+	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != reprise.StateUnreadable || shown.Validity != 7*time.Microsecond {
+		t.Errorf("what cannot be read is shown as %+v, %v", shown, err)
+	}
+
+	r = b.put(t, completed(time.Hour), expires)
+	redisWant(t, "persist", b.client.Persist(t.Context(), redisKey(b.prefix, r.ID)).Err(), nil)
+	shown, err := b.Inspect(t.Context(), r.ID)
+	if err != nil || shown.Validity != reprise.MaxDuration || !shown.CompletedAt.IsZero() {
+		t.Errorf("what lasts for ever is shown as %+v, %v", shown, err)
+	}
+	r.Validity = true
+	if got := redisMustClaim(t, b, r, reprise.Completed); got.Validity != reprise.MaxDuration || got.Age != 0 {
+		t.Errorf("what lasts for ever is claimed as %+v", got)
+	}
+}

@@ -1,0 +1,120 @@
+package redis
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// A script whose write is refused reports no success, and changes nothing. A hint to
+// watchers is no such write.
+func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	fence := uint64(redisEpoch*1000 + 999)
+	type claim = reprise.ClaimRequest
+	renew := func(r claim) error {
+		statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Minute}})
+		if err == nil && statuses[0] != reprise.Renewed {
+			err = errors.New("not renewed")
+		}
+		return err
+	}
+	claimed := func(r claim, want reprise.Outcome) error {
+		got, err := b.Claim(t.Context(), r)
+		if err == nil && got.Outcome != want {
+			err = errors.New("claimed as " + got.Outcome.String())
+		}
+		return err
+	}
+	first := reprise.ClaimResult{Attempt: 1, Fence: fence}
+	for _, c := range []struct {
+		name   string
+		record string // before
+		at     time.Duration
+		do     func(r claim) error
+		writes string // how: the other commands are refused, too, and it succeeds
+	}{
+		{"claim", "", 0, func(r claim) error { return claimed(r, reprise.Claimed) }, "SET"},
+		{"claim again", redisGoldenClaimed, time.Second, func(r claim) error { return claimed(r, reprise.Claimed) }, "SET"},
+		{"take over", redisGoldenClaimed, time.Minute, func(r claim) error { return claimed(redisRival(r), reprise.Claimed) }, "SET"},
+		{"renew", redisGoldenClaimed, time.Second, renew, "SET"},
+		{"complete", redisGoldenClaimed, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
+		{"complete as claimed", redisGoldenClaimed, time.Second, func(r claim) error {
+			r.Label = "pay"
+			return b.Complete(t.Context(), redisCompletion(r, first, "answer"))
+		}, "SET"},
+		{"complete again", redisGoldenCompleted, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
+		{"complete watched", redisGoldenWatched, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
+		{"release", redisGoldenClaimed, time.Second, func(r claim) error { return b.Release(t.Context(), r.ID, r.Owner) }, "DEL"},
+		{"release at once", redisGoldenClaimed, 0, func(r claim) error { return b.Release(t.Context(), r.ID, r.Owner) }, "SET"},
+		{"release watched", redisGoldenWatched, time.Second, func(r claim) error { return b.Release(t.Context(), r.ID, r.Owner) }, "DEL"},
+		{"resolve", redisGoldenClaimed, time.Minute, func(r claim) error {
+			return b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence, Payload: []byte("x"), Retention: time.Hour})
+		}, "SET"},
+		{"forget", redisGoldenClaimed, time.Minute, func(r claim) error {
+			return b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence, Forget: true})
+		}, "DEL"},
+	} {
+		put := func() (r claim, key string) {
+			r = b.put(t, c.record, redisSpan)
+			return r, redisKey(b.prefix, r.ID)
+		}
+		b.at(c.at)
+		for _, refused := range []string{"GET", "PEXPIRETIME", "TIME", "SET", "DEL", "SPUBLISH"} {
+			r, key := put()
+			before := b.client.Get(t.Context(), key).Val()
+			b.refuse(refused)
+			err := c.do(r)
+			b.refuse("")
+			changed := b.client.Get(t.Context(), key).Val() != before
+			switch {
+			case err == nil && (refused == "GET" || refused == c.writes):
+				t.Errorf("%s without %s: no error", c.name, refused)
+			case err != nil && changed:
+				t.Errorf("%s without %s: %v, and the record was changed", c.name, refused, err)
+			case err != nil && refused != c.writes && (refused == "SPUBLISH" || refused == "SET" || refused == "DEL"):
+				t.Errorf("%s without %s: %v", c.name, refused, err)
+			}
+		}
+	}
+
+	// A waiter that cannot mark the record has its answer.
+	b.at(time.Second)
+	r := b.put(t, redisGoldenClaimed, redisSpan)
+	b.refuse("SET")
+	redisMustClaim(t, b, redisRival(r), reprise.InProgress)
+	b.refuse("")
+
+	// Who cannot read the expiry of a record shows none of it.
+	r = b.put(t, redisGoldenCompleted, redisSpan)
+	list := redisClaim()
+	redisWant(t, "put a list", b.client.RPush(t.Context(), redisKey(b.prefix, list.ID), "x").Err(), nil)
+	b.refuse("PEXPIRETIME")
+	for _, id := range []reprise.ID{r.ID, list.ID} {
+		if shown, err := b.Inspect(t.Context(), id); err == nil {
+			t.Errorf("without the expiry of its key, inspect shows %+v", shown)
+		}
+	}
+}
+
+// Only a claim that waits marks an attempt as watched, whatever else it asks for.
+func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	b.at(time.Second)
+	for flags := range 8 {
+		r := redisRival(b.put(t, redisGoldenClaimed, redisSpan))
+		r.Takeover, r.Waiting, r.Validity = flags&1 != 0, flags&2 != 0, flags&4 != 0
+		redisMustClaim(t, b, r, reprise.InProgress)
+		want := byte(0x21)
+		if r.Waiting {
+			want = 0x22
+		}
+		if got := b.client.Get(t.Context(), redisKey(b.prefix, r.ID)).Val()[0]; got != want {
+			t.Errorf("a claim with flags %d leaves a record of kind %x, want %x", flags, got, want)
+		}
+	}
+}
