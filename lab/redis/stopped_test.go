@@ -115,4 +115,3 @@ func (b *redisBench) put(t *testing.T, record string, expires int64) reprise.Cla
 	redisWant(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
 	return r
 }
-
