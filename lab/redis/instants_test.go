@@ -116,6 +116,32 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 	}
 }
 
+// An attempt whose lease outlives its validity is seen until its lease ends.
+func TestRedisTheInstantsOfALongLease(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	const leaseEnd = time.Hour
+	record := "21" + redisGoldenWho + redisNumber(uint64(leaseEnd.Microseconds())) + redisNumber(30_000_000) + "00"
+	for _, c := range []struct {
+		at   time.Duration
+		want reprise.ClaimResult
+	}{
+		{30 * time.Second, reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd - 30*time.Second}},
+		{leaseEnd - time.Microsecond, reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond}},
+		{leaseEnd, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: (redisEpoch+3_600_000)*1000 + 999, Remaining: time.Minute}},
+	} {
+		b.at(c.at)
+		r := b.put(t, record, redisSpan)
+		r.Label = "new" // of a claim that finds nothing
+		if got, err := b.Claim(t.Context(), redisRival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("after %v: %+v, %v; want %+v", c.at, got, err, c.want)
+		}
+		if shown, err := b.Inspect(t.Context(), r.ID); err != nil || (shown.Label == "new") != (c.want.Outcome == reprise.Claimed) {
+			t.Errorf("after %v: inspect shows %+v, %v", c.at, shown, err)
+		}
+	}
+}
+
 // Fences grow also within one millisecond, over releases, and when the clock was set back.
 func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,19 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 			t.Errorf("%s publishes %d times, want %d", c.name, n, c.want)
 		}
 	}
+
+	// What an operator ends may be watched by anybody.
+	for _, resolution := range []reprise.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
+		r := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
+		lapsed, err := store.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		resolution.Fence = lapsed.Fence
+		before := published()
+		redisWant(t, "resolve", store.Resolve(t.Context(), r.ID, resolution), nil)
+		if n := published() - before; n != 1 {
+			t.Errorf("%+v publishes %d times, want once", resolution, n)
+		}
+	}
 }
 
 // Marking a record as watched writes it once, however often its waiters ask.

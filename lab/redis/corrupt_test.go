@@ -1,0 +1,93 @@
+package redis
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// Every byte of a record that is cut off is noticed, by the native way and by the
+// scripts.
+func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	for _, record := range []string{redisGoldenClaimed, redisGoldenWatched, redisGoldenCompleted, redisGoldenResolved, redisGoldenForgotten, redisGoldenLayout1} {
+		r := redisGolden(t, client, prefix, record, 0)
+		waiting := r
+		waiting.Waiting = true
+		whole := redisHex(t, record)
+		broken := append(redisPrefixes(whole), append(bytes.Clone(whole), 0))
+		if record == redisGoldenLayout1 {
+			broken = append(broken, whole)
+		}
+		for _, b := range broken {
+			redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), b, time.Minute).Err(), nil)
+			_, err := store.Claim(t.Context(), r)
+			redisWant(t, "claim", err, reprise.ErrCorrupt)
+			_, err = store.Claim(t.Context(), waiting)
+			redisWant(t, "claim of a waiter", err, reprise.ErrCorrupt)
+			redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrCorrupt)
+			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
+			if after, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
+				t.Fatalf("the record was changed to %x, %v", after, err)
+			}
+			shown, err := store.Inspect(t.Context(), r.ID)
+			if err != nil || shown.State != reprise.StateUnreadable || shown.Size != len(b) || shown.Validity <= 0 {
+				t.Fatalf("inspect of %x: %+v, %v", b, shown, err)
+			}
+		}
+	}
+}
+
+// A completion that knows its claim looks at the length of the label, too: a record of
+// the right size may be broken.
+func TestRedisABrokenLabelIsCorrupt(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	for _, length := range []string{"02", "04"} {
+		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+length+"706179", 0)
+		r.Label = "pay"
+		redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
+	}
+}
+
+// redisGoldenLayout1 is a completed record of the first layout, which no release reads
+// any more.
+const redisGoldenLayout1 = "12" + "00000001" + "06000000000007" + "0e000000000000" + redisGoldenWho + "00000003" + "00ff41"
+
+func TestRedisARecordOfAnOlderLayoutSaysSo(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	r := redisGolden(t, client, prefix, redisGoldenLayout1, 0)
+	_, native := store.Claim(t.Context(), r)
+	script := store.Release(t.Context(), r.ID, r.Owner)
+	for _, err := range []error{native, script} {
+		redisWant(t, "a record of layout 1", err, reprise.ErrCorrupt)
+		if !strings.Contains(err.Error(), "layout 1") {
+			t.Errorf("the error does not name the layout: %v", err)
+		}
+	}
+	redisWant(t, "forget it", store.Resolve(t.Context(), r.ID, reprise.Resolution{Forget: true}), nil)
+	redisMustClaim(t, store, r, reprise.Claimed)
+}
+
+// redisPrefixes returns all that is shorter than b.
+func redisPrefixes(b []byte) (shorter [][]byte) {
+	for n := range b {
+		shorter = append(shorter, b[:n])
+	}
+	return shorter
+}
