@@ -100,7 +100,7 @@ func (b *redisBench) at(d time.Duration) { b.clock.micros.Store(redisEpoch*1000 
 // refuse makes the scripts fail at a command until the next call; empty is none.
 func (b *redisBench) refuse(command string) { b.clock.refused.Store(command) }
 
-// put puts a golden record, if it is not empty, under the key of a claim which it returns.
+// put puts a golden record, if there is one, under the key of a claim which it returns.
 // The key expires at the end of this millisecond after the epoch.
 func (b *redisBench) put(t *testing.T, record string, expires int64) reprise.ClaimRequest {
 	t.Helper()
