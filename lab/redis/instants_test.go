@@ -142,7 +142,8 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 	}
 }
 
-// Fences grow also within one millisecond, over releases, and when the clock was set back.
+// Fences grow also within one millisecond, over releases, and by a clock that was set
+// back.
 func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	t.Parallel()
 	b := newRedisBench(t)

@@ -17,8 +17,8 @@ import (
 )
 
 // redisStopped is a client hook that stops the clock which the scripts read, and can
-// refuse one command to them. The server's own clock goes on: keys expire by it, so a test
-// stops the clock in a future that the server does not reach.
+// refuse one command to them. The server's own clock goes on: keys expire by it, so a
+// test stops the clock in a future that the server does not reach.
 type redisStopped struct {
 	micros  atomic.Int64
 	refused atomic.Value // a string; empty: none
