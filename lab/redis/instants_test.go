@@ -201,6 +201,16 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 		t.Errorf("a first attempt is %x", record)
 	}
 
+	// By a clock that was set back, a claim after a release has a fence far ahead of its
+	// instant, and is completed with both.
+	r = b.put(t, "25"+redisNumber(redisFutureFence), redisSpan)
+	claim(redisFutureFence + 1)
+	redisWant(t, "complete", redisComplete(t, b, r, "answer"), nil)
+	shown, err = b.Inspect(t.Context(), r.ID)
+	if err != nil || shown.Fence != redisFutureFence+1 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+6)) {
+		t.Errorf("completed by a clock that was set back, inspect shows %+v, %v", shown, err)
+	}
+
 	// A takeover by a clock that was set back.
 	b.at(31 * time.Second)
 	r = b.put(t, redisGoldenFuture, redisSpan)
@@ -309,7 +319,12 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 		}
 	}
 
-	r := b.put(t, redisGoldenLayout1, expires)
+	r := redisRival(b.put(t, completed(time.Hour), expires))
+	if got := redisMustClaim(t, b, r, reprise.Completed); string(got.Payload) != "\x00\xffA" || got.Validity != 0 || got.Age != 0 {
+		t.Errorf("who does not ask for the validity gets %+v", got)
+	}
+
+	r = b.put(t, redisGoldenLayout1, expires)
 	b.at((expires+1)*ms - 7*time.Microsecond)
 	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != reprise.StateUnreadable || shown.Validity != 7*time.Microsecond {
 		t.Errorf("what cannot be read is shown as %+v, %v", shown, err)

@@ -73,6 +73,8 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 			switch {
 			case err == nil && (refused == "GET" || refused == c.writes):
 				t.Errorf("%s without %s: no error", c.name, refused)
+			case errors.Is(err, reprise.ErrCorrupt):
+				t.Errorf("%s without %s: %v", c.name, refused, err)
 			case err != nil && changed:
 				t.Errorf("%s without %s: %v, and the record was changed", c.name, refused, err)
 			case err != nil && refused != c.writes && (refused == "SPUBLISH" || refused == "SET" || refused == "DEL"):
@@ -87,6 +89,13 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	b.refuse("SET")
 	redisMustClaim(t, b, redisRival(r), reprise.InProgress)
 	b.refuse("")
+
+	// What cannot be read for now is not taken for a broken record, which may be forgotten.
+	r = b.put(t, redisGoldenCompleted, redisSpan)
+	b.refuse("GET")
+	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, reprise.Resolution{Forget: true}), reprise.ErrUnknown)
+	b.refuse("")
+	redisMustClaim(t, b, r, reprise.Completed)
 
 	// Who cannot read the expiry of a record shows none of it.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
