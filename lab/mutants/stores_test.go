@@ -77,6 +77,46 @@ func init() {
 			redisLab, "TestRedisARepetitionWritesAgain",
 		},
 		{
+			"any duplicate marks an attempt as watched", claimLua,
+			"if flags % VALIDITY >= WAITING and kind == CLAIMED then", "if kind == CLAIMED then",
+			redisLab, "TestRedisOnlyAWaiterMarksAnAttempt",
+		},
+		{
+			"a claim within the millisecond of a release has its fence", claimLua,
+			"if fence <= last then", "if fence < last then",
+			redisLab, "TestRedisFencesOfOneMillisecond",
+		},
+		{
+			"a release forgets the fence of its millisecond", redis + "/lua/forget.lua",
+			"if fence >= math.floor", "if fence > math.floor",
+			redisLab, "TestRedisFencesOfOneMillisecond",
+		},
+		{
+			"takeovers have no limit", claimLua,
+			"or (most > 0 and attempt >= most) then", "then",
+			redisLab, suite + "takeover-max-attempts",
+		},
+		{
+			"a lease is written that has ended", redis + "/lua/write.lua",
+			"if began + span <= math.floor", "if began + span < math.floor",
+			redisLab, "TestRedisAShortLeaseIsWritten",
+		},
+		{
+			"a lease that runs ends with the retention", redis + "/lua/record.lua",
+			"seen = valid > now or lease > now", "seen = valid > now",
+			redisLab, suite + "retention-live-lease",
+		},
+		{
+			"a completion that the server refuses succeeds", completeLua,
+			"redis.call('SET', KEYS[1], struct.pack(DONE", "redis.pcall('SET', KEYS[1], struct.pack(DONE",
+			redisLab, "TestRedisARefusedWriteIsNoSuccess",
+		},
+		{
+			"an operator resolves what runs", redis + "/lua/resolve.lua",
+			"or lease > now or fence", "or fence",
+			redisLab, "TestRedisTheInstantsOfAnAttempt",
+		},
+		{
 			"what was written is not confirmed", durable,
 			"open = append(open, c)", "c.confirmed(nil)",
 			redis, "TestEveryWriteOfAnAttemptIsConfirmed",
