@@ -175,6 +175,27 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 	pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), nil)
 }
 
+// TestPostgresRowsOfAnotherShape: where somebody changed the type of a column, a claim
+// fails. It does not take the value that it cannot read for a lease that ended.
+func TestPostgresRowsOfAnotherShape(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot
+	running, busy := pgClaim(), pgClaim()
+	pgMustClaim(t, f.Leased(t), running, reprise.Claimed)
+	f.exec(t, "ALTER TABLE "+f.records()+" ALTER COLUMN lease_until TYPE text")
+	store := f.Transactional(t)
+	for _, what := range []string{"a claim in its transaction", "a claim without one"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := store.Claim(ctx, pgRival(running))
+		cancel()
+		pgWant(t, what, err, reprise.ErrUnknown)
+		if what == "a claim in its transaction" {
+			pgMustClaim(t, store, busy, reprise.Claimed)
+		}
+	}
+	pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+}
+
 // TestPostgresReleaseOfALostConnection: an attempt whose connection the handler closed is
 // released, and its slot and its key are free.
 func TestPostgresReleaseOfALostConnection(t *testing.T) {

@@ -130,6 +130,15 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
 		pgWant(t, "complete when the lock is free", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
 	})
+	t.Run("and its caller left before the look", func(t *testing.T) {
+		r := c.begin(t)
+		c.proxy.Set(t, servers.Swallow)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), reprise.ErrUnknown)
+		c.proxy.Set(t, servers.Forward)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+	})
 	t.Run("and another attempt was kept before the look", func(t *testing.T) {
 		r := c.begin(t)
 		c.proxy.On("COMMIT", servers.LoseRequest)

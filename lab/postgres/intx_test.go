@@ -168,6 +168,26 @@ func TestPostgresInTx(t *testing.T) {
 	}
 }
 
+// TestPostgresInTxNeedsItsStore: in an attempt of another store, and in a context that
+// the leased store bound without one, there is nothing to complete.
+func TestPostgresInTxNeedsItsStore(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	engine, err := reprise.New(f.Transactional(t), reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	other, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "key"})
+	pgWant(t, "begin", err, nil)
+	r := pgClaim()
+	for name, ctx := range map[string]context.Context{
+		"of another store": other.Attempt.Context(), "without an attempt": f.Leased(t).Bind(t.Context(), r.ID, r.Owner),
+	} {
+		pgWant(t, name, reprisepg.InTx(ctx, nil, nil), reprise.ErrInvalid)
+		pgWant(t, name, reprisepg.InSQLTx(ctx, nil, nil), reprise.ErrInvalid)
+	}
+	pgWant(t, "release", other.Attempt.Release(), nil)
+	pgWant(t, "close", engine.Close(t.Context()), nil)
+}
+
 // TestPostgresInTxTakeover: a lapsed attempt whose transaction has locked its record is
 // not taken over before that ends, and nobody waits for it.
 func TestPostgresInTxTakeover(t *testing.T) {
