@@ -168,24 +168,36 @@ func TestPostgresInTx(t *testing.T) {
 	}
 }
 
-// TestPostgresInTxNeedsItsStore: in an attempt of another store, and in a context that
-// the leased store bound without one, there is nothing to complete.
-func TestPostgresInTxNeedsItsStore(t *testing.T) {
+// TestPostgresInTxThatWasUndone: an operation whose own transaction was rolled back is the
+// engine's to complete, also where its record is gone.
+func TestPostgresInTxThatWasUndone(t *testing.T) {
 	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	engine, err := reprise.New(f.Transactional(t), reprise.Config{})
-	pgWant(t, "engine", err, nil)
-	other, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "key"})
-	pgWant(t, "begin", err, nil)
-	r := pgClaim()
-	for name, ctx := range map[string]context.Context{
-		"of another store": other.Attempt.Context(), "without an attempt": f.Leased(t).Bind(t.Context(), r.ID, r.Owner),
-	} {
-		pgWant(t, name, reprisepg.InTx(ctx, nil, nil), reprise.ErrInvalid)
-		pgWant(t, name, reprisepg.InSQLTx(ctx, nil, nil), reprise.ErrInvalid)
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
+	s := newPgInTx(t, f, server.URL(), false)
+	refused := errors.New("no")
+	for _, gone := range []bool{false, true} {
+		op := reprise.Operation{Scope: "tenant", Key: fmt.Sprint("gone ", gone)}
+		begun, err := s.engine.Begin(t.Context(), op)
+		pgWant(t, "begin", err, nil)
+		pgWant(t, "run", s.run(begun.Attempt.Context(), "answer", func() error { return refused }), refused)
+		if gone {
+			id := begun.Attempt.ID()
+			f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", id[:])
+		}
+		result, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte("refused")})
+		if err != nil || result.Status != reprise.Recorded {
+			t.Errorf("gone %t: complete: %+v, %v", gone, result, err)
+		}
+		got, err := s.engine.Begin(t.Context(), op)
+		if err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "refused" {
+			t.Errorf("gone %t: a retry got %v, %q, %v", gone, got.Outcome, got.Payload, err)
+		}
 	}
-	pgWant(t, "release", other.Attempt.Release(), nil)
-	pgWant(t, "close", engine.Close(t.Context()), nil)
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")); n != 0 {
+		t.Errorf("%d effects of transactions that were rolled back", n)
+	}
 }
 
 // TestPostgresInTxTakeover: a lapsed attempt whose transaction has locked its record is
