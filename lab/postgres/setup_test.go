@@ -201,6 +201,9 @@ func TestPostgresInvalidPool(t *testing.T) {
 	for what, err := range pools {
 		pgWant(t, what, err, reprise.ErrInvalid)
 	}
+	if err := pools["NewTransactional of two connections"]; !strings.Contains(err.Error(), "needs at least 3") {
+		t.Errorf("the error does not say how many connections it needs: %v", err)
+	}
 
 	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
 	closed.Close()
