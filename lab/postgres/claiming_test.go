@@ -196,6 +196,80 @@ func TestPostgresRowsOfAnotherShape(t *testing.T) {
 	pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
 }
 
+// TestPostgresAttemptsThatEndLeaveNothing: when an attempt is answered that it was not
+// applied, its lock is free, its connection is kept for the next one, and its owner is
+// told like any other that the operation is in progress elsewhere.
+func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
+	t.Parallel()
+	f, store := pgTxSetup(t)
+	other := f.Transactional(t)
+	connections := func() int64 { return f.Pool.Stat().NewConnsCount() }
+	var before int64
+	for n := range 6 {
+		if n == 1 { // each of the two that are needed is there
+			before = connections()
+		}
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		if _, err := pgTx(t, store, r).Exec(t.Context(), "SELECT 1/0"); err == nil {
+			t.Fatal("one divided by zero is something")
+		}
+		pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+		rival := pgRival(r)
+		pgMustClaim(t, other, rival, reprise.Claimed)
+		pgMustClaim(t, store, r, reprise.InProgress)
+		pgWant(t, "release", other.Release(t.Context(), rival.ID, rival.Owner), nil)
+	}
+	if n := connections() - before; n != 0 {
+		t.Errorf("five attempts that failed cost %d connections", n)
+	}
+}
+
+// TestPostgresLooksWithoutASlotArePrepared: and are not where the pool prepares nothing.
+func TestPostgresLooksWithoutASlotArePrepared(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		f := pgSetup(t, server, labtest.ExecMode(mode), labtest.MaxConns(3)) // one slot
+		store := f.Transactional(t)
+		done, busy := pgClaim(), pgClaim()
+		pgMustClaim(t, store, done, reprise.Claimed)
+		pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+		pgMustClaim(t, store, busy, reprise.Claimed)
+		pgMustClaim(t, store, pgRival(done), reprise.Completed)
+		looks := 0
+		for _, conn := range f.Pool.AcquireAllIdle(t.Context()) {
+			var n int
+			err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'reprise\\_%' AND statement LIKE '%FROM pg_locks%'",
+				pgx.QueryExecModeSimpleProtocol).Scan(&n)
+			conn.Release()
+			pgWant(t, "prepared statements", err, nil)
+			looks += n
+		}
+		if (looks == 1) != (mode == pgx.QueryExecModeCacheStatement) {
+			t.Errorf("%v: the sessions keep %d looks", mode, looks)
+		}
+		pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+	}
+}
+
+// TestPostgresClaimsWithoutADeadlineWait: for a slot, as others do.
+func TestPostgresClaimsWithoutADeadlineWait(t *testing.T) {
+	t.Parallel()
+	_, store := pgTxSetup(t, labtest.MaxConns(3)) // one slot
+	busy, next := pgClaim(), pgClaim()
+	pgMustClaim(t, store, busy, reprise.Claimed)
+	answer := make(chan error, 1)
+	go func() { _, err := store.Claim(context.WithoutCancel(t.Context()), next); answer <- err }()
+	pgEventually(t, "it waits, or has an answer", func() bool {
+		stats := store.Stats()
+		return stats.Waiting == 1 && stats.LongestWait > 200*time.Millisecond || len(answer) > 0
+	})
+	pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+	pgWant(t, "claim", <-answer, nil)
+	pgWant(t, "release", store.Release(t.Context(), next.ID, next.Owner), nil)
+}
+
 // TestPostgresReleaseOfALostConnection: an attempt whose connection the handler closed is
 // released, and its slot and its key are free.
 func TestPostgresReleaseOfALostConnection(t *testing.T) {

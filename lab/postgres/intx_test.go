@@ -168,8 +168,8 @@ func TestPostgresInTx(t *testing.T) {
 	}
 }
 
-// TestPostgresInTxThatWasUndone: an operation whose own transaction was rolled back is the
-// engine's to complete, also where its record is gone.
+// TestPostgresInTxThatWasUndone: an operation whose own transaction was rolled back is
+// the engine's to complete, also where its record is gone.
 func TestPostgresInTxThatWasUndone(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
