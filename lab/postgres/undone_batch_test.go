@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -168,4 +170,54 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 		}
 	}
 	t.Logf("%d records were created by claims that found another owner or none", created)
+}
+
+// TestPostgresBatchWhoseSessionEnds: when a session ends with a batch on its way, each
+// call of the batch learns that nothing is known of it, and is not repeated behind its
+// caller's back; the others succeed.
+func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
+	store := f.Leased(t)
+	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
+	blocker, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
+	claims := make([]reprise.ClaimRequest, manyCallers)
+	for i := range claims {
+		claims[i] = pgClaim()
+		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+			VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, claims[i].ID[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcomes, failures := make([]reprise.Outcome, manyCallers), make([]error, manyCallers)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		pgTogether(manyCallers, func(i int) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			got, err := store.Claim(ctx, claims[i])
+			outcomes[i], failures[i] = got.Outcome, err
+		})
+	}()
+	pgEventually(t, "a batch waits", func() bool {
+		return pgValue[int](t, f.Pool, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'`, f.Config.Schema) > 0
+	})
+	pgWant(t, "rollback", blocker.Rollback(t.Context()), nil)
+	<-ended
+	unknown := 0
+	for i, err := range failures {
+		switch {
+		case errors.Is(err, reprise.ErrUnknown):
+			unknown++
+		case err != nil || outcomes[i] != reprise.Claimed:
+			t.Errorf("a claim ended with %v, %v", outcomes[i], err)
+		}
+	}
+	if unknown < 2 {
+		t.Errorf("of %d claims nothing is known of %d, want those of a batch", manyCallers, unknown)
+	}
 }

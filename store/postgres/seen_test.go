@@ -141,3 +141,28 @@ func TestACreationThatWaitedIsNoticed(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAnswerIsARecordOrNone: a row of NULLs is no record, and an answer with too few
+// columns is an error.
+func TestAnAnswerIsARecordOrNone(t *testing.T) {
+	t.Parallel()
+	const columns, inFront = 12, 3 // the clocks and whether the server is a standby
+	at := appendTimestamp(nil, 7)
+	for name, test := range map[string]struct {
+		columns       int
+		found, failed bool
+	}{
+		"none": {columns, false, false}, "a record": {columns, true, false}, "too few": {inFront, false, true}, "too few of a record": {columns - 1, true, true},
+	} {
+		r := &row{columns: make([][]byte, columns)}
+		r.columns[0], r.columns[1], r.columns[2] = at, at, binaryBool(false)
+		if test.found {
+			r.columns[inFront] = []byte{0, rowVersion}
+		}
+		r.columns = r.columns[:test.columns]
+		var got seen
+		if got.readAttempt(r); got.found != test.found || (r.err != nil) != test.failed || got.at != 7 || got.clock != 7 {
+			t.Errorf("%s: %+v, %v", name, got, r.err)
+		}
+	}
+}
