@@ -48,15 +48,15 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 	}
 }
 
-// A completion that knows its claim looks at the length of the label, too: a record of
-// the right size may be broken.
+// A completion that knows its claim looks at the length of the label, too, which has to
+// be that of the record: either may be broken.
 func TestRedisABrokenLabelIsCorrupt(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	for _, length := range []string{"02", "04"} {
-		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+length+"706179", 0)
+	for _, label := range []string{"02706179", "04706179", "037061", "0370617979"} {
+		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+label, 0)
 		r.Label = "pay"
 		redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
 	}
