@@ -240,6 +240,10 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 				t.Errorf("a purge that began at %v deleted %d records up to %v, at %v", from, n, last, now)
 			}
 		}
+		var more int
+		if err := tx.QueryRow(ctx, texts["purgeable"], int64(1000)).Scan(&more); err != nil || more != 0 {
+			t.Errorf("after the purge %d records can be purged (%v)", more, err)
+		}
 		left, err := f.places(ctx, tx)
 		if err != nil {
 			return err

@@ -229,3 +229,59 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		})
 	}
 }
+
+// TestPostgresClocksOfAnswers: a record that a statement saw comes with the start of its
+// transaction, which is before its snapshot: by a later clock a lease that was renewed in
+// between would have lapsed. What a claim decides by afterwards comes with a later one.
+func TestPostgresClocksOfAnswers(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
+	texts := f.statements(t, statements)
+	r, fresh := pgClaim(), pgClaim()
+	pgMustClaim(t, f.Leased(t), r, reprise.Claimed)
+	ctx := t.Context()
+	const interval = "interval '1 minute'"
+	batch := func(existing bool) string {
+		return "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array['l'], array[1], array[" +
+			interval + "], array[" + interval + "], array[" + interval + "], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
+	}
+	create := func(r reprise.ClaimRequest) []any {
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, time.Minute, time.Minute, "l"}
+	}
+	for name, test := range map[string]struct {
+		statement, column string
+		args              []any
+		late              bool // the clock of the answer is that of its writing
+	}{
+		"claim of a record":                    {texts["claim"], "clock", create(r), false},
+		"claim that creates":                   {texts["claim"], "clock", create(fresh), true},
+		"claim of a record in a batch":         {batch(false), "clock", create(r)[:3], false},
+		"claim of a record in a batch, a look": {batch(true), "clock", create(r)[:3], false},
+		"claim that creates in a batch":        {batch(false), "clock", create(fresh)[:3], true},
+		"inspection":                           {texts["inspect"], "now", create(r)[:1], false},
+		"listing":                              {texts["list"], "now", []any{[]byte{}, 30, "", int64(0), int64(10)}, false},
+		"claim in a transaction":               {texts["seen"], "now", create(r)[:1], false},
+		"claim in a transaction, fence":        {texts["seen"], "clock_timestamp", create(r)[:1], true},
+	} {
+		f.pgUndone(t, name, func(tx pgx.Tx) error {
+			var began, from time.Time
+			if err := tx.QueryRow(ctx, "SELECT now(), clock_timestamp()").Scan(&began, &from); err != nil {
+				return err
+			}
+			rows, err := tx.Query(ctx, test.statement, test.args...)
+			if err != nil {
+				return err
+			}
+			all, err := pgx.CollectRows(rows, pgx.RowToMap)
+			if err != nil {
+				return err
+			}
+			at, ok := all[0][test.column].(time.Time)
+			if !ok || test.late && at.Before(from) || !test.late && !at.Equal(began) {
+				t.Errorf("%s: the clock is %v in a transaction that began at %v, and at %v", name, at, began, from)
+			}
+			return nil
+		})
+	}
+}

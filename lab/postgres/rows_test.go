@@ -167,6 +167,7 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	}
 	texts["keep"] = traced.find(t, "VALUES ($1::bytea, 1, 2 /")
 	texts["replace"] = traced.find(t, "1 / count(*)")
+	texts["seen"] = traced.find(t, "AS always LEFT JOIN")
 
 	f.pgWaits(t, store)
 	texts["whole lease"] = traced.find(t, "RETURNING (extract(epoch FROM lease_until - clock_timestamp())")

@@ -85,6 +85,16 @@ func TestPostgresVerdictAtItsInstants(t *testing.T) {
 			if verdict != test.verdict || verdict == "claimed" && (*attempt != int64(test.attempt) || *fence != test.fence) {
 				t.Errorf("%s: %s, attempt %d, fence %d; want %s, attempt %d, fence %d", name, verdict, *attempt, *fence, test.verdict, test.attempt, test.fence)
 			}
+			least, most := int64(0), int64(0) // of the lease, in µs
+			switch {
+			case verdict == "claimed":
+				least, most = 1, 60_000_000
+			case test.row.lease == lives:
+				least, most = 1, 1
+			}
+			if *left < least || *left > most {
+				t.Errorf("%s: %d µs of the lease are left, want %d to %d", name, *left, least, most)
+			}
 			return errUndo
 		})
 		if !errors.Is(err, errUndo) {
