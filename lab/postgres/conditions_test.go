@@ -219,7 +219,6 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 
 		over := which(func(r pgRow) bool { return r.fence && !r.valid && !strings.Contains(r.damage, "state") && !running(r) })
 		var purgeable, purged int
-		var last *time.Time
 		// Of some the room for the purge is not over.
 		if _, err := tx.Exec(ctx, "UPDATE "+f.records()+" SET expires_at = now() + interval '1 microsecond' WHERE fence = 6"); err != nil {
 			return err
@@ -231,13 +230,23 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 		if err := tx.QueryRow(ctx, "SELECT now()").Scan(&now); err != nil {
 			return err
 		}
-		for from, all := range map[time.Time]bool{now.Add(time.Microsecond): false, now: true} {
+		if _, err := tx.Exec(ctx, "UPDATE "+f.records()+" SET expires_at = expires_at - interval '1 microsecond' WHERE state = 2 AND fence = 5"); err != nil {
+			return err
+		}
+		earliest := now.Add(-time.Microsecond)
+		for _, step := range []struct {
+			limit      int64
+			from, last time.Time
+			all        bool
+		}{{1000, now.Add(time.Microsecond), time.Time{}, false}, {1, earliest, earliest, false}, {1000, earliest, now, true}} {
 			var n int
-			if err := tx.QueryRow(ctx, texts["purge"], int64(1000), from).Scan(&n, &last); err != nil {
+			var last *time.Time
+			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from).Scan(&n, &last); err != nil {
 				return err
 			}
-			if purged += n; n > 0 && (!all || !last.Equal(now)) {
-				t.Errorf("a purge that began at %v deleted %d records up to %v, at %v", from, n, last, now)
+			purged += n
+			if n > 0 != (last != nil) || n > 0 && !last.Equal(step.last) || int64(n) > step.limit || step.all != (n > 1) {
+				t.Errorf("at %v a purge that begins at %v deleted %d records up to %v, want %v", now, step.from, n, last, step.last)
 			}
 		}
 		var more int

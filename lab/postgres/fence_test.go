@@ -167,7 +167,7 @@ func TestPostgresFencesOverCrash(t *testing.T) {
 // TestPostgresFenceOfACreation: whoever creates a record waits for another creation of
 // the same ID and reads the clock after it, so that its fence is not below one that was
 // granted and released meanwhile. Others in the same batch do not wait. It is so by each
-// of the statements that create.
+// of the statements that create. It shares the lock with nobody.
 func TestPostgresFenceOfACreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
@@ -182,7 +182,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 		rival, err := f.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)
 		t.Cleanup(func() { _ = rival.Rollback(context.WithoutCancel(t.Context())) })
-		if _, err := rival.Exec(t.Context(), `SELECT pg_advisory_xact_lock(('x' || encode(substr($1::bytea, 1, 8), 'hex'))::bit(64)::bigint # $2::regclass::oid::bigint)`,
+		if _, err := rival.Exec(t.Context(), `SELECT pg_advisory_xact_lock_shared(('x' || encode(substr($1::bytea, 1, 8), 'hex'))::bit(64)::bigint # $2::regclass::oid::bigint)`,
 			r.ID[:], f.records()); err != nil {
 			t.Fatal(err)
 		}
@@ -250,6 +250,18 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	if n := pgValue[int](t, reader, count, r.ID[:]); n != 0 {
 		t.Errorf("the look finds %d records on a standby", n)
 	}
-	_, err := pgOn(reader, f.Config).Leased(t).Claim(t.Context(), pgRival(r))
-	pgWant(t, "replay on a standby", err, reprise.ErrUnavailable)
+	unprepared := pgOn(reader, f.Config)
+	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	for what, store := range map[string]reprise.Store{
+		"prepared": pgOn(reader, f.Config).Leased(t), "by the function": unprepared.Leased(t), "in a transaction": unprepared.Transactional(t),
+	} {
+		_, err := store.Claim(t.Context(), pgRival(r))
+		pgWant(t, "replay on a standby, "+what, err, reprise.ErrUnavailable)
+	}
+	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[''], array[1], " +
+		"array[interval '1 hour'], array[interval '1 hour'], array[interval '1 hour'], true)"
+	var n int
+	if err := reader.QueryRow(t.Context(), batch, r.ID[:]).Scan(&n); err == nil || !strings.Contains(err.Error(), "may be behind") {
+		t.Errorf("a batch on a standby answers %d records, %v", n, err)
+	}
 }

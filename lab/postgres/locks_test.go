@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -84,5 +86,59 @@ func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
 	pgWant(t, "commit", completing.Commit(t.Context()), nil)
 	if got := renew(); got[1] != reprise.RenewCompleted {
 		t.Errorf("renew answered %v, want the second completed", got)
+	}
+}
+
+// TestPostgresSharesNoRow: who writes a row locks it for itself. A purge, a renewal and a
+// takeover pass over a row that somebody only shares: two of them that shared it would
+// wait for each other.
+func TestPostgresSharesNoRow(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	store := f.Leased(t)
+	running, lapsed, over := pgClaim(), pgClaim(), pgClaim()
+	for _, r := range []reprise.ClaimRequest{running, lapsed, over} {
+		pgMustClaim(t, store, r, reprise.Claimed)
+	}
+	f.exec(t, f.pgDamage("lease_until = now()"), lapsed.ID[:])
+	f.exec(t, f.pgDamage("lease_until = now(), valid_until = now(), expires_at = now()"), over.ID[:])
+	sharer, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	t.Cleanup(func() { _ = sharer.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
+	if _, err := sharer.Exec(t.Context(), "SELECT FROM "+f.records()+" FOR SHARE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	if n, err := store.Purge(ctx, 10); n != 0 || err != nil {
+		t.Errorf("%d records were purged, %v; want none", n, err)
+	}
+	statuses, err := store.Renew(ctx, []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
+	if err != nil || statuses[0] != reprise.RenewBusy {
+		t.Errorf("a renewal answers %v, %v; want busy", statuses, err)
+	}
+	pgMustClaim(t, store, pgRival(lapsed), reprise.InProgress)
+}
+
+// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch gives up where somebody is inserting
+// a record of it, so that its calls are sent alone and only one of them waits.
+func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	r := pgClaim()
+	insert, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	t.Cleanup(func() { _ = insert.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
+	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`, r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	_, err = f.Pool.Exec(ctx, "SELECT * FROM "+f.name("reprise_records_claims_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[''], array[1], "+
+		"array[interval '1 hour'], array[interval '1 hour'], array[interval '1 hour'], false)", r.ID[:], r.Owner[:], r.Fingerprint[:])
+	var serverErr *pgconn.PgError
+	if !errors.As(err, &serverErr) || serverErr.Code != "55P03" {
+		t.Errorf("a batch that meets an insert ends with %v, want a lock timeout", err)
 	}
 }

@@ -85,6 +85,9 @@ func TestPostgresVerdictAtItsInstants(t *testing.T) {
 			if verdict != test.verdict || verdict == "claimed" && (*attempt != int64(test.attempt) || *fence != test.fence) {
 				t.Errorf("%s: %s, attempt %d, fence %d; want %s, attempt %d, fence %d", name, verdict, *attempt, *fence, test.verdict, test.attempt, test.fence)
 			}
+			if verdict != "claimed" && (*attempt != 3 || *fence != ahead) {
+				t.Errorf("%s: attempt %d with fence %d, want those of the record", name, *attempt, *fence)
+			}
 			least, most := int64(0), int64(0) // of the lease, in µs
 			switch {
 			case verdict == "claimed":
