@@ -1,10 +1,15 @@
 package reprisepg
 
 import (
+	"context"
 	"database/sql"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // TestWhereCallsAreCombined: those beyond the eighth, and beyond half of a small pool, of
@@ -37,4 +42,64 @@ func TestWhereCallsAreCombined(t *testing.T) {
 		}
 		_ = db.Close()
 	}
+}
+
+// TestCombinedCallsShareTheirConnections: eight calls have connections of their own, the
+// calls beyond them have two, and a payload that is too large for a batch has one again.
+// A call that ended counts no more.
+func TestCombinedCallsShareTheirConnections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := refusing{hangs: true}
+		db := sql.OpenDB(&away)
+		defer func() { _ = db.Close() }()
+		store, err := NewSQL(db, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 2 {
+			before := away.count()
+			call := func(n, want int, do func(context.Context) error) {
+				t.Helper()
+				for range n {
+					go func() {
+						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+						defer cancel()
+						if do(ctx) == nil {
+							t.Error("a call succeeds without a server")
+						}
+					}()
+					synctest.Wait()
+				}
+				if n := away.count() - before; n != want {
+					t.Errorf("%d connections are asked for, want %d", n, want)
+				}
+			}
+			operation := func() (id reprise.ID) { // each its own: a batch has one call of each
+				owner := reprise.NewOwner()
+				copy(id[:], owner[:])
+				return id
+			}
+			claim := func(ctx context.Context) error {
+				_, err := store.Claim(ctx, reprise.ClaimRequest{ID: operation(), Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour})
+				return err
+			}
+			complete := func(size int) func(context.Context) error {
+				return func(ctx context.Context) error {
+					return store.Complete(ctx, reprise.CompleteRequest{ID: operation(), Owner: reprise.NewOwner(), Payload: make([]byte, size), Retention: time.Hour})
+				}
+			}
+			kinds := []func(context.Context) error{claim, complete(1)}
+			call(7, 7, kinds[round])
+			call(1, 8, kinds[1-round])
+			call(20, 10, claim)
+			call(20, 10, complete(largestCombined))
+			call(3, 13, complete(largestCombined+1))
+			time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
+			synctest.Wait()
+			if n := store.active.Load(); n != 0 {
+				t.Errorf("%d calls are on their way after the last", n)
+			}
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,17 +16,27 @@ import (
 // refusing is a driver that connects to nothing, and notes when it was asked to.
 type refusing struct {
 	hangs bool // until the caller leaves
+
+	mu    sync.Mutex
 	asked []time.Time
 }
 
 // Connect implements driver.Connector.
 func (r *refusing) Connect(ctx context.Context) (driver.Conn, error) {
+	r.mu.Lock()
 	r.asked = append(r.asked, time.Now())
+	r.mu.Unlock()
 	if r.hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	return nil, errors.New("refused")
+}
+
+func (r *refusing) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.asked)
 }
 
 // Driver implements driver.Connector.
