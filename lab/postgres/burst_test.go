@@ -189,6 +189,28 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 			}
 		}
 		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		for _, conn := range g.Pool.AcquireAllIdle(t.Context()) {
+			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own, "client_connection_check_interval": "0"} {
+				var got string
+				pgWant(t, "show", conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got), nil)
+				if got != want {
+					t.Errorf("a session with %s has %s = %s after an attempt", own, name, got)
+				}
+			}
+			conn.Release()
+		}
+	}
+	for own, want := range map[string]string{"100ms": "100ms", "500ms": "500ms", "2s": "500ms"} {
+		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("client_connection_check_interval", own)), f.Config)
+		store := g.Transactional(t)
+		r := pgClaim()
+		pgMustClaim(t, store, r, reprise.Claimed)
+		var got string
+		pgWant(t, "show", pgTx(t, store, r).QueryRow(t.Context(), "SHOW client_connection_check_interval").Scan(&got), nil)
+		if got != want {
+			t.Errorf("the server looks after a client every %s in an attempt of a session with %s, want %s", got, own, want)
+		}
+		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -141,4 +142,42 @@ func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
 	if !errors.As(err, &serverErr) || serverErr.Code != "55P03" {
 		t.Errorf("a batch that meets an insert ends with %v, want a lock timeout", err)
 	}
+}
+
+// TestPostgresHeldLocks: a claim for which no transaction is free finds the lock of the
+// very key held, and not one of which a half is the same, or one of two numbers.
+func TestPostgresHeldLocks(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
+	store := f.Transactional(t)
+	running, waiting := pgClaim(), pgClaim()
+	pgMustClaim(t, store, running, reprise.Claimed)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := store.Claim(ctx, waiting)
+	pgWant(t, "claim without a free transaction", err, reprise.ErrUnavailable)
+	held := statements.find(t, "AS held")
+	pgWant(t, "release", store.Release(t.Context(), running.ID, running.Owner), nil)
+
+	const high, low = 0x7265_7072, 0x6973_6531 // nobody else's
+	f.pgUndone(t, "locks", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1), pg_advisory_xact_lock($2, $3)", int64(high<<32|low), high+1, low+1); err != nil {
+			return err
+		}
+		for key, want := range map[[2]int64]bool{{high, low}: true, {high, low + 1}: false, {high + 1, low}: false, {high + 1, low + 1}: false} {
+			rows, err := tx.Query(t.Context(), held, waiting.ID[:], key[0], key[1])
+			if err != nil {
+				return err
+			}
+			row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+			if err != nil {
+				return err
+			}
+			if row["held"] != want {
+				t.Errorf("the lock %x is held: %v", key, row["held"])
+			}
+		}
+		return nil
+	})
 }

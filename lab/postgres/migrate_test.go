@@ -60,6 +60,25 @@ func TestPostgresMigrationChangesTheCatalogueOnly(t *testing.T) {
 	}
 }
 
+// TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
+// column but the payload, an ID that no other has, and a place in the index of the purge.
+func TestPostgresTableAsMigrated(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
+	if nullable != "payload" {
+		t.Errorf("columns without NOT NULL: %s", nullable)
+	}
+	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes
+		WHERE schemaname = $1 AND tablename = 'reprise_records'`, f.Config.Schema)
+	if indexes != "CREATE UNIQUE (id); CREATE (expires_at)" {
+		t.Errorf("indexes: %s", indexes)
+	}
+	if _, err := f.Pool.Exec(t.Context(), "INSERT INTO "+f.name("reprise_records_migrations")+" VALUES (3)"); err == nil {
+		t.Error("a migration is recorded twice")
+	}
+}
+
 // TestPostgresMigrationGivesUp: behind a transaction that has read the table, the step
 // from schema 2 gives up within seconds, changes nothing and says why, so that requests
 // do not queue behind it for as long as a backup takes.
