@@ -200,11 +200,52 @@ func init() {
 			" AND NOT pg_is_in_recovery()", "",
 			lab, "TestPostgresLookOfAStandby",
 		},
+		{
+			"a claim by the function believes a standby", fast,
+			"BEGIN\n\tIF pg_is_in_recovery() THEN\n\t\tRAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';\n\tEND IF;\n\tFOR try",
+			"BEGIN\n\tFOR try",
+			lab, "TestPostgresLookOfAStandby",
+		},
+		{
+			"a claim that its owner repeats revives what was completed", fast,
+			"WHERE r.id = $1 AND (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)\n\t\t\tRETURNING", "WHERE r.id = $1\n\t\t\tRETURNING",
+			lab, "TestPostgresClaimAgainMeetsCompletion",
+		},
+		{
+			"creations share a lock", sql + "/claim_new.sql",
+			"SELECT pg_advisory_xact_lock(", "SELECT pg_advisory_xact_lock_shared(",
+			lab, "TestPostgresFenceOfACreation",
+		},
+		{
+			"creations in batches share a lock", fast,
+			"WHERE pg_try_advisory_xact_lock(", "WHERE pg_try_advisory_xact_lock_shared(",
+			lab, "TestPostgresFenceOfACreation",
+		},
+		{
+			"a batch of claims is held up by an insert", fast,
+			"SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'\nAS $function$\n#variable_conflict use_column\nDECLARE", "SET plan_cache_mode = force_generic_plan\nAS $function$\n#variable_conflict use_column\nDECLARE",
+			lab, "TestPostgresBatchOfClaimsIsHeldUpByNobody",
+		},
+		{
+			"a completion goes by the beginning of its transaction", sql + "/complete_own.sql",
+			"AND (valid_until > clock_timestamp() OR", "AND (valid_until > now() OR",
+			lab, "TestPostgresConditionsOfWrites",
+		},
 
 		{
 			"a purge waits for a claim", sql + "/purge.sql",
 			"FOR UPDATE SKIP LOCKED", "FOR UPDATE",
 			lab, "TestPostgresPurgeSkipsWhatIsBeingReclaimed",
+		},
+		{
+			"purges share a row", sql + "/purge.sql",
+			"FOR UPDATE SKIP LOCKED", "FOR SHARE SKIP LOCKED",
+			lab, "TestPostgresSharesNoRow",
+		},
+		{
+			"a purge leaves the rest of an instant", sql + "/purge.sql",
+			"WHERE expires_at >= coalesce(", "WHERE expires_at > coalesce(",
+			lab, "TestPostgresConditionsOfReads",
 		},
 		{
 			"a purge takes live attempts", sql + "/purge.sql",
@@ -253,6 +294,11 @@ func init() {
 			lab, "TestPostgresDuplicatesTakeNoSlot",
 		},
 		{
+			"a lock of two numbers is that of an attempt", sql + "/waiting.sql",
+			" AND objsubid = 1\n", "\n",
+			lab, "TestPostgresHeldLocks",
+		},
+		{
 			"a transaction that the handler began is the attempt's", sql + "/keep.sql",
 			"2 / coalesce(now() = $10::timestamptz, true)::integer", "2 + 0 * coalesce(now() = $10::timestamptz, true)::integer",
 			lab, "TestPostgresTxEndedByTheHandler",
@@ -280,6 +326,11 @@ func init() {
 		{
 			"a limit of the session is raised", sql + "/open.sql",
 			"CASE WHEN current_setting('statement_timeout') = '0' OR current_setting('statement_timeout')::interval > $2::text::interval\n", "CASE WHEN true\n",
+			lab, "TestPostgresStricterLimitsStand",
+		},
+		{
+			"a session keeps the limit of an attempt", sql + "/open.sql",
+			"set_config('statement_timeout', $2::text, true)", "set_config('statement_timeout', $2::text, false)",
 			lab, "TestPostgresStricterLimitsStand",
 		},
 

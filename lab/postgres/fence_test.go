@@ -240,6 +240,9 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	if n := pgValue[int](t, f.Pool, count, r.ID[:]); n != 1 {
 		t.Errorf("the look finds %d records", n)
 	}
+	if !pgValue[bool](t, f.Pool, "SELECT l.now = now() FROM ("+look+") AS l", r.ID[:]) {
+		t.Error("the look comes with a later clock than the start of its transaction")
+	}
 	standby := server.StartStandby(t)
 	reader := labtest.NewPool(t, standby.URL())
 	pgEventually(t, "the standby has the record", func() bool {

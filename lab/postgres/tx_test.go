@@ -370,6 +370,7 @@ func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 		"expired and purged": {func(r reprise.ClaimRequest) { lapse(r); expire(r) }, func(r reprise.ClaimRequest) {
 			f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", r.ID[:])
 		}, nil},
+		"expired":     {func(r reprise.ClaimRequest) { lapse(r); expire(r) }, func(reprise.ClaimRequest) {}, nil},
 		"new":         {func(reprise.ClaimRequest) {}, func(reprise.ClaimRequest) {}, nil},
 		"claimed new": {func(reprise.ClaimRequest) {}, lapse, reprise.ErrNotApplied},
 	} {
@@ -378,6 +379,9 @@ func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 			test.before(key)
 			r := pgRival(key)
 			r.Label = "orders"
+			if name == "expired" {
+				r.Fingerprint[0]++
+			}
 			granted := pgMustClaim(t, store, r, reprise.Claimed)
 			test.between(key)
 			completion := pgCompletion(r, "answer")
@@ -395,6 +399,10 @@ func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 			if record.Label != "orders" || record.Fence != granted.Fence || record.Attempt != granted.Attempt ||
 				record.ClaimedAt.After(before) || record.CompletedAt.Before(before) {
 				t.Errorf("%s, discard %t: the record of %+v is %+v", name, discard, granted, record)
+			}
+			whole := "SELECT count(*) FROM " + f.records() + " WHERE id = $1 AND owner = $2 AND fingerprint = $3 AND payload = 'answer'"
+			if n := pgValue[int](t, f.Pool, whole, r.ID[:], r.Owner[:], r.Fingerprint[:]); n != 1 {
+				t.Errorf("%s, discard %t: the record is not wholly the attempt's", name, discard)
 			}
 		}
 	}
