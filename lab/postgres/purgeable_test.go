@@ -72,7 +72,8 @@ func TestPostgresPurgeKeepsWhatIsSeen(t *testing.T) {
 	}
 }
 
-// TestPostgresVersionOfTheSchema: 0 without one, and the last migration after Migrate.
+// TestPostgresVersionOfTheSchema: 0 without one, and the last migration after Migrate,
+// which creates the schema only where it is missing.
 func TestPostgresVersionOfTheSchema(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
@@ -87,5 +88,8 @@ func TestPostgresVersionOfTheSchema(t *testing.T) {
 		}
 	}
 	version(f.Config, len(list))
-	version(reprisepg.Config{Schema: f.Config.Schema, Table: "another"}, 0)
+	another := reprisepg.Config{Schema: f.Config.Schema, Table: "another"}
+	version(another, 0)
+	pgWant(t, "migrate in a schema that is there", reprisepg.Migrate(t.Context(), f.Pool, another), nil)
+	version(another, len(list))
 }
