@@ -138,11 +138,11 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 		failing.Store(c.fails)
 		q.After = first.Next
 		next, err := cluster.store.List(t.Context(), q)
-		var got string
+		var text []byte
 		for _, r := range next.Records {
-			got += string(rune('0' + r.ID[31]))
+			text = append(text, '0'+r.ID[31])
 		}
-		if !errors.Is(err, c.err) || got != c.want {
+		if got := string(text); !errors.Is(err, c.err) || got != c.want {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
 		}
 	}
