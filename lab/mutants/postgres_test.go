@@ -219,7 +219,7 @@ func init() {
 		{
 			"creations in batches share a lock", fast,
 			"WHERE pg_try_advisory_xact_lock(", "WHERE pg_try_advisory_xact_lock_shared(",
-			lab, "TestPostgresFenceOfACreation",
+			lab, "TestPostgresBatchOfClaimsIsHeldUpByNobody",
 		},
 		{
 			"a batch of claims is held up by an insert", fast,

@@ -122,8 +122,9 @@ func TestPostgresSharesNoRow(t *testing.T) {
 	pgMustClaim(t, store, pgRival(lapsed), reprise.InProgress)
 }
 
-// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch gives up where somebody is inserting
-// a record of it, so that its calls are sent alone and only one of them waits.
+// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch passes over an ID whose lock
+// somebody has, and gives up where somebody is inserting a record of it without, so that
+// its calls are sent alone and only one of them waits.
 func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -131,14 +132,28 @@ func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
 	insert, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	t.Cleanup(func() { _ = insert.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
-	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`, r.ID[:]); err != nil {
-		t.Fatal(err)
-	}
+	write := "INSERT INTO " + f.records() + ` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	_, err = f.Pool.Exec(ctx, "SELECT * FROM "+f.name("reprise_records_claims_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[''], array[1], "+
-		"array[interval '1 hour'], array[interval '1 hour'], array[interval '1 hour'], false)", r.ID[:], r.Owner[:], r.Fingerprint[:])
+	const interval = "array[interval '1 hour']"
+	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[''], array[1], " +
+		interval + ", " + interval + ", " + interval + ", false)"
+	if _, err := insert.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(1 # $1::regclass::oid::bigint)", f.records()); err != nil {
+		t.Fatal(err)
+	}
+	other := pgClaim()
+	if tag, err := f.Pool.Exec(ctx, batch, other.ID[:], other.Owner[:], other.Fingerprint[:]); err != nil || tag.RowsAffected() != 0 {
+		t.Errorf("a batch answers %v, %v, of an ID that somebody creates; want nothing", tag, err)
+	}
+	pgWant(t, "rollback", insert.Rollback(ctx), nil)
+	if insert, err = f.Pool.Begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := insert.Exec(ctx, write, r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Pool.Exec(ctx, batch, r.ID[:], r.Owner[:], r.Fingerprint[:])
 	var serverErr *pgconn.PgError
 	if !errors.As(err, &serverErr) || serverErr.Code != "55P03" {
 		t.Errorf("a batch that meets an insert ends with %v, want a lock timeout", err)
