@@ -13,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -199,6 +200,9 @@ func TestPostgresInvalidPool(t *testing.T) {
 	_, pools["NewTransactional of nil"] = reprisepg.NewTransactional(nil, reprisepg.Config{})
 	_, pools["NewSQL of nil"] = reprisepg.NewSQL(nil, reprisepg.Config{})
 	_, pools["NewTransactionalSQL of nil"] = reprisepg.NewTransactionalSQL(nil, reprisepg.Config{})
+	pools["Migrate of nil"] = reprisepg.Migrate(t.Context(), nil, reprisepg.Config{})
+	pools["Migrate of a nil pool"] = reprisepg.Migrate(t.Context(), (*pgxpool.Pool)(nil), reprisepg.Config{})
+	pools["MigrateSQL of nil"] = reprisepg.MigrateSQL(t.Context(), nil, reprisepg.Config{})
 	two := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(2))
 	_, pools["NewTransactional of two connections"] = reprisepg.NewTransactional(two, reprisepg.Config{})
 	for what, err := range pools {

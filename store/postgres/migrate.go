@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Migration is one step of the schema. Its SQL may be given to another tool, and
@@ -84,7 +85,7 @@ type Beginner interface {
 // the stores need only what [Grants] gives. A schema that is newer than this release
 // stays as it is, with a warning to [Config.Logger]: a process of this release may start
 // again while the next one is rolled out, and its functions are still there. A config
-// that is invalid is ErrInvalid.
+// that is invalid is ErrInvalid, and so is a db that is nil.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -93,6 +94,9 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 	list, err := Migrations(c)
 	if err != nil {
 		return err
+	}
+	if pool, isPool := db.(*pgxpool.Pool); db == nil || isPool && pool == nil {
+		return invalid("the pool is nil")
 	}
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
 	switch {
