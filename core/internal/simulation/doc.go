@@ -13,6 +13,6 @@
 // A seed fixes the faults, the clients and the jitter of the engines. It does not fix
 // which of the goroutines that one instant wakes runs first, as where several duplicates
 // hear that the claim has failed which they waited for. So a few universes in a hundred
-// go on otherwise when they are run again; TestASeedFixesItsUniverse allows a tenth.
+// go on otherwise when they are run again; TestASeedFixesItsUniverse allows a fifth.
 // Under the race detector, which shuffles goroutines, it does not run.
 package simulation
