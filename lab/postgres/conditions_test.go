@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,7 +131,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 			var list []string
 			for id, r := range rows {
 				if selects(r) {
-					list = append(list, fmt.Sprintf("%x", id[:]))
+					list = append(list, hex.EncodeToString(id[:]))
 				}
 			}
 			slices.Sort(list)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,9 +213,9 @@ func (s *pgStatements) find(t *testing.T, part string) string {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.seen) - 1; i >= 0; i-- {
-		if strings.Contains(s.seen[i], part) {
-			return s.seen[i]
+	for _, statement := range slices.Backward(s.seen) {
+		if strings.Contains(statement, part) {
+			return statement
 		}
 	}
 	t.Fatalf("no statement with %q was traced", part)

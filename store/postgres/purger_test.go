@@ -68,7 +68,7 @@ func TestThePurgerKeepsItsPace(t *testing.T) {
 		if len(away.asked) < rounds*9/10 || len(away.asked) > rounds*11/10+1 || !away.asked[0].Equal(start) {
 			t.Fatalf("%d rounds in %d times its pace, the first after %v", len(away.asked), rounds, away.asked[0].Sub(start))
 		}
-		shortest, longest := time.Duration(rounds*time.Hour), time.Duration(0)
+		shortest, longest := rounds*time.Hour, time.Duration(0)
 		for i := 1; i < len(away.asked); i++ {
 			gap := away.asked[i].Sub(away.asked[i-1])
 			shortest, longest = min(shortest, gap), max(longest, gap)
