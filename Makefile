@@ -98,7 +98,7 @@ console: ## Serve the console over an example, with a stuck operation to resolve
 test: ## Run every test with the race detector, on real servers (installs them if it may)
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
-	go test -race -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(PACKAGES) # one more than there are cores: some packages wait for servers most of their time
+	go test -race -timeout 20m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(PACKAGES) # one more than there are cores: some packages wait for servers most of their time
 
 .PHONY: race
 race: ## Like test, with the servers that are there; what needs another is skipped
@@ -210,7 +210,7 @@ prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
 .PHONY: check/test
 check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should
 	@cd tools
-	GOWORK=off go test -count=1 ./... # uncached: the cache does not know the files outside tools
+	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
 .PHONY: bench
 bench: ## Measure over HTTP beside floors, in twenty minutes: SUITES=list BENCHFLAGS='-rounds 12'
