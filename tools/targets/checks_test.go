@@ -1,7 +1,9 @@
 package targets_test
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,6 +76,24 @@ func TestFmtCheckFindsBothFormatters(t *testing.T) {
 			// -o: the programs are those of the project, whatever their age.
 			fails(t, dir, "core/odd.go", "-o", bin+"/gofumpt", "-o", bin+"/goimports", "BIN="+bin, "fmt/check")
 		})
+	}
+}
+
+// What the linter finds in the workspace, and in a module outside of it, fails the target
+// although the rest is clean.
+func TestLintFindsBoth(t *testing.T) {
+	t.Parallel()
+	dir := small(t, map[string]string{"bin/golangci-lint": "#!/bin/sh\n[ \"${GOWORK:-on}\" = off ] && where=outside || where=workspace\n" +
+		"[ $where != \"$BROKEN\" ] || { echo \"found in the $where\"; exit 1; }\n"})
+	if err := os.Chmod(filepath.Join(dir, "bin/golangci-lint"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lint := []string{"-o", dir + "/bin/golangci-lint", "BIN=" + dir + "/bin", "OUTSIDE=tools", "lint"}
+	for _, broken := range []string{"workspace", "outside", "nowhere"} {
+		out, ok := tree.Run(t, dir, []string{"BROKEN=" + broken}, "make", lint...)
+		if ok != (broken == "nowhere") || ok == strings.Contains(out, "found in the "+broken) {
+			t.Errorf("broken %s, make lint passed=%t:\n%s", broken, ok, out)
+		}
 	}
 }
 
