@@ -85,7 +85,7 @@ func TestLintFindsBoth(t *testing.T) {
 	t.Parallel()
 	dir := small(t, map[string]string{"bin/golangci-lint": "#!/bin/sh\n[ \"${GOWORK:-on}\" = off ] && where=outside || where=workspace\n" +
 		"[ $where != \"$BROKEN\" ] || { echo \"found in the $where\"; exit 1; }\n"})
-	if err := os.Chmod(filepath.Join(dir, "bin/golangci-lint"), 0o755); err != nil {
+	if err := os.Chmod(filepath.Join(dir, "bin", "golangci-lint"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	lint := []string{"-o", dir + "/bin/golangci-lint", "BIN=" + dir + "/bin", "OUTSIDE=tools", "lint"}
