@@ -6,7 +6,7 @@ func init() {
 	const (
 		store = "store/postgres"
 		sql   = store + "/sql"
-		fast  = sql + "/migrations/0003_fast_calls.sql"
+		fast  = sql + "/migrations/0001_records.sql"
 		lab   = "lab/postgres"
 
 		suite   = "TestPostgresConformance/"

@@ -51,7 +51,7 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	}{
 		"complete": {texts["complete"], ofOwner([]byte("x"), time.Hour), attempt, nil},
 		"complete by the function": {
-			"SELECT " + f.name("reprise_records_complete_v2") + "($1, $2, 'x', 1000000)", ofOwner(),
+			"SELECT " + f.name("reprise_records_complete_v1") + "($1, $2, 'x', 1000000)", ofOwner(),
 			func(r pgRow) bool { return attempt(r) || r.completed && r.own && r.valid }, nil,
 		},
 		"complete in a batch": {

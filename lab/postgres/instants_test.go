@@ -70,7 +70,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		}
 		return values
 	}
-	claimV2, completeV2 := "SELECT * FROM "+f.name("reprise_records_claim_v2"), "SELECT "+f.name("reprise_records_complete_v2")+"($1, $2, 'x', $3)"
+	claimFunction, completeFunction := "SELECT * FROM "+f.name("reprise_records_claim_v1"), "SELECT "+f.name("reprise_records_complete_v1")+"($1, $2, 'x', $3)"
 	own := []any{mine.ID[:], mine.Owner[:], int64(retention) / us}
 	const asItWas = -1
 	for name, test := range map[string]struct {
@@ -94,18 +94,18 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			time.Time{},
 			true,
 		},
-		"claim by the function":         {no, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"brief claim by the function":   {no, claimV2 + reclaim, byFunction(r, brief), lease, brief, 2 * brief, 0, time.Time{}, true},
-		"claim again":                   {live + early, claimV2 + reclaim, byFunction(mine, retention), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"claim again, expires late":     {live + late, claimV2 + reclaim, byFunction(mine, retention), lease, retention, asItWas, asItWas, time.Time{}, false},
-		"takeover":                      {lapsed + early, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"takeover, expires late":        {lapsed + late, claimV2 + reclaim, byFunction(r, retention), lease, retention, asItWas, 0, time.Time{}, true},
-		"claim of what is over":         {over + early, claimV2 + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"claim by the function":         {no, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"brief claim by the function":   {no, claimFunction + reclaim, byFunction(r, brief), lease, brief, 2 * brief, 0, time.Time{}, true},
+		"claim again":                   {live + early, claimFunction + reclaim, byFunction(mine, retention), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"claim again, expires late":     {live + late, claimFunction + reclaim, byFunction(mine, retention), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"takeover":                      {lapsed + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
+		"takeover, expires late":        {lapsed + late, claimFunction + reclaim, byFunction(r, retention), lease, retention, asItWas, 0, time.Time{}, true},
+		"claim of what is over":         {over + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
 		"completion":                    {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, retention, asItWas, time.Time{}, false},
 		"completion, expires late":      {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, asItWas, asItWas, time.Time{}, false},
-		"completion, function":          {live + early, completeV2, own, 0, retention, retention, asItWas, time.Time{}, false},
-		"completion, function, late":    {live + late, completeV2, own, 0, retention, asItWas, asItWas, time.Time{}, false},
-		"repeated completion, function": {done + early, completeV2, own, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
+		"completion, function":          {live + early, completeFunction, own, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, function, late":    {live + late, completeFunction, own, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"repeated completion, function": {done + early, completeFunction, own, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
 		"completion in a batch": {
 			live + early, "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::interval])",
 			inBatch(mine.ID[:], mine.Owner[:], retention), 0, retention, retention, asItWas,

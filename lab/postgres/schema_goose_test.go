@@ -1,13 +1,11 @@
 package postgres
 
 import (
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -46,32 +44,8 @@ func TestPostgresGoose(t *testing.T) {
 		pgWant(t, "Migrate after goose", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
 		pgLeasedLife(t, f.Leased(t))
 
-		// One step back: this release refuses the schema of the former one, in words.
-		_, err = provider.Down(t.Context())
-		pgWant(t, "down", err, nil)
-		schemaIs("old")
-		r := pgClaim()
-		_, err = f.Leased(t).Claim(t.Context(), r)
-		pgWant(t, "claim on the former schema", err, reprise.ErrMisconfigured)
-		if !strings.Contains(err.Error(), "older than this release: run reprisepg.Migrate") {
-			t.Errorf("the error does not say what to do: %v", err)
-		}
-
-		// Two steps back: the functions of version 1 serve a release that knows no
-		// other.
-		first := pgClaimV1(t, f, r)
-		_, err = provider.Down(t.Context())
-		pgWant(t, "down", err, nil)
-		if !pgValue[bool](t, f.Pool, "SELECT last_value > extract(epoch FROM clock_timestamp() + interval '20 seconds') * 1000000 FROM "+f.name("reprise_records_fence")) {
-			t.Error("a claim that began before the step back committed may have a higher fence than those after it")
-		}
-		f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", r.ID[:])
-		if again := pgClaimV1(t, f, r); again <= first {
-			t.Errorf("fence %d was granted after %d", again, first)
-		}
-
 		_, err = provider.DownTo(t.Context(), 0)
-		pgWant(t, "down to nothing", err, nil)
+		pgWant(t, "down", err, nil)
 		schemaIs("missing")
 		left := pgValue[int](t, f.Pool, `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = $1::regnamespace AND relname LIKE 'reprise%')
 			+ (SELECT count(*) FROM pg_proc WHERE pronamespace = $1::regnamespace)`, f.Config.Schema)
@@ -79,11 +53,4 @@ func TestPostgresGoose(t *testing.T) {
 			t.Errorf("%d relations and functions are left", left)
 		}
 	}
-}
-
-// pgClaimV1 claims as the first releases do, and returns the fence.
-func pgClaimV1(t *testing.T, f *pgFixture, r reprise.ClaimRequest) int64 {
-	t.Helper()
-	return pgValue[int64](t, f.Pool, "SELECT fence FROM "+f.name("reprise_records_claim_v1")+"($1, $2, $3, true, 0, 60000000, 60000000)",
-		r.ID[:], r.Owner[:], r.Fingerprint[:])
 }

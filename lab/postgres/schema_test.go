@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -39,5 +40,24 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
 			t.Errorf("Open of a migrated schema: %v", err)
 		}
+	}
+}
+
+// TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
+// column but the payload, an ID that no other has, and a place in the index of the purge.
+func TestPostgresTableAsMigrated(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
+	if nullable != "payload" {
+		t.Errorf("columns without NOT NULL: %s", nullable)
+	}
+	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes
+		WHERE schemaname = $1 AND tablename = 'reprise_records'`, f.Config.Schema)
+	if indexes != "CREATE UNIQUE (id); CREATE (expires_at)" {
+		t.Errorf("indexes: %s", indexes)
+	}
+	if _, err := f.Pool.Exec(t.Context(), "INSERT INTO "+f.name("reprise_records_migrations")+" VALUES (1)"); err == nil {
+		t.Error("a migration is recorded twice")
 	}
 }

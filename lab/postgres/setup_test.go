@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -49,22 +48,6 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	if codes := pgFindings(t, printed.Leased(t)); len(codes) != 0 {
 		t.Errorf("check of a fresh schema finds %v", codes)
 	}
-
-	var log pgLog
-	printed.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	pgWant(t, "migrate again", reprisepg.Migrate(t.Context(), pool, printed.Config), nil)
-	if log.contains("newer than") {
-		t.Error("the log says that the schema of this release is newer")
-	}
-	printed.exec(t, "INSERT INTO "+printed.name("other_migrations")+" (version) VALUES (999)")
-	pgWant(t, "migrate a newer schema", reprisepg.Migrate(t.Context(), pool, printed.Config), nil)
-	if !log.contains("newer than") {
-		t.Error("nothing in the log says that the schema is newer")
-	}
-	if codes := pgFindings(t, printed.Leased(t)); !slices.Equal(codes, []string{"schema-version"}) {
-		t.Errorf("check of a newer schema finds %v", codes)
-	}
-	pgMustClaim(t, printed.Leased(t), pgClaim(), reprise.Claimed)
 }
 
 // TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do
@@ -106,13 +89,6 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 		if _, err := limited.Pool.Exec(t.Context(), forbidden); err == nil {
 			t.Errorf("the role can %s", forbidden)
 		}
-	}
-
-	// The former functions, for processes of a former release beside this one.
-	former := pgClaim()
-	pgClaimV1(t, limited, former)
-	if !pgValue[bool](t, limited.Pool, "SELECT "+f.name("reprise_records_complete_v1")+"($1, $2, '', 60000000)", former.ID[:], former.Owner[:]) {
-		t.Error("the former release cannot complete its record")
 	}
 }
 

@@ -3,14 +3,15 @@ package postgres
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -19,72 +20,44 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgRelease is a store of a release, and how its handlers have an effect.
-type pgRelease struct {
-	name   string
-	store  reprise.Store
-	effect func(context.Context, reprise.ClaimRequest, string, ...any) error
+// pgNext is a migration of a next release, and pgBack undoes it: another column, and
+// another function beside those of this release.
+func pgNext(f *pgFixture) (next, back string) {
+	name := func(text string) string {
+		return strings.NewReplacer("{records}", f.records(), "{claim}", f.name("reprise_records_claim_v2"),
+			"{migrations}", f.name("reprise_records_migrations")).Replace(text)
+	}
+	return name(`SET LOCAL lock_timeout = '3s';
+			ALTER TABLE {records} ADD COLUMN note text NOT NULL DEFAULT '';
+			CREATE FUNCTION {claim}(bytea, text) RETURNS text LANGUAGE sql AS 'SELECT note FROM {records} WHERE id = $1';
+			INSERT INTO {migrations} (version) SELECT max(version) + 1 FROM {migrations}`),
+		name(`SET LOCAL lock_timeout = '3s';
+			DROP FUNCTION {claim};
+			ALTER TABLE {records} DROP COLUMN note;
+			DELETE FROM {migrations} WHERE version = (SELECT max(version) FROM {migrations})`)
 }
 
-// pgDeploy is what several releases do to one table at once.
+// pgDeploy is a store in use while its schema changes.
 type pgDeploy struct {
 	*pgFixture
 
-	mu       sync.Mutex
-	keys     []reprise.ClaimRequest
-	running  map[reprise.ID]string // by which release
-	answers  map[reprise.ID]string
-	releases map[string]int // attempts by release
-	replays  map[string]int // replays, by the releases that ran and replayed
+	store  reprise.Store
+	effect func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error
+	keys   int
+
+	mu      sync.Mutex
+	running map[reprise.ID]bool
+	answers map[reprise.ID]string
 }
 
-// newPgDeploy returns a table of schema 2 with the stores of both releases.
-func newPgDeploy(t *testing.T, transactional bool) (d *pgDeploy, former, next pgRelease) {
+// serve lets eight workers take keys together, sixty at least and until done reports
+// true.
+func (d *pgDeploy) serve(t *testing.T, done func() bool) {
 	t.Helper()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(12))
-	pgFormer(t, f)
-	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea PRIMARY KEY)")
-	d = &pgDeploy{
-		pgFixture: f, running: map[reprise.ID]string{}, answers: map[reprise.ID]string{},
-		releases: map[string]int{}, replays: map[string]int{},
-	}
-	direct := func(ctx context.Context, _ reprise.ClaimRequest, sql string, args ...any) error {
-		_, err := f.Pool.Exec(ctx, sql, args...)
-		return err
-	}
-	if !transactional {
-		return d, pgRelease{"former", &pgSchema2Leased{f.Pool, f.Config}, direct}, pgRelease{"next", f.Leased(t), direct}
-	}
-	old := &pgSchema2Tx{pool: labtest.NewPool(t, f.Pool.Config().ConnString(), labtest.MaxConns(12)), config: f.Config, attempts: map[reprise.Owner]*pgSchema2Attempt{}}
-	now := f.Transactional(t)
-	before := func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
-		old.mu.Lock()
-		a := old.attempts[r.Owner]
-		old.mu.Unlock()
-		_, err := a.conn.Exec(ctx, sql, args...)
-		return err
-	}
-	after := func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
-		_, err := pgTx(t, now, r).Exec(ctx, sql, args...) //nolint:contextcheck // pgTx binds the attempt and not a call
-		return err
-	}
-	return d, pgRelease{"former", old, before}, pgRelease{"next", now, after}
-}
-
-// serve lets four workers of each release take keys together, until so many keys are
-// done and until reports true.
-func (d *pgDeploy) serve(t *testing.T, keys int, until func() bool, releases ...pgRelease) {
-	t.Helper()
-	for done := 0; done < keys || !until(); done++ {
+	for served := 0; served < 60 || !done(); served++ {
 		key := pgClaim()
-		d.keys = append(d.keys, key)
-		var wg sync.WaitGroup
-		for _, release := range releases {
-			for range 4 {
-				wg.Go(func() { d.finish(t, release, key) })
-			}
-		}
-		wg.Wait()
+		d.keys++
+		pgTogether(8, func(int) { d.finish(t, key) })
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -92,113 +65,82 @@ func (d *pgDeploy) serve(t *testing.T, keys int, until func() bool, releases ...
 }
 
 // finish claims a key until it is completed, by this worker or another.
-func (d *pgDeploy) finish(t *testing.T, release pgRelease, key reprise.ClaimRequest) {
+func (d *pgDeploy) finish(t *testing.T, key reprise.ClaimRequest) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for {
+	for completed := false; !completed; {
 		r := pgRival(key)
-		got, err := release.store.Claim(ctx, r)
+		got, err := d.store.Claim(ctx, r)
 		switch {
 		case err != nil:
-			t.Errorf("claim of the %s release: %v", release.name, err)
+			t.Errorf("claim: %v", err)
 			return
 		case got.Outcome == reprise.InProgress:
 			pgPass(time.Millisecond)
-			continue
 		case got.Outcome == reprise.Completed:
-			d.replayed(t, release, r, got)
+			d.mu.Lock()
+			want := d.answers[r.ID]
+			d.mu.Unlock()
+			if string(got.Payload) != want {
+				t.Errorf("replayed %q, want %q", got.Payload, want)
+			}
 			return
-		case got.Outcome != reprise.Claimed:
-			t.Errorf("claim of the %s release answered %v", release.name, got.Outcome)
-			return
-		}
-		if done, err := d.run(t, ctx, release, r, got); err != nil {
-			t.Errorf("attempt of the %s release: %v", release.name, err)
-			return
-		} else if done {
+		case got.Outcome == reprise.Claimed:
+			if completed, err = d.run(t, ctx, r, got); err != nil {
+				t.Errorf("attempt: %v", err)
+				return
+			}
+		default:
+			t.Errorf("claim answered %v", got.Outcome)
 			return
 		}
 	}
 }
 
-// run is one attempt. Some are released.
-func (d *pgDeploy) run(t *testing.T, ctx context.Context, release pgRelease, r reprise.ClaimRequest, got reprise.ClaimResult) (done bool, err error) {
+// run is one attempt. A quarter of them are released.
+func (d *pgDeploy) run(t *testing.T, ctx context.Context, r reprise.ClaimRequest, got reprise.ClaimResult) (completed bool, err error) {
 	d.mu.Lock()
-	if other := d.running[r.ID]; other != "" {
-		t.Errorf("the %s release runs an operation that the %s release is running", release.name, other)
+	if d.running[r.ID] {
+		t.Error("two attempts of one operation run")
 	}
-	d.running[r.ID] = release.name
+	d.running[r.ID] = true
 	d.mu.Unlock()
-	give := rand.N(4) == 0
-	if !give {
-		if err := release.effect(ctx, r, "INSERT INTO "+d.name("effects")+" VALUES ($1)", r.ID[:]); err != nil {
+	release := rand.N(4) == 0
+	if !release {
+		if err := d.effect(ctx, r, "INSERT INTO "+d.name("effects")+" VALUES ($1)", r.ID[:]); err != nil {
 			return false, err
 		}
 	}
-	answer := release.name + " " + strconv.FormatUint(got.Fence, 10)
+	answer := strconv.FormatUint(got.Fence, 10)
 	d.mu.Lock()
-	d.running[r.ID] = ""
-	if !give {
+	d.running[r.ID] = false
+	if !release {
 		d.answers[r.ID] = answer
-		d.releases[release.name]++
 	}
 	d.mu.Unlock()
-	if give {
-		return false, release.store.Release(ctx, r.ID, r.Owner)
+	if release {
+		return false, d.store.Release(ctx, r.ID, r.Owner)
 	}
-	completion := pgCompletion(r, answer)
-	completion.Attempt, completion.Fence, completion.Fingerprint = got.Attempt, got.Fence, r.Fingerprint
-	return true, release.store.Complete(ctx, completion)
+	return true, d.store.Complete(ctx, pgCompletion(r, answer))
 }
 
-// replayed holds a replay to the answer of the one attempt that was completed.
-func (d *pgDeploy) replayed(t *testing.T, release pgRelease, r reprise.ClaimRequest, got reprise.ClaimResult) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	want := d.answers[r.ID]
-	if string(got.Payload) != want {
-		t.Errorf("the %s release replays %q, want %q", release.name, got.Payload, want)
-	}
-	ran, _, _ := strings.Cut(want, " ")
-	d.replays[ran+" → "+release.name]++
-}
-
-// replayAll lets a release replay everything that was done so far.
-func (d *pgDeploy) replayAll(t *testing.T, release pgRelease) {
-	t.Helper()
-	for _, key := range d.keys {
-		got, err := release.store.Claim(t.Context(), pgRival(key))
-		if err != nil || got.Outcome != reprise.Completed {
-			t.Fatalf("a replay by the %s release: %v, %v", release.name, got.Outcome, err)
-		}
-		d.replayed(t, release, key, got)
-		other := pgRival(key)
-		other.Fingerprint[0]++
-		if got, err := release.store.Claim(t.Context(), other); err != nil || got.Outcome != reprise.Mismatch {
-			t.Fatalf("another request to the %s release: %v, %v", release.name, got.Outcome, err)
-		}
-	}
-}
-
-// during runs change, which may have to give up while the table is busy, and returns
-// whether it is done.
-func during(t *testing.T, what string, change func() error) (done func() bool) {
+// during runs statements, again where they gave up because the table was busy. done
+// reports whether they have ended.
+func (d *pgDeploy) during(t *testing.T, statements string) (done func() bool) {
 	t.Helper()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for try := 1; ; try++ {
-			err := change()
+			_, err := d.Pool.Exec(t.Context(), statements)
 			var busy *pgconn.PgError
-			switch {
-			case err == nil:
-				t.Logf("%s: %d tries", what, try)
-				return
-			case try < 20 && (errors.As(err, &busy) && busy.Code == "55P03" || errors.Is(err, reprise.ErrUnavailable)):
-			default:
-				t.Errorf("%s: %v", what, err)
-				return
+			if errors.As(err, &busy) && busy.Code == "55P03" && try < 20 {
+				continue
 			}
+			if err != nil {
+				t.Error(err)
+			}
+			return
 		}
 	}()
 	return func() bool {
@@ -211,90 +153,104 @@ func during(t *testing.T, what string, change func() error) (done func() bool) {
 	}
 }
 
-// TestPostgresRollingUpgrade: the last release for schema 2 runs while the schema is
-// migrated to version 3, beside this release on one table, and after a way back. No call
-// fails, each key has its effect once, and each release replays what the other did.
+// TestPostgresRollingUpgrade: a next release migrates the schema while this one runs, and
+// takes it back. No call fails, and each key has its effect once.
 func TestPostgresRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const keys = 60
-			d, former, next := newPgDeploy(t, transactional)
-			always := func() bool { return true }
-			migrate := func() error { return reprisepg.Migrate(t.Context(), d.Pool, d.Config) }
-			back := func() error {
-				list, err := reprisepg.Migrations(d.Config)
-				if err != nil {
+			f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(12))
+			f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea PRIMARY KEY)")
+			d := &pgDeploy{pgFixture: f, running: map[reprise.ID]bool{}, answers: map[reprise.ID]string{}}
+			d.store, d.effect = f.Leased(t), func(ctx context.Context, _ reprise.ClaimRequest, sql string, args ...any) error {
+				_, err := f.Pool.Exec(ctx, sql, args...)
+				return err
+			}
+			if transactional {
+				store := f.Transactional(t)
+				d.store, d.effect = store, func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
+					_, err := pgTx(t, store, r).Exec(ctx, sql, args...) //nolint:contextcheck // pgTx binds the attempt and not a call
 					return err
 				}
-				return pgx.BeginFunc(t.Context(), d.Pool, func(tx pgx.Tx) error {
-					_, err := tx.Exec(t.Context(), list[2].Down)
-					return err
-				})
 			}
-
-			d.serve(t, keys, always, former)
-			d.serve(t, keys, during(t, "up", migrate), former)
-			d.serve(t, 4*keys, always, former, next)
-			d.replayAll(t, former)
-			d.replayAll(t, next)
-			d.serve(t, keys, during(t, "down", back), former)
-			d.replayAll(t, former)
-			d.serve(t, keys, during(t, "up again", migrate), former)
-			d.serve(t, keys, always, next)
-			d.replayAll(t, next)
-
-			if n := pgValue[int](t, d.Pool, "SELECT count(*) FROM "+d.name("effects")); n != len(d.keys) {
-				t.Errorf("%d effects of %d keys", n, len(d.keys))
+			next, back := pgNext(f)
+			for range 2 {
+				d.serve(t, d.during(t, next))
+				d.serve(t, d.during(t, back))
 			}
-			if n := pgValue[int](t, d.Pool, "SELECT count(*) FROM "+d.records()+" WHERE state = 2"); n != len(d.keys) {
-				t.Errorf("%d completed records of %d keys", n, len(d.keys))
+			if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")); n != d.keys {
+				t.Errorf("%d effects of %d keys", n, d.keys)
 			}
-			for _, way := range []string{"former → next", "next → former"} {
-				if d.replays[way] == 0 {
-					t.Errorf("no replay %s", way)
-				}
+			if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()+" WHERE state = 2"); n != d.keys {
+				t.Errorf("%d completed records of %d keys", n, d.keys)
 			}
-			t.Logf("%d keys; attempts %v, replays %v", len(d.keys), d.releases, d.replays)
 		})
 	}
 }
 
-// TestPostgresTakeoverBetweenReleases: what one release left lapsed the other takes over,
-// and the former owner has lost it, whichever is which.
-func TestPostgresTakeoverBetweenReleases(t *testing.T) {
+// TestPostgresSessionsOutliveMigrations: statements that sessions prepared go on after
+// the schema changed and changed back, alone, in batches and in transactions.
+func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 	t.Parallel()
-	d, former, next := newPgDeploy(t, false)
-	pgWant(t, "Migrate", reprisepg.Migrate(t.Context(), d.Pool, d.Config), nil)
-	for _, order := range [][2]pgRelease{{former, next}, {next, former}} {
-		first, second := order[0].store, order[1].store
-		r := pgClaim()
-		r.Lease, r.Label = 50*time.Millisecond, "orders"
-		granted := pgMustClaim(t, first, r, reprise.Claimed)
-		statuses, err := first.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 100 * time.Millisecond}})
-		if err != nil || statuses[0] != reprise.Renewed {
-			t.Errorf("renewal by the %s release: %v, %v", order[0].name, statuses, err)
-		}
-		pgMustClaim(t, second, pgRival(r), reprise.InProgress)
-		taker := pgRival(r)
-		taker.Lease = time.Minute
-		var got reprise.ClaimResult
-		pgEventually(t, "a takeover", func() bool {
-			got = pgMustNotFail(t, second, taker)
-			return got.Outcome == reprise.Claimed
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	next, back := pgNext(f)
+	for _, change := range []string{"SELECT", next, back} {
+		f.exec(t, change)
+		pgTogether(manyCallers, func(int) {
+			r := pgClaim()
+			pgMustClaim(t, leased, r, reprise.Claimed)
+			pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+			pgMustClaim(t, leased, pgRival(r), reprise.Completed)
 		})
-		if got.Attempt != 2 || got.Fence <= granted.Fence {
-			t.Errorf("the %s release took over as %+v after fence %d", order[1].name, got, granted.Fence)
-		}
-		pgWant(t, "completion of the former owner", pgComplete(t, first, r, "late"), reprise.ErrLeaseLost)
-		pgWant(t, "completion", pgComplete(t, second, taker, "answer"), nil)
-		if got := pgMustClaim(t, first, pgRival(r), reprise.Completed); string(got.Payload) != "answer" {
-			t.Errorf("replayed %q", got.Payload)
-		}
-		record, err := d.Leased(t).Inspect(t.Context(), r.ID)
-		if err != nil || record.State != reprise.StateCompleted || record.CompletedAt.IsZero() || record.Attempt != 2 {
-			t.Errorf("inspected %+v, %v", record, err)
+		f.exec(t, "TRUNCATE "+f.name("effects"))
+		pgTransactionalLife(t, f, transactional)
+		f.exec(t, "DELETE FROM "+f.records())
+		pgLeasedLife(t, leased)
+	}
+}
+
+// TestPostgresNewerSchema: a release leaves the schema of a next one alone and runs on it
+// with a warning. Without a function that it calls, or with another one in its place, it
+// refuses the schema and says what to do.
+func TestPostgresNewerSchema(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	var log pgLog
+	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	pgWant(t, "Migrate again", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
+	if log.contains("newer than") {
+		t.Error("the log says that the schema of this release is newer")
+	}
+	next, back := pgNext(f)
+	f.exec(t, next)
+	pgWant(t, "Migrate on a newer schema", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
+	if !log.contains("newer than") {
+		t.Error("nothing in the log says that the schema is newer")
+	}
+	if codes := pgFindings(t, f.Leased(t)); !slices.Equal(codes, []string{"schema-version"}) {
+		t.Errorf("Check on a newer schema finds %v", codes)
+	}
+	pgLeasedLife(t, f.Leased(t))
+
+	f.exec(t, "DROP FUNCTION "+f.name("reprise_records_claim_v1"))
+	refused := func(what string) {
+		t.Helper()
+		err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
+		pgWant(t, "Migrate "+what, err, reprise.ErrMisconfigured)
+		_, opened := reprisepg.Open(t.Context(), f.Pool, f.Config)
+		pgWant(t, "Open "+what, opened, reprise.ErrMisconfigured)
+		for _, err := range []error{err, opened} {
+			if !strings.Contains(err.Error(), "lacks a function that this release calls") {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	}
+	refused("without a function")
+	f.exec(t, "CREATE FUNCTION "+f.name("reprise_records_claim_v1")+"(bytea, bytea) RETURNS text LANGUAGE sql AS 'SELECT 1::text'")
+	refused("with another function")
+	f.exec(t, back)
+	refused("on its own version of the schema")
 }

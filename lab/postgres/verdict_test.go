@@ -77,7 +77,7 @@ func TestPostgresVerdictAtItsInstants(t *testing.T) {
 				left           *int64
 			)
 			c := &test.claim
-			err := tx.QueryRow(ctx, "SELECT verdict, attempt, fence, lease_left FROM "+f.name("reprise_records_claim_v2")+"($1, $2, $3, $4, $5, 60000000, 60000000, '')",
+			err := tx.QueryRow(ctx, "SELECT verdict, attempt, fence, lease_left FROM "+f.name("reprise_records_claim_v1")+"($1, $2, $3, $4, $5, 60000000, 60000000, '')",
 				c.ID[:], c.Owner[:], c.Fingerprint[:], c.Takeover, c.MaxAttempts).Scan(&verdict, &attempt, &fence, &left)
 			if err != nil {
 				return err

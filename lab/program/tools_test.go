@@ -67,7 +67,7 @@ func TestGooseRunsThePrintedFiles(t *testing.T) {
 	if _, err := provider.DownTo(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if out := runProgram(t, env, 1, "migrate", "status"); !strings.Contains(out, "migrations are missing") {
+	if out := runProgram(t, env, 1, "migrate", "status"); !strings.Contains(out, "1 migration is missing") {
 		t.Error(out)
 	}
 }

@@ -38,22 +38,22 @@ func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding,
 		return nil, fail("check", err)
 	}
 	list := server.findings()
-	version, err := appliedVersion(ctx, conn, t.config, t.sql.names)
+	known, err := Migrations(t.config)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readSchema(ctx, conn, t.config, t.sql.names, len(known))
 	switch {
 	case hasCode(err, codeNoPrivilege):
 		return append(list, privilegeFinding("SELECT on "+t.sql.migrations)), nil
 	case err != nil:
 		return nil, fail("check", err)
 	}
-	known, err := Migrations(t.config)
-	if err != nil {
-		return nil, err
-	}
-	if version != len(known) {
-		list = append(list, schemaFinding(version, len(known)))
-	}
-	if version < len(known) {
-		return list, nil // the tables or functions to look at are missing
+	if finding, noticed := found.finding(); noticed {
+		list = append(list, finding)
+		if finding.Severity == reprise.Unsafe {
+			return list, nil // tables or functions to look at are missing
+		}
 	}
 	table, err := readTable(ctx, conn, t.sql.names)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *settings) findings() []reprise.Finding {
 	return list
 }
 
-// table is what the catalogue says of the tables.
+// table is what the catalogue says of the table.
 type table struct {
 	unlogged bool
 	missing  []string // privileges
@@ -176,11 +176,11 @@ func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 		t                                 table
 		read, write, update, remove, call bool
 	)
-	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE oid IN ($1::regclass, $2::regclass) AND relpersistence <> 'p'),
+	err := conn.QueryRow(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::regclass),
 		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
 		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
-		(SELECT bool_and(has_function_privilege(f::regproc, 'EXECUTE')) FROM unnest($3::text[]) AS f)`,
-		pgx.QueryExecModeExec, sql.records, sql.fence, sql.functions).
+		(SELECT bool_and(has_function_privilege(f::regprocedure, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
+		pgx.QueryExecModeExec, sql.records, sql.signatures).
 		Scan(&t.unlogged, &read, &write, &update, &remove, &call)
 	for _, p := range []struct {
 		granted bool
@@ -199,11 +199,11 @@ func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 	return t, err
 }
 
-// findings judges the tables.
+// findings judges the table.
 func (t *table) findings() []reprise.Finding {
 	var list findings
 	list.add(t.unlogged, reprise.Unsafe, "unlogged",
-		"the table or its sequence is unlogged or temporary: a crash empties it, and every operation runs again; ALTER … SET LOGGED")
+		"the table is unlogged or temporary: a crash empties it, and every operation runs again; ALTER TABLE … SET LOGGED")
 	if len(t.missing) > 0 {
 		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
 	}
@@ -212,20 +212,6 @@ func (t *table) findings() []reprise.Finding {
 
 func privilegeFinding(missing string) reprise.Finding {
 	return reprise.Finding{Code: "privileges", Severity: reprise.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
-}
-
-func schemaFinding(applied, known int) reprise.Finding {
-	f := reprise.Finding{Code: "schema-version", Severity: reprise.Unsafe}
-	switch {
-	case applied == 0:
-		f.Detail = "the tables do not exist, or this role cannot see them; run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
-	case applied < known:
-		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run reprisepg.Migrate, or apply what reprisepg.Migrations returns", applied, known)
-	default:
-		f.Severity = reprise.Warning
-		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", applied, known)
-	}
-	return f
 }
 
 // findings collects what was noticed.

@@ -65,14 +65,25 @@ func TestEachFaultOfTheTablesHasItsFinding(t *testing.T) {
 	if got := (&table{}).findings(); got != nil {
 		t.Errorf("good tables: %+v", got)
 	}
-	for applied, want := range map[int]struct{ code, text string }{
-		0: {"schema-version!", "do not exist"},
-		2: {"schema-version!", "has version 2 and this release needs 3"},
-		4: {"schema-version", "newer than the 3"},
+}
+
+// TestSchemaVersionFindings: a schema that is missing, older, or without a function that
+// this release calls is unsafe, and a newer one is a warning.
+func TestSchemaVersionFindings(t *testing.T) {
+	t.Parallel()
+	for found, want := range map[schema]struct{ code, text string }{
+		{0, 3, false}: {"schema-version!", "do not exist"},
+		{2, 3, false}: {"schema-version!", "has version 2 and this release needs 3"},
+		{4, 3, false}: {"schema-version", "newer than the 3"},
+		{4, 3, true}:  {"schema-version!", "has version 4 and lacks a function that this release calls"},
+		{3, 3, true}:  {"schema-version!", "has version 3 and lacks a function that this release calls"},
 	} {
-		f := schemaFinding(applied, 3)
-		if codes := codesOf([]reprise.Finding{f}); codes[0] != want.code || !strings.Contains(f.Detail, want.text) {
-			t.Errorf("version %d of 3: %s, %s", applied, codes[0], f.Detail)
+		f, noticed := found.finding()
+		if codes := codesOf([]reprise.Finding{f}); !noticed || codes[0] != want.code || !strings.Contains(f.Detail, want.text) {
+			t.Errorf("%+v: %v, %s, %s", found, noticed, codes[0], f.Detail)
 		}
+	}
+	if f, noticed := (schema{applied: 3, known: 3}).finding(); noticed {
+		t.Errorf("the schema of this release: %+v", f)
 	}
 }

@@ -27,8 +27,8 @@ type Config struct {
 	Schema string
 
 	// Table is the table of the records, at most 50 bytes; empty means reprise_records.
-	// The fence sequence, the index, the functions and the table of applied migrations
-	// are named after it. Two tables are two separate stores.
+	// The index, the functions and the table of applied migrations are named after it.
+	// Two tables are two separate stores.
 	Table string
 
 	// ExecMode is how single statements are sent. Zero prepares those of every request in
@@ -68,7 +68,7 @@ type Config struct {
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 
 // The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
-// the table has 12.
+// the table has 13.
 const (
 	maxSchema = 63
 	maxTable  = 50

@@ -18,10 +18,9 @@ const (
 	codeDeadlock        = "40P01"
 	codeDiskFull        = "53100"
 	codeTaken           = "23505" // another attempt has the record, where the INSERT of a record fails with it
-	codeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql or marked.sql does not hold
+	codeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql, same.sql or locked.sql does not hold
 	codeNoTx            = "25P01"
 	codeIdleTimeout     = "25P03"
-	codeLockTimeout     = "55P03"
 	codeInvalidSetting  = "22023"
 	codeNoPrivilege     = "42501"
 	codeNoTable         = "42P01"

@@ -66,8 +66,6 @@ func ExampleMigrations() {
 	}
 	// Output:
 	// 1 0001_records true
-	// 2 0002_clock_fences true
-	// 3 0003_fast_calls true
 }
 
 func ExampleGrants() {
@@ -79,7 +77,6 @@ func ExampleGrants() {
 	// Output:
 	// GRANT USAGE ON SCHEMA "shop" TO "app";
 	// GRANT SELECT, INSERT, UPDATE, DELETE ON "shop"."reprise_records" TO "app";
-	// GRANT USAGE ON SEQUENCE "shop"."reprise_records_fence" TO "app";
-	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v2", "shop"."reprise_records_complete_v2", "shop"."reprise_records_claims_v1", "shop"."reprise_records_completes_v1", "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_attempt_v1", "shop"."reprise_records_open_v1", "shop"."reprise_records_keep_v1", "shop"."reprise_records_keep_v2" TO "app";
+	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_claims_v1", "shop"."reprise_records_completes_v1" TO "app";
 	// GRANT SELECT ON "shop"."reprise_records_migrations" TO "app";
 }

@@ -10,8 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// Inspect implements [reprise.Inspector]. Of a record that version 2 of the schema
-// completed, CompletedAt is when its lease ended or would have.
+// Inspect implements [reprise.Inspector].
 func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
 	found, err := t.inspect(ctx, "inspect", id)
 	if err != nil {

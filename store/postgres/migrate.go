@@ -3,15 +3,17 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // Migration is one step of the schema. Its SQL may be given to another tool, and
@@ -57,9 +59,8 @@ func Migrations(c Config) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores, of this release and of the
-// former ones on its schema, and nothing else: it cannot change the schema. Role is
-// quoted. The error wraps ErrInvalid.
+// Grants returns the statements that let role run the stores and nothing else: it cannot
+// change the schema. Role is quoted. The error wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -68,8 +69,7 @@ func Grants(c Config, role string) (string, error) {
 	s, to := newNames(c), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{c.Schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + s.records + to +
-		"GRANT USAGE ON SEQUENCE " + s.fence + to + // version 1's functions draw from it: see Down
-		"GRANT EXECUTE ON FUNCTION " + strings.Join(slices.Concat(s.functions, s.former), ", ") + to +
+		"GRANT EXECUTE ON FUNCTION " + strings.Join(s.functions, ", ") + to +
 		"GRANT SELECT ON " + s.migrations + to, nil
 }
 
@@ -84,8 +84,9 @@ type Beginner interface {
 // once: one does the work and the others wait. It needs a role that may create tables;
 // the stores need only what [Grants] gives. A schema that is newer than this release
 // stays as it is, with a warning to [Config.Logger]: a process of this release may start
-// again while the next one is rolled out, and its functions are still there. A config
-// that is invalid is ErrInvalid, and so is a db that is nil.
+// again while the next one is rolled out, and its functions are still there. Where they
+// are not, the error is ErrMisconfigured. A config that is invalid is ErrInvalid, and so
+// is a db that is nil.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -99,13 +100,10 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 		return invalid("the pool is nil")
 	}
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
-	switch {
-	case hasCode(err, codeLockTimeout):
-		return fmt.Errorf("%w: a backup, a migration or a long transaction uses the table; nothing was changed, so call Migrate again when it has ended", fail("migrate", err))
-	case err != nil:
-		return fail("migrate", err)
+	if err == nil || errors.Is(err, reprise.ErrMisconfigured) {
+		return err
 	}
-	return nil
+	return fail("migrate", err)
 }
 
 // MigrateSQL is [Migrate] for a *sql.DB over pgx's driver.
@@ -130,20 +128,22 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(int64(lock.Sum64()), 10)+")"); err != nil { //nolint:gosec // any 64 bits do
 		return err
 	}
-	applied, err := appliedVersion(ctx, tx, c, s)
-	if err != nil {
+	found, err := readSchema(ctx, tx, c, s, len(list))
+	switch finding, noticed := found.finding(); {
+	case err != nil:
 		return err
+	case found.applied < found.known:
+	case noticed && finding.Severity == reprise.Unsafe:
+		return fmt.Errorf("%w: postgres: migrate: %s", reprise.ErrMisconfigured, finding.Detail)
+	case noticed:
+		logWarning(ctx, c.Logger, finding)
 	}
-	if applied > len(list) {
-		logWarning(ctx, c.Logger, schemaFinding(applied, len(list)))
-		return nil
-	}
-	if applied == 0 {
+	if found.applied == 0 {
 		if err := createSchema(ctx, tx, c); err != nil {
 			return err
 		}
 	}
-	for _, m := range list[applied:] {
+	for _, m := range list[min(found.applied, len(list)):] {
 		if _, err := tx.Exec(ctx, m.SQL); err != nil {
 			return err
 		}
@@ -183,6 +183,42 @@ func Version(ctx context.Context, db Beginner, c Config) (version int, err error
 // querier is what a connection and a transaction have in common.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// schema is what a database has of the schema of a table.
+type schema struct {
+	applied, known int
+	lacking        bool // at a version that this release knows or a newer one: a function that it calls
+}
+
+func readSchema(ctx context.Context, q querier, c Config, s names, known int) (schema, error) {
+	found := schema{known: known}
+	var err error
+	if found.applied, err = appliedVersion(ctx, q, c, s); err != nil || found.applied < known {
+		return found, err
+	}
+	err = q.QueryRow(ctx, "SELECT bool_or(to_regprocedure(f) IS NULL) FROM unnest($1::text[]) AS f",
+		pgx.QueryExecModeExec, s.signatures).Scan(&found.lacking)
+	return found, err
+}
+
+// finding judges the schema. It reports false for the one of this release.
+func (s schema) finding() (reprise.Finding, bool) {
+	f := reprise.Finding{Code: "schema-version", Severity: reprise.Unsafe}
+	switch {
+	case s.applied == 0:
+		f.Detail = "the tables do not exist, or this role cannot see them; run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
+	case s.applied < s.known:
+		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run reprisepg.Migrate, or apply what reprisepg.Migrations returns", s.applied, s.known)
+	case s.lacking:
+		f.Detail = fmt.Sprintf("the schema has version %d and lacks a function that this release calls; unless another release uses it, drop its tables and functions and run reprisepg.Migrate", s.applied)
+	case s.applied > s.known:
+		f.Severity = reprise.Warning
+		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", s.applied, s.known)
+	default:
+		return f, false
+	}
+	return f, true
 }
 
 // appliedVersion reads which version the schema has; 0 means that there is none.

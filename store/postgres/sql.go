@@ -33,47 +33,32 @@ type statements struct {
 
 // names are what the schema of one table consists of, quoted.
 type names struct {
-	records, fence, migrations, expiry string
-	functions                          []string // those that this release calls, in the order of functions
-	former                             []string // those of older releases, in the order of formerFunctions
-	lock                               string   // what the advisory locks of the table are derived from; not quoted
+	records, migrations, expiry string
+	functions                   []string // in the order of functions
+	signatures                  []string // the same with the types of their parameters
+	lock                        string   // what the advisory locks of the table are derived from; not quoted
 }
 
-// functions are the functions that this release calls: the placeholder, and the suffix
-// with the version.
-var functions = []function{
-	{"claim_v2", "_claim_v2"},
-	{"complete_v2", "_complete_v2"},
-	{"claims", "_claims_v1"},
-	{"completes", "_completes_v1"},
+// functions are the functions that this release calls: the placeholder, the suffix with
+// the version, and the types of the parameters.
+var functions = []struct{ placeholder, suffix, parameters string }{
+	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, text"},
+	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint"},
+	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean"},
+	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], interval[]"},
 }
-
-// formerFunctions are those that only older releases call.
-var formerFunctions = []function{
-	{"claim", "_claim_v1"},
-	{"complete", "_complete_v1"},
-	{"attempt", "_attempt_v1"},
-	{"open", "_open_v1"},
-	{"keep_v1", "_keep_v1"},
-	{"keep", "_keep_v2"},
-}
-
-type function struct{ placeholder, suffix string }
 
 func newNames(c Config) names {
 	quote := func(suffix string) string { return pgx.Identifier{c.Schema, c.Table + suffix}.Sanitize() }
 	n := names{
 		records:    quote(""),
-		fence:      quote("_fence"),
 		migrations: quote("_migrations"),
 		expiry:     pgx.Identifier{c.Table + "_expires_at"}.Sanitize(),
 		lock:       c.Schema + "." + c.Table,
 	}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
-	}
-	for _, f := range formerFunctions {
-		n.former = append(n.former, quote(f.suffix))
+		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")
 	}
 	return n
 }
@@ -110,8 +95,6 @@ func (n *names) fill(text string) string {
 	pairs := []string{
 		"{readable}", withoutComments(readSQL("sql/readable.sql")),
 		"{records}", n.records,
-		"{fence}", n.fence,
-		"{fence_literal}", "'" + strings.ReplaceAll(n.fence, "'", "''") + "'",
 		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
@@ -119,9 +102,6 @@ func (n *names) fill(text string) string {
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
-	}
-	for i, f := range formerFunctions {
-		pairs = append(pairs, "{"+f.placeholder+"}", n.former[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }

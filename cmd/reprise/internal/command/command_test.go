@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
 func TestKeysAreDecodedAsTheMiddlewareDoes(t *testing.T) {
@@ -69,6 +71,25 @@ func TestAtlasSum(t *testing.T) {
 `
 	if got != want {
 		t.Errorf("atlas.sum:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Migrations are printed in the order in which they run, each under its name.
+func TestMigrationsArePrintedInOrder(t *testing.T) {
+	t.Parallel()
+	list := []reprisepg.Migration{{Version: 1, Name: "0001_a", SQL: "up a;\n", Down: "down a;\n"}, {Version: 2, Name: "0002_b", SQL: "up b;\n", Down: "down b;\n"}}
+	for down, want := range map[bool]string{
+		false: "-- 0001_a.sql\nup a;\n\n-- 0002_b.sql\nup b;\n",
+		true:  "-- 0002_b.sql\ndown b;\n\n-- 0001_a.sql\ndown a;\n",
+	} {
+		files, err := migrationFiles(list, "sql", down)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := (&session{out: ui.NewStream(&out, false, os.Getenv)}).writeMigrations(files, ""); err != nil || out.String() != want {
+			t.Errorf("down %v: %v\n%s\nwant:\n%s", down, err, out.String(), want)
+		}
 	}
 }
 

@@ -1,45 +1,50 @@
--- One row is one record. What decides is valid_until and, while state is 1, lease_until. Neither has an index, so that a
--- completion is a heap-only update; expires_at is what the purge looks for, and is written at claim with room to spare.
+-- One row is one record. valid_until decides and, while state is 1, lease_until. Neither has an index, so that a completion is a heap-only
+-- update; the purge looks for expires_at, which is written at the claim with room to spare.
 --
--- A page is left when 2 % of it are free: late enough that the server, which cleans a page of row versions that died when less than
--- 10 % are free, still gets to it. With more reserved it would leave each page with a dead version for every record.
+-- There are no CHECK constraints: the server plans each of them anew for every statement that writes the table. Every reader refuses what
+-- they would (see readable.sql).
+--
+-- The fill factor reserves 2 % of a page for updates. The server removes dead row versions from a page once less than 10 % of it are free;
+-- with a larger reserve it would leave each page with a dead version for every record.
 CREATE TABLE {records} (
-	lease_until timestamptz NOT NULL,
+	lease_until timestamptz NOT NULL, -- once the record is completed: when that was
 	valid_until timestamptz NOT NULL,
 	expires_at  timestamptz NOT NULL,
-	created_at  timestamptz NOT NULL,
-	fence       bigint      NOT NULL,
+	created_at  timestamptz NOT NULL, -- the claim of the attempt that the record shows
+	fence       bigint      NOT NULL, -- from the server's clock, in microseconds
 	attempt     integer     NOT NULL,
-	state       smallint    NOT NULL CHECK (state IN (1, 2)), -- 1: in progress, 2: completed
-	version     smallint    NOT NULL,                         -- of the meaning of this row
-	id          bytea       NOT NULL PRIMARY KEY CHECK (octet_length(id) = 32),
-	owner       bytea       NOT NULL CHECK (octet_length(owner) = 16),
-	fingerprint bytea       NOT NULL CHECK (octet_length(fingerprint) = 32),
+	state       smallint    NOT NULL, -- 1: in progress, 2: completed
+	version     smallint    NOT NULL, -- of the meaning of this row
+	id          bytea       NOT NULL PRIMARY KEY,
+	owner       bytea       NOT NULL, -- zero: an operator completed the record
+	fingerprint bytea       NOT NULL,
 	payload     bytea,
-	CHECK ((state = 2) = (payload IS NOT NULL))
+	label       text        NOT NULL DEFAULT '' -- the name of the record's policy
 ) WITH (fillfactor = 98, autovacuum_vacuum_scale_factor = 0.02);
 
 CREATE INDEX {expiry_index} ON {records} (expires_at);
 
-CREATE SEQUENCE {fence};
+-- The names of the functions have a version. A release that needs other functions creates them beside these, so that a rolling deploy
+-- runs both releases.
 
--- What every request does is in functions, for the sake of speed: the server keeps the plans of their statements in each session, however
--- a call is sent and whatever pooler is between. Another release that needs other functions creates them beside these.
-
--- A claim of the leased store. Parameters: $1 id, $2 owner, $3 fingerprint, $4 takeover allowed, $5 attempts
--- allowed (0: any number), $6 lease, $7 retention, both in microseconds.
+-- A claim of the leased store that rewrites a row, or may: claim_new.sql and claims_v1 decide the others. Parameters: $1 id, $2 owner, $3
+-- fingerprint, $4 takeover allowed, $5 attempts allowed (0: any number), $6 lease, $7 retention, both in microseconds, $8 label.
 --
--- It reads first and writes only what it may: a replay leaves no trace. Every value of the new row is computed from the row that was
--- read, so the write is refused when that row changed meanwhile, and all begins anew. Each statement in here has a
--- snapshot of its own; where the session's isolation is stricter, a race fails instead and the caller repeats.
-CREATE FUNCTION {claim}(bytea, bytea, bytea, boolean, integer, bigint, bigint,
+-- It reads first and writes only what it may. A record that was not seen is inserted and never updated, and one that was seen is
+-- updated and never inserted: its row may be deleted in between, and then no value computed from it is true.
+--
+-- A takeover locks the row first and passes over a row that is locked, so that it never waits for another transaction.
+CREATE FUNCTION {claim}(bytea, bytea, bytea, boolean, integer, bigint, bigint, text,
 	OUT verdict text, OUT attempt integer, OUT fence bigint, OUT lease_left bigint, OUT payload bytea)
 LANGUAGE plpgsql AS $function$
 #variable_conflict use_column
 DECLARE
 	lease     interval := $6 * interval '1 microsecond';
 	retention interval := $7 * interval '1 microsecond';
+	spare     interval := least(retention, interval '1 hour');
 	seen      record;
+	started   timestamptz;
+	until     timestamptz;
 BEGIN
 	IF pg_is_in_recovery() THEN
 		RAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';
@@ -57,39 +62,66 @@ BEGIN
 			RETURN;
 		END IF;
 
-		INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-			lease_until, valid_until, expires_at, created_at)
-		SELECT $1, 1, 1,
-			CASE seen.verdict WHEN 'again' THEN seen.attempt WHEN 'takeover' THEN seen.attempt + 1 ELSE 1 END,
-			CASE seen.verdict WHEN 'again' THEN seen.fence ELSE greatest(seen.fence + 1, nextval({fence_literal})) END,
-			$2, $3,
-			t.at + lease,
-			t.at + retention,
-			t.at + retention + least(retention, interval '1 hour'),
-			CASE WHEN seen.verdict IN ('again', 'takeover') THEN seen.created_at ELSE t.at END
-		FROM (SELECT clock_timestamp() AS at) AS t
-		ON CONFLICT (id) DO UPDATE SET
-			state = 1,
-			attempt = EXCLUDED.attempt,
-			fence = EXCLUDED.fence,
-			owner = EXCLUDED.owner,
-			fingerprint = EXCLUDED.fingerprint,
-			payload = NULL,
-			created_at = EXCLUDED.created_at,
-			-- from the clock as it is now: EXCLUDED was computed before the wait for the row
-			lease_until = clock_timestamp() + lease,
-			valid_until = clock_timestamp() + retention,
-			-- indexed, so left alone where it still lies late enough
-			expires_at = CASE WHEN r.expires_at >= EXCLUDED.valid_until THEN r.expires_at ELSE EXCLUDED.expires_at END
-		WHERE (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)
-		RETURNING r.attempt, r.fence, (extract(epoch FROM r.lease_until - clock_timestamp()) * 1000000)::bigint
-		INTO attempt, fence, lease_left;
-		IF FOUND THEN
-			verdict := 'claimed';
-			RETURN;
+		IF seen.verdict IS NULL THEN
+			-- A transaction that creates the record of an ID holds this lock until it has committed, and reads the clock while it holds
+			-- it. So no fence lies below one that was granted and released meanwhile.
+			PERFORM pg_advisory_xact_lock(('x' || encode(substr($1, 1, 8), 'hex'))::bit(64)::bigint # {records_literal}::regclass::oid::bigint);
+			started := clock_timestamp();
+			INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
+				lease_until, valid_until, expires_at, created_at, label)
+			VALUES ($1, 1, 1, 1, (extract(epoch FROM started) * 1000000)::bigint, $2, $3,
+				started + lease, started + retention, started + retention + spare, started, $8)
+			ON CONFLICT (id) DO NOTHING
+			RETURNING r.attempt, r.fence, r.lease_until INTO attempt, fence, until;
+		ELSE
+			IF seen.verdict <> 'again' THEN
+				PERFORM FROM {records} AS r
+				WHERE r.id = $1 AND (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)
+				FOR NO KEY UPDATE SKIP LOCKED;
+				IF NOT FOUND THEN
+					PERFORM pg_sleep(0.0005 * try);
+					CONTINUE;
+				END IF;
+			END IF;
+			started := clock_timestamp();
+			UPDATE {records} AS r SET
+				state = 1,
+				attempt = CASE seen.verdict WHEN 'again' THEN r.attempt WHEN 'takeover' THEN r.attempt + 1 ELSE 1 END,
+				fence = CASE seen.verdict WHEN 'again' THEN r.fence
+					ELSE greatest(r.fence + 1, (extract(epoch FROM started) * 1000000)::bigint) END,
+				owner = $2,
+				fingerprint = $3,
+				payload = NULL,
+				label = $8,
+				created_at = CASE seen.verdict WHEN 'again' THEN r.created_at ELSE started END,
+				lease_until = started + lease,
+				valid_until = started + retention,
+				-- indexed, so left alone where it still lies late enough
+				expires_at = CASE WHEN r.expires_at >= started + retention THEN r.expires_at ELSE started + retention + spare END
+			WHERE r.id = $1 AND (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)
+			RETURNING r.attempt, r.fence, r.lease_until INTO attempt, fence, until;
 		END IF;
+		CONTINUE WHEN attempt IS NULL;
+
+		-- A write that had to wait for another transaction has the clock of before the wait, and its lease may have run out.
+		IF clock_timestamp() - started > interval '10 milliseconds' THEN
+			started := clock_timestamp();
+			UPDATE {records} AS r SET
+				lease_until = started + lease,
+				valid_until = started + retention,
+				expires_at = CASE WHEN r.expires_at >= started + retention THEN r.expires_at ELSE started + retention + spare END
+			WHERE r.id = $1
+			RETURNING r.lease_until INTO until;
+		END IF;
+		verdict := 'claimed';
+		lease_left := (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint;
+		RETURN;
 	END LOOP;
-	verdict := 'lost race';
+	-- Another transaction is writing the lapsed record and has not committed: the caller tries again in a moment.
+	verdict := CASE seen.verdict WHEN 'takeover' THEN 'in progress' ELSE 'lost race' END;
+	attempt := 0;
+	fence := 0;
+	lease_left := 1000;
 END
 $function$;
 
@@ -105,6 +137,7 @@ BEGIN
 	UPDATE {records} AS r SET
 		state = 2,
 		payload = CASE r.state WHEN 1 THEN $3 ELSE r.payload END,
+		lease_until = CASE r.state WHEN 1 THEN clock_timestamp() ELSE r.lease_until END,
 		valid_until = CASE r.state WHEN 1 THEN clock_timestamp() + retention ELSE r.valid_until END,
 		-- indexed, so left alone where it still lies late enough
 		expires_at = CASE WHEN r.state = 1 AND r.expires_at < clock_timestamp() + retention
@@ -115,64 +148,89 @@ BEGIN
 END
 $function$;
 
--- What the transactional store makes of the record that it finds, under the lock of the attempt. Parameters: $1 id, $2 owner, $3
--- fingerprint, $4 takeover allowed, $5 attempts allowed. It answers whether there is a record or not; replaced is the fence of
--- the lapsed record that the attempt takes over, or 0.
-CREATE FUNCTION {attempt}(bytea, bytea, bytea, boolean, integer,
-	OUT verdict text, OUT attempt integer, OUT fence bigint, OUT lease_left bigint, OUT payload bytea, OUT replaced bigint)
-LANGUAGE plpgsql AS $function$
+-- The claims of several callers, as far as they need no row to be rewritten. Parameters, all but the last of one length and in the order of
+-- the IDs, which differ: $1 ids, $2 owners, $3 fingerprints, $4 labels, $5 the first eight bytes of the IDs as numbers, $6 leases, $7
+-- retentions, $8 how long the purge lets a new record be; $9 whether most of the IDs are expected to be there.
+--
+-- It returns the records that are there, for the caller to judge by the clock that comes with them, and those that it created, whose
+-- version is NULL. A created record may be returned a second time, as one that is there. An ID that is not returned lost a race and is
+-- claimed alone. A payload of more than 64 KiB is left out; size says that there is one.
+--
+-- It never waits for another creator of one of these records: it tries the lock of claim_v1, and reads the clock while it holds it. A row or
+-- an insert of a transaction without the lock may still be in the way, and must not hold up the other calls: hence lock_timeout. Without
+-- the other settings the server would plan anew for each number of IDs, or keep a plan that reads the whole table because it was small
+-- once.
+CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean)
+RETURNS TABLE (id bytea, version smallint, state smallint, owner bytea, fingerprint bytea, attempt integer, fence bigint,
+	lease_until timestamptz, valid_until timestamptz, clock timestamptz, size integer, payload bytea)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+AS $function$
 #variable_conflict use_column
 DECLARE
-	seen record;
+	answered bigint := 0;
 BEGIN
-	SELECT r.*, {verdict} AS verdict INTO seen FROM {records} AS r WHERE r.id = $1;
-	verdict := coalesce(seen.verdict, 'new');
-	attempt := CASE verdict WHEN 'takeover' THEN seen.attempt + 1 ELSE 1 END;
-	IF verdict IN ('new', 'takeover') THEN
-		fence := greatest(seen.fence + 1, nextval({fence_literal}));
-	ELSE
-		fence := seen.fence;
+	IF pg_is_in_recovery() THEN
+		RAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';
 	END IF;
-	lease_left := coalesce((extract(epoch FROM seen.lease_until - now()) * 1000000)::bigint, 0);
-	IF verdict = 'completed' THEN
-		payload := seen.payload;
-	END IF;
-	replaced := CASE verdict WHEN 'takeover' THEN seen.fence ELSE 0 END;
+	FOR step IN 1..2 LOOP
+		IF $9 = (step = 1) THEN
+			RETURN QUERY
+				SELECT r.id, r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, now(),
+					octet_length(r.payload), CASE WHEN octet_length(r.payload) <= 65536 THEN r.payload END
+				FROM unnest($1) AS a (id) CROSS JOIN LATERAL (SELECT * FROM {records} AS r WHERE r.id = a.id) AS r;
+		ELSE
+			RETURN QUERY
+				INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
+					lease_until, valid_until, expires_at, created_at, label)
+				SELECT a.id, 1, 1, 1, (date_part('epoch', a.at) * 1000000)::bigint, a.owner, a.fingerprint,
+					a.at + a.lease, a.at + a.retention, a.at + a.purge, a.at, a.label
+				FROM (
+					SELECT *, clock_timestamp() AS at
+					FROM (
+						SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS a (id, owner, fingerprint, label, lock, lease, retention, purge)
+						WHERE pg_try_advisory_xact_lock(a.lock # {records_literal}::regclass::oid::bigint)
+						OFFSET 0
+					) AS a
+					OFFSET 0
+				) AS a
+				ON CONFLICT (id) DO NOTHING
+				RETURNING r.id, NULL::smallint, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until,
+					clock_timestamp(), NULL::integer, NULL::bytea;
+		END IF;
+		GET DIAGNOSTICS answered = ROW_COUNT;
+		IF answered = cardinality($1) THEN
+			RETURN;
+		END IF;
+	END LOOP;
 END
 $function$;
 
--- The completed record of an attempt goes in whole, as the last statement before COMMIT. Parameters: $1 id, $2 owner, $3 fingerprint,
--- $4 attempt, $5 fence, $6 payload, $7 retention in microseconds, $8 fence of the record taken over.
---
--- It fails when another record stands in the way: the COMMIT that follows in the same batch must not happen then.
-CREATE FUNCTION {keep_v1}(bytea, bytea, bytea, integer, bigint, bytea, bigint, bigint) RETURNS void
-LANGUAGE plpgsql AS $function$
+-- The completions of several attempts. Parameters, all of one length and in the order of the IDs, which differ: $1 ids, $2 owners, $3
+-- payloads, $4 retentions. It returns the records that it completed; complete_v1 decides about the others.
+CREATE FUNCTION {completes}(bytea[], bytea[], bytea[], interval[]) RETURNS TABLE (id bytea, owner bytea)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
+AS $function$
+#variable_conflict use_column
 BEGIN
-	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint, payload,
-		lease_until, valid_until, expires_at, created_at)
-	SELECT $1, 1, 2, $4, $5, $2, $3, $6, t.at, t.valid, t.valid, t.at
-	FROM (SELECT at, at + $7 * interval '1 microsecond' AS valid FROM clock_timestamp() AS c (at)) AS t
-	ON CONFLICT (id) DO UPDATE SET
-		state = 2,
-		attempt = EXCLUDED.attempt,
-		fence = EXCLUDED.fence,
-		owner = EXCLUDED.owner,
-		fingerprint = EXCLUDED.fingerprint,
-		payload = EXCLUDED.payload,
-		lease_until = EXCLUDED.lease_until,
-		valid_until = EXCLUDED.valid_until,
-		expires_at = EXCLUDED.expires_at,
-		created_at = EXCLUDED.created_at
-	WHERE {readable} AND (
-		(r.valid_until <= clock_timestamp() AND NOT (r.state = 1 AND r.lease_until > clock_timestamp()))
-		OR (r.state = 1 AND r.fence = $8 AND r.lease_until <= clock_timestamp()));
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'another attempt has the record' USING ERRCODE = 'RP001';
-	END IF;
+	RETURN QUERY
+		UPDATE {records} AS r SET
+			state = 2,
+			payload = a.payload,
+			lease_until = clock_timestamp(),
+			valid_until = clock_timestamp() + a.retention,
+			-- indexed, so left alone where it still lies late enough
+			expires_at = CASE WHEN r.expires_at < clock_timestamp() + a.retention
+				THEN clock_timestamp() + a.retention ELSE r.expires_at END
+		FROM unnest($1, $2, $3, $4) AS a (id, owner, payload, retention)
+		WHERE r.id = a.id AND r.owner = a.owner AND {readable} AND r.state = 1
+			AND (r.valid_until > clock_timestamp() OR r.lease_until > clock_timestamp())
+		RETURNING r.id, r.owner;
 END
 $function$;
 
--- The versions of this schema that were applied. The store refuses to start on one that it does not know.
+-- The versions of this schema that were applied.
 CREATE TABLE {migrations} (
 	version    integer     NOT NULL PRIMARY KEY,
 	applied_at timestamptz NOT NULL DEFAULT now()

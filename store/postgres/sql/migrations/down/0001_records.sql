@@ -1,14 +1,4 @@
 -- Every record goes with it.
-DROP FUNCTION {claim}(bytea, bytea, bytea, boolean, integer, bigint, bigint);
+DROP FUNCTION {claim}, {complete}, {claims}, {completes};
 
-DROP FUNCTION {complete}(bytea, bytea, bytea, bigint);
-
-DROP FUNCTION {attempt}(bytea, bytea, bytea, boolean, integer);
-
-DROP FUNCTION {keep_v1}(bytea, bytea, bytea, integer, bigint, bytea, bigint, bigint);
-
-DROP TABLE {records};
-
-DROP SEQUENCE {fence};
-
-DROP TABLE {migrations};
+DROP TABLE {records}, {migrations};
