@@ -324,7 +324,7 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 		t.Errorf("who does not ask for the validity gets %+v", got)
 	}
 
-	r = b.put(t, redisGoldenLayout1, expires)
+	r = b.put(t, redisGoldenOtherVersion, expires)
 	b.at((expires+1)*ms - 7*time.Microsecond)
 	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != reprise.StateUnreadable || shown.Validity != 7*time.Microsecond {
 		t.Errorf("what cannot be read is shown as %+v, %v", shown, err)

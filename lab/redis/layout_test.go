@@ -14,8 +14,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Records of version 2, as docs/adr/0011-redis-layout-2.md describes them. Another
-// release of the program has to read them.
+// Records as docs/adr/0011-redis-records.md describes them. Another release of the program
+// has to read them.
 const (
 	redisGoldenOwner       = "00112233445566778899aabbccddeeff"
 	redisGoldenFingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -45,7 +45,7 @@ func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age 
 	return r
 }
 
-func TestRedisReadsRecordsOfVersion2(t *testing.T) {
+func TestRedisReadsGoldenRecords(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
@@ -165,7 +165,7 @@ func redisShown(r reprise.Record) string {
 }
 
 // What the store writes is the golden form, by the native way and by the scripts.
-func TestRedisWritesRecordsOfVersion2(t *testing.T) {
+func TestRedisWritesGoldenRecords(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()

@@ -21,8 +21,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisFillRaw puts completed records of version 2 under new keys, without a store, and
-// returns their IDs.
+// redisFillRaw puts completed records under new keys, without a store, and returns their
+// IDs.
 func redisFillRaw(tb testing.TB, client redis.UniversalClient, prefix string, n int) []reprise.ID {
 	tb.Helper()
 	return redisPut(tb, client, prefix, redisHexOf(tb, redisGoldenCompleted), n)
@@ -168,7 +168,7 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	old := redisGolden(t, client, prefix, redisGoldenLayout1, 0)
+	later := redisGolden(t, client, prefix, redisGoldenOtherVersion, 0)
 	list := redisClaim()
 	redisWant(t, "put a list", client.RPush(t.Context(), redisKey(prefix, list.ID), "x").Err(), nil)
 	persisted := redisGolden(t, client, prefix, redisGoldenClaimed, 0)
@@ -186,7 +186,7 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	for _, r := range []reprise.ClaimRequest{sound, lapsed, lasting} {
 		redisWant(t, "forget a readable one as unreadable", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
 	}
-	for _, r := range []reprise.ClaimRequest{old, list, persisted} {
+	for _, r := range []reprise.ClaimRequest{later, list, persisted} {
 		shown, err := store.Inspect(t.Context(), r.ID)
 		if err != nil || shown.State != reprise.StateUnreadable {
 			t.Errorf("inspect shows %+v, %v", shown, err)

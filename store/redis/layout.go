@@ -9,8 +9,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The first byte of a record: the version of the layout in the high half, the kind in the
-// low one. See lua/record.lua.
+// The first byte of a record: the version of the layout, 2, in the high half and the kind
+// in the low one. See lua/record.lua.
 const (
 	recordClaimed        = 0x21 // in progress, by a first attempt, and nobody watches
 	recordClaimedLater   = 0x22 // in progress, by a later attempt or watched
@@ -32,7 +32,7 @@ const (
 // microseconds, instants in microseconds or, where it says so, in milliseconds. A replay
 // is the record itself.
 const (
-	tagCorrupt    = '!' // any script: the record cannot be read; its first byte
+	tagCorrupt    = '!' // any script: the record cannot be read
 	tagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
 	tagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; nothing was written
 	tagInProgress = 'P' // claim: remaining i64
@@ -167,7 +167,7 @@ type record struct {
 	payload     []byte
 }
 
-// parseRecord reads a record. It reports false for one that has another layout.
+// parseRecord reads a record. It reports false for one of another version or kind.
 func parseRecord(b []byte) (r record, ok bool) {
 	f := fields{rest: b}
 	kind := f.u8()
@@ -200,19 +200,8 @@ func parseRecord(b []byte) (r record, ok bool) {
 	}
 }
 
-// The causes of [reprise.ErrCorrupt].
-var (
-	errLayout    = errors.New("the record has an unknown version or kind, is not a string, or was cut")
-	errOldLayout = errors.New("the record has layout 1, of an older release, and this one reads layout 2; let it expire, or forget it")
-)
-
-// unreadable returns the error for a record that starts with these bytes.
-func unreadable(start []byte) error {
-	if len(start) > 0 && start[0]>>4 == 1 {
-		return fail(reprise.ErrCorrupt, errOldLayout)
-	}
-	return fail(reprise.ErrCorrupt, errLayout)
-}
+// errUnreadable is the error for a record that this release cannot read.
+var errUnreadable = fail(reprise.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
 
 // parseClaim reads the answer of claim.lua. It reports false for an answer that the
 // script never gives.

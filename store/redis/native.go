@@ -127,7 +127,7 @@ func (c *command) decideFound() decision {
 	r, ok := parseRecord(found)
 	switch {
 	case !ok:
-		c.err = unreadable(found)
+		c.err = errUnreadable
 	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
 		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
 	case r.completed && c.validity != nil:

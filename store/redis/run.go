@@ -169,7 +169,7 @@ func (c *command) refusal() error {
 	case len(answer) == 0:
 		return fail(reprise.ErrUnknown, errUnexpected)
 	case answer[0] == tagCorrupt:
-		return unreadable(answer[1:])
+		return errUnreadable
 	case wrote(answer[0]):
 		return c.ackErr
 	default:

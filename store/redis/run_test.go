@@ -78,7 +78,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.ErrFull, 1},
 		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", reprise.ErrCorrupt, 1},
 		{"corrupt", bulk("!"), reprise.ErrCorrupt, 1},
-		{"an older layout", bulk("\x12" + strings.Repeat("h", 70)), reprise.ErrCorrupt, 1},
+		{"another version", bulk("\x33" + strings.Repeat("h", 70)), reprise.ErrCorrupt, 1},
 		{"password", "-NOAUTH Authentication required.\r\n", reprise.ErrMisconfigured, 1},
 		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", reprise.ErrMisconfigured, 1},
 		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},

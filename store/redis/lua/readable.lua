@@ -1,3 +1,2 @@
--- Nothing but what is for operators touches a record that it cannot read. The answer has
--- the first byte of the record, if there is one.
-if unreadable then return '!' .. string.sub(raw or '', 1, 1) end
+-- Only the scripts for operators touch a record that they cannot read.
+if unreadable then return '!' end

@@ -1,7 +1,7 @@
--- The layout of a record, version 2, and what every script does first: it reads the
--- record. What it decides comes next, and write.lua last where it writes a claim. These
--- are parts of one script and not functions, and what they hand over is in variables and
--- not in tables, because making either costs a call more than a microsecond.
+-- The layout of a record, and the first part of every script: it reads the record. The
+-- decision comes next, and write.lua last where the script writes a claim. The parts are
+-- no functions, and they hand over variables and no tables, because to make either costs
+-- a call more than a microsecond.
 --
 -- A record is one string, so that one SET replaces all of it; numbers are big-endian. It
 -- holds durations in microseconds and hardly an instant: a client writes a claim and a
@@ -13,7 +13,7 @@ local LATER = '>I4I8' -- between them, where the kind says so: attempt, fence
 local DONE = '>Bc16c32I7I7I4' -- kind, owner, fingerprint, fence, retention, length of the payload; then the label
 local RESOLVED = '>I4I6B' -- then, where the kind says so: attempt, claimed at (ms), 1 if an operator completed it; then the payload
 
--- The version in the high half of the byte, the kind in the low one.
+-- The version, 2, in the high half of the byte and the kind in the low one.
 local CLAIMED = 0x21 -- by a first attempt; nobody watches
 local CLAIMED_LATER = 0x22 -- by a later attempt, or somebody watches: its end is published
 local COMPLETED = 0x23 -- by a first attempt

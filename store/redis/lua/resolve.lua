@@ -14,7 +14,7 @@ end
 
 local watched = true
 if forget == 0 then
-  -- The record has no owner any more: a former owner that comes back learns that it lost,
+  -- The record has no owner any more: an owner that comes back learns that it lost,
   -- and answers with what is kept here.
   redis.call('SET', KEYS[1], struct.pack(DONE, COMPLETED_LATER, string.rep('\0', 16), fingerprint, fence, kept, #ARGV[3]) ..
     label .. struct.pack(RESOLVED, attempt, began, 1) .. ARGV[3], 'PX', ARGV[2])
