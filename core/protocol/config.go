@@ -68,8 +68,7 @@ type Config struct {
 	// much longer a key is remembered. When the retention of a response has ended, a
 	// retry gets 409 result-expired until the horizon has ended too; then the key is new.
 	// A lapsed record is remembered as long. Together they are 10 years at most. The
-	// default remembers nothing beyond the retention. A release before this field replays
-	// for as long as the key is remembered. See docs/options.md.
+	// default remembers nothing beyond the retention. See docs/options.md.
 	Horizon time.Duration
 
 	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
@@ -150,8 +149,7 @@ type Config struct {
 	// the traceparent of its trace: replays give it to the observer (see
 	// [reprise.Event.Annotation]), and [Annotation] reads it. Clients never see it. It is
 	// called with the context of the handler after the handler returned. Up to 255 bytes
-	// of printable US-ASCII; anything else keeps nothing. Releases before this field
-	// answer record-corrupt to what is kept with an annotation.
+	// of printable US-ASCII; anything else keeps nothing.
 	Annotate func(ctx context.Context) string
 
 	// FailOpen runs the handler unprotected when the store is unavailable, instead of
@@ -210,9 +208,8 @@ const (
 	// rolled back instead: 503 not-applied, or 500 response-too-large for a body that can
 	// never be kept.
 	//
-	// Releases before Offload answer record-corrupt to the records of offloaded bodies.
-	// Deploy a release that reads them everywhere, with Blobs set, before the first guard
-	// sets Offload.
+	// A process without Blobs cannot replay such a body: set Blobs in every process before
+	// the first guard sets Offload.
 	Offload
 )
 

@@ -20,9 +20,8 @@ import (
 // them, such as order numbers, can try them on a stolen copy.
 //
 // A guard reads what is not sealed, and what was sealed with Secret, with one of
-// OtherSecrets or without a secret, whatever On says. Releases before this option answer
-// record-corrupt to what is sealed. See docs/sealing.md for turning it on and for the
-// rotation of secrets.
+// OtherSecrets or without a secret, whatever On says. See docs/sealing.md for turning it
+// on and for the rotation of secrets.
 type Sealing struct {
 	// On seals the responses that are recorded from now on.
 	On bool

@@ -31,8 +31,7 @@ const (
 	// kept.
 	storedCut
 
-	// storedSealed (encrypted) is reserved: this version neither writes nor accepts it.
-	storedSealed
+	_ // not used: a sealed response is an envelope, see envelope.go
 
 	// storedOffloaded: the response is complete, and its body is a blob. The record has a
 	// [BlobRef] in its place.
@@ -317,8 +316,8 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 	return header, trailers, nil
 }
 
-// isForged reports whether no guard can have written a field called name: no release has
-// kept cookies, or the fields that say where a message ends. A later release may add to
+// isForged reports whether no guard can have written a field called name: no release
+// keeps cookies, or the fields that say where a message ends. A later release may add to
 // what is never kept, so other fields of that list are no sign of a forged record.
 func isForged(name string) bool {
 	switch len(name) {

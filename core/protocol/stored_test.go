@@ -223,7 +223,7 @@ func refused() map[string][]byte {
 		"version only":              {storedVersion},
 		"sum only":                  withSum([]byte{storedVersion}),
 		"a short head":              withSum(head(0, 200, 0, 0, 0)[:storedHeadSize-1]),
-		"sealed":                    withSum(head(byte(storedSealed), 200, 0, 0, 0)),
+		"the flag that is not used": withSum(head(1<<2, 200, 0, 0, 0)),
 		"offloaded":                 withSum(head(byte(storedOffloaded), 200, 0, 0, 0)),
 		"another reference":         refers(storedOffloaded, 200, ref(2, 1, 0)),
 		"a short reference":         refers(storedOffloaded, 200, ref(1, 1, 0)[:blobRefSize-1]),
