@@ -78,13 +78,13 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	case session.sql == nil:
 		batch.add(s.sql.begin, nil)
 	default:
-		stop, err := a.beginSQLTx(ctx, s.config.Isolation)
-		if err != nil {
-			return a, reprise.ClaimResult{}, fail("claim", err)
+		stop, beginErr := a.beginSQLTx(ctx, s.config.Isolation)
+		if beginErr != nil {
+			return a, reprise.ClaimResult{}, fail("claim", beginErr)
 		}
 		defer func() {
 			if !stop() && granted { // ctx ended, and database/sql rolls back
-				granted, err = false, fail("claim", ctx.Err())
+				granted, result, err = false, reprise.ClaimResult{}, fail("claim", ctx.Err())
 			}
 		}()
 	}
