@@ -71,16 +71,14 @@ func open(ctx context.Context, out io.Writer, redisURL, prefix string) (backend,
 		}
 		return records, nil
 	}
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return newMemory(), nil
+	records, err := startRedis(ctx, prefix)
+	if err == nil {
+		return records, nil
 	}
-	records, err := startRedis(ctx, program, prefix)
-	if err != nil {
-		fmt.Fprintf(out, "%s cannot be used: %v\n", program, err)
-		return newMemory(), nil
+	if !errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintf(out, "redis-server cannot be used: %v\n", err)
 	}
-	return records, nil
+	return newMemory(), nil
 }
 
 // serve serves the console until ctx ends.

@@ -238,7 +238,7 @@ func withProgram(t *testing.T, name, script string) []string {
 // emptyAfter returns a folder that must be empty at the end of the test.
 func emptyAfter(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "op")
+	dir, err := os.MkdirTemp("", "op") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

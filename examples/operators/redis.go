@@ -57,7 +57,11 @@ func (r *redisRecords) Close() error {
 
 // startRedis starts a Redis that keeps nothing on disk and listens on a socket in a
 // folder of its own, and opens the records in it. Its Close ends the Redis.
-func startRedis(ctx context.Context, program, prefix string) (*redisRecords, error) {
+func startRedis(ctx context.Context, prefix string) (*redisRecords, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "operators")
 	if err != nil {
 		return nil, err

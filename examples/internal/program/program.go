@@ -38,7 +38,7 @@ func (m Main) Run() int {
 var built string // the path of the program
 
 var build = sync.OnceValue(func() error {
-	out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput() //nolint:gosec,noctx // all tests share it
+	out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput() //nolint:gosec // the path is our own
 	if err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
@@ -59,7 +59,7 @@ func Build(t *testing.T) string {
 // its exit status.
 func Run(t *testing.T, path string, env []string, args ...string) (said string, status int) {
 	t.Helper()
-	process := exec.CommandContext(t.Context(), path, args...)
+	process := exec.CommandContext(t.Context(), path, args...) //nolint:gosec // the program of the test
 	process.Env = env
 	out, err := process.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
