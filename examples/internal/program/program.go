@@ -93,9 +93,14 @@ func Start(t *testing.T, path string, env []string, args ...string) *Process {
 		result = p.cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		signalled := p.cmd.Process.Signal(os.Interrupt)
-		<-p.ended
-		if err := errors.Join(signalled, result); err != nil {
+		err := p.cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-p.ended:
+		case <-time.After(time.Minute):
+			err = errors.Join(errors.New("it does not end"), p.cmd.Process.Kill())
+			<-p.ended
+		}
+		if err := errors.Join(err, result); err != nil {
 			t.Errorf("%v: %s", err, &p.said)
 		}
 	})
