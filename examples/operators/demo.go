@@ -16,7 +16,7 @@ import (
 
 // demo finds the stuck operation and resolves it, through the console, as a person does.
 // It returns an error at the first thing that is not as it says.
-func (s *shop) demo(ctx context.Context, out io.Writer, addr string) error {
+func (s shop) demo(ctx context.Context, out io.Writer, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	a, err := serveShop(ctx, out, addr, s.records)
@@ -26,13 +26,13 @@ func (s *shop) demo(ctx context.Context, out io.Writer, addr string) error {
 	return errors.Join(s.steps(ctx, out, a), a.close(ctx))
 }
 
-func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
+func (s shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	id, err := s.seed(ctx, a)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "1. %s\n   The client retries:\n", s.records.crashed())
-	got, err := send(ctx, a.url, s.key(stuck), false)
+	got, err := send(ctx, a.url, stuck, false)
 	if err != nil {
 		return err
 	}
@@ -46,10 +46,10 @@ func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	if err != nil {
 		return err
 	}
-	for _, need := range []struct{ name, shown string }{{stuck, "lapsed, policy orders"}, {"order-unreadable", "unreadable"}} {
-		id := s.id(need.name)
+	for _, need := range []struct{ key, shown string }{{stuck, "lapsed, policy orders"}, {"order-unreadable", "unreadable"}} {
+		id := idOf(need.key)
 		if !strings.Contains(home, id.Short()) {
-			return fmt.Errorf("the console does not show %s, of %s: %s", id.Short(), need.name, home)
+			return fmt.Errorf("the console does not show %s, the record of %s", id.Short(), need.key)
 		}
 		fmt.Fprintf(out, "   %s %s\n", id.Short(), need.shown)
 	}
@@ -63,7 +63,7 @@ func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
 		return err
 	}
 	fmt.Fprintln(out, "\n4. The client retries once more:")
-	got, err = send(ctx, a.url, s.key(stuck), false)
+	got, err = send(ctx, a.url, stuck, false)
 	if err != nil {
 		return err
 	}

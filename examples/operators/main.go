@@ -11,6 +11,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,7 +33,7 @@ func main() {
 func start() error {
 	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
 	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: one that ends with the program, or memory)")
-	prefix := flag.String("prefix", "operators:", "prefix of the keys in Redis")
+	prefix := flag.String("prefix", "", "prefix of the keys in Redis (default: a new one, so that no other run is seen)")
 	demo := flag.Bool("demo", false, "find and resolve the stuck operation, check it, and exit")
 	browse := flag.Bool("open", false, "open the console in the browser")
 	dying := flag.Bool("dying", false, "be the process that is killed while it runs an operation")
@@ -43,11 +44,11 @@ func start() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	records, err := open(ctx, os.Stdout, *redisURL, *prefix)
+	records, err := open(ctx, os.Stdout, *redisURL, cmp.Or(*prefix, "operators-"+rand.Text()+":"))
 	if err != nil {
 		return err
 	}
-	shop := newShop(records)
+	shop := shop{records}
 	switch {
 	case *dying:
 		err = serveUntilKilled(ctx, os.Stdout, records)
@@ -82,7 +83,7 @@ func open(ctx context.Context, out io.Writer, redisURL, prefix string) (backend,
 }
 
 // serve serves the console until ctx ends.
-func (s *shop) serve(ctx context.Context, out io.Writer, addr string, browse bool) error {
+func (s shop) serve(ctx context.Context, out io.Writer, addr string, browse bool) error {
 	api, err := serveShop(ctx, out, addr, s.records)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ Its client gets 409 outcome-unknown. Try it, resolve the operation in the consol
   curl -i %s/orders -H 'Idempotency-Key: "%s"' -H 'Content-Type: application/json' -d '%s'
 
 Ctrl-C ends everything.
-`, address, left.Short(), s.records.crashed(), api.url, s.key(stuck), order)
+`, address, left.Short(), s.records.crashed(), api.url, stuck, order)
 	if browse {
 		browser(out, address)
 	}

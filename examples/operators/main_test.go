@@ -54,12 +54,12 @@ var machines = map[string]func(*testing.T) machine{
 	},
 	"redis-url": func(t *testing.T) machine {
 		t.Helper()
-		return machine{program.WithoutServers(), []string{"-prefix", "operators-test:", "-redis-url", servers.Redis.Shared(t).URL()}, processKilled}
+		return machine{program.WithoutServers(), []string{"-redis-url", servers.Redis.Shared(t).URL()}, processKilled}
 	},
 }
 
-// The demo checks itself. In a Redis that stays, the second run finds the records of the
-// first.
+// The demo checks itself. In a Redis that stays, a second run is not confused by the
+// records of the first.
 func TestDemoSaysHowTheInstanceCrashed(t *testing.T) {
 	t.Parallel()
 	path := program.Build(t)
@@ -93,24 +93,23 @@ func TestConsoleShowsARecordInEveryState(t *testing.T) {
 			m := find(t)
 			process := program.Start(t, path, m.env, append(m.args, "-addr", "127.0.0.1:0")...)
 			base := process.Await(`The console: (http://[0-9.:]+)/idempotency/\n`)
-			s := &shop{run: process.Await(`"` + stuck + `-([A-Z0-9]+)"`)}
-			process.Await("stuck: " + s.id(stuck).Short() + `\. ` + m.crashed)
-			for name, state := range map[string]reprise.RecordState{
+			process.Await("stuck: " + idOf(stuck).Short() + `\. ` + m.crashed)
+			for key, state := range map[string]reprise.RecordState{
 				"order-done": reprise.StateCompleted, "order-running": reprise.StateRunning, stuck: reprise.StateLapsed,
 				"order-resolved": reprise.StateCompleted, "order-unreadable": reprise.StateUnreadable,
 			} {
 				page, err := visit(t.Context(), base+"/idempotency/records?store=orders&state="+state.String())
-				if err != nil || !strings.Contains(page, s.id(name).Short()) {
-					t.Errorf("%s is not listed as %v: %v: %s", name, state, err, page)
+				if err != nil || !strings.Contains(page, idOf(key).Short()) {
+					t.Errorf("%s is not listed as %v: %v: %s", key, state, err, page)
 				}
 			}
 
-			got, err := send(t.Context(), base, s.key("order-unreadable"), false)
+			got, err := send(t.Context(), base, "order-unreadable", false)
 			if err != nil || !strings.Contains(got.body, `"record-corrupt"`) {
 				t.Errorf("the client of the unreadable record got %+v, %v", got, err)
 			}
-			forget(t, base, s.id("order-unreadable"))
-			if got, err := send(t.Context(), base, s.key("order-unreadable"), false); err != nil || got.status != http.StatusCreated || got.replayed {
+			forget(t, base, idOf("order-unreadable"))
+			if got, err := send(t.Context(), base, "order-unreadable", false); err != nil || got.status != http.StatusCreated || got.replayed {
 				t.Errorf("after it was forgotten the client got %+v, %v", got, err)
 			}
 		})
@@ -146,7 +145,7 @@ func (f forgetful) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolut
 
 func TestDemoFailsWhenTheOrderRunsAgain(t *testing.T) {
 	t.Parallel()
-	err := newShop(forgetful{newMemory()}).demo(t.Context(), t.Output(), anyPort)
+	err := shop{forgetful{newMemory()}}.demo(t.Context(), t.Output(), anyPort)
 	if want := `want {status:201 replayed:true body:{"order":3}}, got {status:201 replayed:false body:{"order":1}}`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

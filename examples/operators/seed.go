@@ -51,16 +51,13 @@ func send(ctx context.Context, url, key string, slow bool) (answer, error) {
 	return answer{got.StatusCode, got.Header.Get("Idempotent-Replayed") == "true", string(body)}, err
 }
 
-// key returns the key of a client in this run.
-func (s *shop) key(name string) string { return name + "-" + s.run }
-
-func (s *shop) id(name string) reprise.ID { return reprise.DeriveID(scope, "", s.key(name)) }
+func idOf(key string) reprise.ID { return reprise.DeriveID(scope, "", key) }
 
 // seed leaves a replayed, a running, a resolved, an unreadable and a stuck record, and
 // returns the ID of the stuck one.
-func (s *shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
+func (s shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
 	for range 2 {
-		if _, err := send(ctx, a.url, s.key("order-done"), false); err != nil {
+		if _, err := send(ctx, a.url, "order-done", false); err != nil {
 			return reprise.ID{}, err
 		}
 	}
@@ -71,7 +68,7 @@ func (s *shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
 	if err := s.crash(ctx, resolved, stuck); err != nil {
 		return reprise.ID{}, err
 	}
-	record, err := s.records.Inspect(ctx, s.id(resolved))
+	record, err := s.records.Inspect(ctx, idOf(resolved))
 	if err != nil {
 		return reprise.ID{}, err
 	}
@@ -79,48 +76,48 @@ func (s *shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
 	if err != nil {
 		return reprise.ID{}, err
 	}
-	return s.id(stuck), s.records.spoil(ctx, s.id("order-unreadable"))
+	return idOf(stuck), s.records.spoil(ctx, idOf("order-unreadable"))
 }
 
 // crash lets another instance of the service crash while it runs orders. It returns when
 // they have lapsed.
-func (s *shop) crash(ctx context.Context, names ...string) error {
+func (s shop) crash(ctx context.Context, keys ...string) error {
 	err := s.records.crash(ctx, func(url string) error {
-		for _, name := range names {
-			if err := s.begin(ctx, url, name); err != nil {
+		for _, key := range keys {
+			if err := s.begin(ctx, url, key); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for _, name := range names {
+	for _, key := range keys {
 		if err == nil {
-			err = s.await(ctx, name, reprise.StateLapsed, nil)
+			err = s.await(ctx, key, reprise.StateLapsed, nil)
 		}
 	}
 	return err
 }
 
 // begin sends an order that does not end, and returns when it runs.
-func (s *shop) begin(ctx context.Context, url, name string) error {
+func (s shop) begin(ctx context.Context, url, key string) error {
 	ended := make(chan error, 1)
 	go func() {
-		got, err := send(ctx, url, s.key(name), true)
+		got, err := send(ctx, url, key, true)
 		if err == nil {
 			err = fmt.Errorf("the client got %+v", got)
 		}
 		ended <- err
 	}()
-	return s.await(ctx, name, reprise.StateRunning, ended)
+	return s.await(ctx, key, reprise.StateRunning, ended)
 }
 
 // await waits until the record of an order has a state. It fails when the order ends
 // before.
-func (s *shop) await(ctx context.Context, name string, state reprise.RecordState, ended <-chan error) error {
+func (s shop) await(ctx context.Context, key string, state reprise.RecordState, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		record, err := s.records.Inspect(ctx, s.id(name))
+		record, err := s.records.Inspect(ctx, idOf(key))
 		switch {
 		case err == nil && record.State == state:
 			return nil
@@ -129,9 +126,9 @@ func (s *shop) await(ctx context.Context, name string, state reprise.RecordState
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("%s ended before it was %v: %w", name, state, err)
+			return fmt.Errorf("%s ended before it was %v: %w", key, state, err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not %v: %w", name, state, ctx.Err())
+			return fmt.Errorf("%s is not %v: %w", key, state, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
