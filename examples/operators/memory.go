@@ -13,9 +13,9 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// memory stands in for a server on a machine that has none. Another process cannot share
-// its records, and it writes none that it could not read; so an engine of this process
-// crashes, and the unreadable record is made up.
+// memory replaces Redis on a machine without it. Other processes cannot share its
+// records, so an engine of this process crashes instead of a process, and each of its
+// records is readable, so the unreadable one is simulated.
 type memory struct {
 	*memstore.Store
 

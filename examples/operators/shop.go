@@ -14,8 +14,7 @@ import (
 	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
-// backend is where the records of the shop are. Besides the store it does to them what no
-// service would.
+// backend keeps the records of the shop, and stages the accidents of the demonstration.
 type backend interface {
 	reprise.Store
 	reprise.Inspector
@@ -25,7 +24,7 @@ type backend interface {
 	// the instance so abruptly that the store does not learn of it.
 	crash(ctx context.Context, during func(url string) error) error
 
-	// crashed says in a sentence what crash did.
+	// crashed returns a sentence that describes the crash.
 	crashed() string
 
 	// spoil leaves a record of id that this release cannot read.

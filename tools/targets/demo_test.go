@@ -118,9 +118,9 @@ func TestConsoleNeedsNoMoreThanGo(t *testing.T) {
 	}
 }
 
-// goOnly returns the arguments with which env runs a command on a machine that has Go,
-// make, git, a C compiler and nothing else: no server, no browser, and an empty HOME. The
-// module and build caches are those of this machine.
+// goOnly returns the arguments with which env runs a command on a machine that has only
+// Go, make, git and a C compiler: no server, no browser, and an empty HOME. The module
+// and build caches are those of this machine.
 func goOnly(t *testing.T, command ...string) []string {
 	t.Helper()
 	path := t.TempDir()
