@@ -118,7 +118,8 @@ func TestErrorsArePrintedOnOneLine(t *testing.T) {
 		"stuck":           {append(unreachable, "stuck"), ExitUnsafe, "`user=u database=x`: 127.0.0.1:1 (127.0.0.1): dial error: "},
 		"doctor":          {append(unreachable, "doctor"), ExitUnsafe, "`user=u database=x`: 127.0.0.1:1 (127.0.0.1): dial error: "},
 	} {
-		t.Run(name, func(t *testing.T) { // one after the other: a process opens one store
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var out bytes.Buffer
 			code := Run(t.Context(), c.args, Streams{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: func(string) string { return "" }})
 			if code != c.code || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), `\n`) {
