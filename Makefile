@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard blob/go.mod tools/go.mod tools/*/go.
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract cover demo figures fuzz isolated lint mutants race soak soak/lab test tidy wire
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks contract cover figures fuzz isolated lint mutants race soak soak/lab test tidy wire
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -84,15 +84,22 @@ endef
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+# Both need Go alone, and outside of the workspace only the modules that they import. ADDR is where to serve.
+ADDR ?=
 .PHONY: demo
 demo: ## Run the examples on real HTTP and print what clients, and operators, see
-	@go run ./examples/quickstart -demo
+	@cd examples
+	export GOWORK=off
+	failed() { echo "demo: the $$1 half failed, and the lines above say why" >&2; exit 1; }
+	go run ./quickstart -demo $(if $(ADDR),-addr '$(ADDR)') || failed first
 	printf '\nAnd what operators see:\n\n'
-	go run ./examples/operators -demo 2>/dev/null
+	go run ./operators -demo $(if $(ADDR),-addr '$(ADDR)') || failed second
+	printf '\nBoth halves are as they should be.\n'
 
 .PHONY: console
-console: ## Serve the console over an example, with a stuck operation to resolve
-	@go run ./examples/operators -open
+console: ## Serve the console over an example, with a stuck operation to resolve: ADDR=127.0.0.1:9000
+	@cd examples
+	GOWORK=off go run ./operators -open $(if $(ADDR),-addr '$(ADDR)')
 
 .PHONY: test
 test: ## Run every test with the race detector, on real servers (installs them if it may)

@@ -16,25 +16,28 @@ import (
 
 // demo finds the stuck operation and resolves it, through the console, as a person does.
 // It returns an error at the first thing that is not as it says.
-func (s *shop) demo(ctx context.Context, out io.Writer) error {
+func (s shop) demo(ctx context.Context, out io.Writer, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	a, err := s.listen(ctx, "127.0.0.1:0")
+	a, err := serveShop(ctx, out, addr, s.records)
 	if err != nil {
 		return err
 	}
 	return errors.Join(s.steps(ctx, out, a), a.close(ctx))
 }
 
-func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
+func (s shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	id, err := s.seed(ctx, a)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "1. A process was killed while it ran an order. The client retries:")
-	got, err := send(ctx, a.url, stuckKey, false)
-	if err != nil || got.status != http.StatusConflict || !strings.Contains(got.body, "outcome-unknown") {
-		return fmt.Errorf("want 409 outcome-unknown, got %+v, %w", got, err)
+	fmt.Fprintf(out, "1. %s\n   The client retries:\n", s.records.crashed())
+	got, err := send(ctx, a.url, stuck, false)
+	if err != nil {
+		return err
+	}
+	if got.status != http.StatusConflict || !strings.Contains(got.body, "outcome-unknown") {
+		return fmt.Errorf("want 409 outcome-unknown, got %+v", got)
 	}
 	fmt.Fprintf(out, "   < %d %s\n\n", got.status, got.body)
 
@@ -43,13 +46,16 @@ func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(home, id.Short()) {
-		return fmt.Errorf("the console does not show %s: %s", id.Short(), home)
+	for _, need := range []struct{ key, shown string }{{stuck, "lapsed, policy orders"}, {"order-unreadable", "unreadable"}} {
+		id := idOf(need.key)
+		if !strings.Contains(home, id.Short()) {
+			return fmt.Errorf("the console does not show %s, the record of %s", id.Short(), need.key)
+		}
+		fmt.Fprintf(out, "   %s %s\n", id.Short(), need.shown)
 	}
-	fmt.Fprintf(out, "   %s lapsed, policy orders\n\n", id.Short())
 
-	fmt.Fprintln(out, "3. The operator finds the order in the ledger, and records its answer.")
-	record, err := s.store.Inspect(ctx, id)
+	fmt.Fprintln(out, "\n3. The operator finds the order in the ledger, and records its answer.")
+	record, err := s.records.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -57,9 +63,12 @@ func (s *shop) steps(ctx context.Context, out io.Writer, a *api) error {
 		return err
 	}
 	fmt.Fprintln(out, "\n4. The client retries once more:")
-	got, err = send(ctx, a.url, stuckKey, false)
-	if want := (answer{http.StatusCreated, true, `{"order":3}`}); err != nil || got != want {
-		return fmt.Errorf("want %+v, got %+v, %w", want, got, err)
+	got, err = send(ctx, a.url, stuck, false)
+	if err != nil {
+		return err
+	}
+	if want := (answer{http.StatusCreated, true, `{"order":3}`}); got != want {
+		return fmt.Errorf("want %+v, got %+v", want, got)
 	}
 	fmt.Fprintf(out, "   < %d %s\n   < Idempotent-Replayed: true\n\nThe order was not run a second time.\n", got.status, got.body)
 	return nil

@@ -4,11 +4,14 @@
 //	go run ./examples/operators          # serve the console, to find and resolve the stuck one
 //	go run ./examples/operators -demo    # do that, print what happens, and check it
 //
-// It starts a Redis of its own (redis-server must be installed), or uses -redis-url.
+// The records are in a Redis of its own if redis-server is installed, or else in memory;
+// or in the Redis of -redis-url.
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,11 +21,6 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 func main() {
@@ -33,51 +31,60 @@ func main() {
 }
 
 func start() error {
-	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	redisURL := flag.String("redis-url", "", "`URL` of Redis; empty starts one that ends with the program")
-	prefix := flag.String("prefix", "operators:", "prefix of the keys in Redis")
+	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
+	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: one that ends with the program, or memory)")
+	prefix := flag.String("prefix", "", "prefix of the keys in Redis (default: a new one, so that no other run is seen)")
 	demo := flag.Bool("demo", false, "find and resolve the stuck operation, check it, and exit")
 	browse := flag.Bool("open", false, "open the console in the browser")
 	dying := flag.Bool("dying", false, "be the process that is killed while it runs an operation")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: see -help", flag.Arg(0))
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *redisURL == "" {
-		server, err := startRedis(ctx)
-		if err != nil {
-			return err
-		}
-		defer server.stop()
-		*redisURL = server.url
-	}
-	options, err := redis.ParseURL(*redisURL)
+	records, err := open(ctx, os.Stdout, *redisURL, cmp.Or(*prefix, "operators-"+rand.Text()+":"))
 	if err != nil {
 		return err
 	}
-	options.ContextTimeoutEnabled = true
-	client := redis.NewClient(options)
-	defer client.Close()
-	store, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: *prefix})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-
-	shop := &shop{client: client, store: store, url: *redisURL, prefix: *prefix}
+	shop := shop{records}
 	switch {
 	case *dying:
-		return shop.serveUntilKilled(ctx, os.Stdout)
+		err = serveUntilKilled(ctx, os.Stdout, records)
 	case *demo:
-		return shop.demo(ctx, os.Stdout)
+		err = shop.demo(ctx, os.Stdout, cmp.Or(*addr, anyPort))
 	default:
-		return shop.serve(ctx, os.Stdout, *addr, *browse)
+		err = shop.serve(ctx, os.Stdout, cmp.Or(*addr, "127.0.0.1:8080"), *browse)
 	}
+	return errors.Join(err, records.Close())
+}
+
+const anyPort = "127.0.0.1:0"
+
+// open returns where the records are: in the Redis of a URL, in one of this program, or
+// in memory if there is none that works.
+func open(ctx context.Context, out io.Writer, redisURL, prefix string) (backend, error) {
+	if redisURL != "" {
+		records, err := openRedis(ctx, redisURL, prefix)
+		if err != nil {
+			return nil, fmt.Errorf("-redis-url: %w", err)
+		}
+		return records, nil
+	}
+	records, err := startRedis(ctx, prefix)
+	if err == nil {
+		return records, nil
+	}
+	if !errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintf(out, "redis-server cannot be used: %v\n", err)
+	}
+	return newMemory(), nil
 }
 
 // serve serves the console until ctx ends.
-func (s *shop) serve(ctx context.Context, out io.Writer, addr string, browse bool) error {
-	api, err := s.listen(ctx, addr)
+func (s shop) serve(ctx context.Context, out io.Writer, addr string, browse bool) error {
+	api, err := serveShop(ctx, out, addr, s.records)
 	if err != nil {
 		return err
 	}
@@ -88,27 +95,36 @@ func (s *shop) serve(ctx context.Context, out io.Writer, addr string, browse boo
 	address := api.url + "/idempotency/"
 	fmt.Fprintf(out, `The console: %s
 
-One operation is stuck: %s. A process was killed while it ran.
+One operation is stuck: %s. %s
 Its client gets 409 outcome-unknown. Try it, resolve the operation in the console, and try again:
 
   curl -i %s/orders -H 'Idempotency-Key: "%s"' -H 'Content-Type: application/json' -d '%s'
 
 Ctrl-C ends everything.
-`, address, left.Short(), api.url, stuckKey, order)
+`, address, left.Short(), s.records.crashed(), api.url, stuck, order)
 	if browse {
-		open(ctx, address)
+		browser(out, address)
 	}
 	<-ctx.Done()
 	return api.close(ctx)
 }
 
-// open shows an address in the browser, if this machine can.
-func open(ctx context.Context, address string) {
-	program := "xdg-open"
+// browser shows an address in the browser, or says why it could not. It does not wait,
+// because some browsers run until they are closed.
+func browser(out io.Writer, address string) {
+	process := exec.Command(opener(), address) //nolint:gosec,noctx // one of two constants and an address of our own; a browser may outlive this program
+	process.Stdout, process.Stderr = os.Stderr, os.Stderr
+	go func() {
+		if err := process.Run(); err != nil {
+			fmt.Fprintf(out, "\nNo browser was opened (%v). The console: %s\n", err, address)
+		}
+	}()
+}
+
+// opener returns the program that opens the browser on this system.
+func opener() string {
 	if runtime.GOOS == "darwin" {
-		program = "open"
+		return "open"
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_ = exec.CommandContext(ctx, program, address).Run() // #nosec G204 -- one of two constants, and an address of our own
+	return "xdg-open"
 }

@@ -1,86 +1,116 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
+	"path/filepath"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	reprise "github.com/reprise-go/reprise/core"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisServer is a Redis of this program.
-type redisServer struct {
-	url     string
-	process *exec.Cmd
-	dir     string
+// redisRecords are records in Redis.
+type redisRecords struct {
+	*repriseredis.Store
+
+	client      *redis.Client
+	url, prefix string
+	stop        func() error // the server, if it is one of this program
 }
 
-// startRedis starts a Redis on a free port that keeps nothing on disk.
-func startRedis(ctx context.Context) (*redisServer, error) {
+// openRedis opens the records in the Redis of a URL.
+func openRedis(ctx context.Context, url, prefix string) (*redisRecords, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	options.ContextTimeoutEnabled = true
+	client := redis.NewClient(options)
+	store, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: prefix})
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &redisRecords{store, client, url, prefix, func() error { return nil }}, nil
+}
+
+func (r *redisRecords) crash(ctx context.Context, during func(url string) error) error {
+	return crashProcess(ctx, during, "-redis-url", r.url, "-prefix", r.prefix)
+}
+
+func (*redisRecords) crashed() string { return "A process was killed while it ran an order." }
+
+func (r *redisRecords) spoil(ctx context.Context, id reprise.ID) error {
+	return r.client.Set(ctx, r.prefix+string(id[:]), "of another release", time.Hour).Err()
+}
+
+func (r *redisRecords) Close() error {
+	return errors.Join(r.Store.Close(), r.client.Close(), r.stop())
+}
+
+// startRedis starts a Redis that keeps nothing on disk and listens on a socket in a
+// folder of its own, and opens the records in it. Its Close ends the Redis.
+func startRedis(ctx context.Context, prefix string) (*redisRecords, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, errors.New("redis-server is not installed; install it, or give -redis-url")
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "operators")
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	socket := filepath.Join(dir, "redis.sock")
+	server := exec.Command(program, //nolint:gosec,noctx // it is stopped by stop, after those who use it
+		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no", "--loglevel", "warning")
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	if err := server.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Wait() // the log says why it ended
+	}()
+	stop := func() error {
+		_ = server.Process.Kill() // it may have ended
+		<-ended
+		return os.RemoveAll(dir)
+	}
+	if err := accepts(ctx, socket, ended); err != nil {
+		err = errors.Join(err, stop())
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(log.Bytes()))
+	}
+	records, err := openRedis(ctx, "unix://"+socket, prefix)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, stop())
 	}
-	process := exec.Command(program, //nolint:gosec,noctx // it is stopped by stop, after those who use it
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--loglevel", "warning")
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
-	s := &redisServer{url: fmt.Sprintf("redis://127.0.0.1:%d/0", port), process: process, dir: dir}
-	if err := s.await(ctx); err != nil {
-		s.stop()
-		return nil, err
-	}
-	return s, nil
+	records.stop = stop
+	return records, nil
 }
 
-// await waits until the server answers.
-func (s *redisServer) await(ctx context.Context) error {
-	options, err := redis.ParseURL(s.url)
-	if err != nil {
-		return err
-	}
-	client := redis.NewClient(options)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// accepts waits until a server accepts connections on its socket.
+func accepts(ctx context.Context, socket string, ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
-		err := client.Ping(ctx).Err()
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 		if err == nil {
-			return nil
+			return conn.Close()
 		}
 		select {
+		case <-ended:
+			return errors.New("it ended early")
 		case <-ctx.Done():
-			return fmt.Errorf("redis-server does not answer: %w", err)
+			return fmt.Errorf("it accepts no connection: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-func (s *redisServer) stop() {
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
-	_ = os.RemoveAll(s.dir)
-}
-
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

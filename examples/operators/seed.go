@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -21,7 +18,7 @@ const (
 	scope = "customer-1"
 	order = `{"item":"book"}`
 
-	stuckKey = "order-stuck"
+	stuck = "order-stuck"
 )
 
 // client is the clients of the shop, and the operator's browser.
@@ -54,78 +51,73 @@ func send(ctx context.Context, url, key string, slow bool) (answer, error) {
 	return answer{got.StatusCode, got.Header.Get("Idempotent-Replayed") == "true", string(body)}, err
 }
 
+func idOf(key string) reprise.ID { return reprise.DeriveID(scope, "", key) }
+
 // seed leaves a replayed, a running, a resolved, an unreadable and a stuck record, and
 // returns the ID of the stuck one.
-func (s *shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
+func (s shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
 	for range 2 {
 		if _, err := send(ctx, a.url, "order-done", false); err != nil {
 			return reprise.ID{}, err
 		}
 	}
-	go func() { _, _ = send(ctx, a.url, "order-running", true) }()
-
-	resolved := reprise.DeriveID(scope, "", "order-resolved")
-	if err := s.kill(ctx, "order-resolved", stuckKey); err != nil {
+	if err := s.begin(ctx, a.url, "order-running"); err != nil {
 		return reprise.ID{}, err
 	}
-	record, err := s.store.Inspect(ctx, resolved)
+	const resolved = "order-resolved"
+	if err := s.crash(ctx, resolved, stuck); err != nil {
+		return reprise.ID{}, err
+	}
+	record, err := s.records.Inspect(ctx, idOf(resolved))
 	if err != nil {
 		return reprise.ID{}, err
 	}
-	err = protocol.Resolve(ctx, s.store, resolved, record.Fence, protocol.Response{Status: http.StatusCreated, Body: []byte(`{"order":2}`)}, 24*time.Hour)
+	err = protocol.Resolve(ctx, s.records, record.ID, record.Fence, protocol.Response{Status: http.StatusCreated, Body: []byte(`{"order":2}`)}, 24*time.Hour)
 	if err != nil {
 		return reprise.ID{}, err
 	}
-	unreadable := reprise.DeriveID(scope, "", "order-unreadable")
-	err = s.client.Set(ctx, s.prefix+string(unreadable[:]), "of another release", time.Hour).Err()
-	return reprise.DeriveID(scope, "", stuckKey), err
+	return idOf(stuck), s.records.spoil(ctx, idOf("order-unreadable"))
 }
 
-// kill starts another process of the service, sends it orders, and kills it while it runs
-// them. It returns when they have lapsed.
-func (s *shop) kill(ctx context.Context, keys ...string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	process := exec.CommandContext(ctx, self, "-dying", "-redis-url", s.url, "-prefix", s.prefix) //nolint:gosec // this program
-	process.Stderr = os.Stderr
-	printed, err := process.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := process.Start(); err != nil {
-		return err
-	}
-	defer func() { _ = process.Wait() }()
-	defer func() { _ = process.Process.Kill() }() // a second time where all went well
-	url, err := bufio.NewReader(printed).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("the other process: %w", err)
-	}
+// crash lets another instance of the service crash while it runs orders. It returns when
+// they have lapsed.
+func (s shop) crash(ctx context.Context, keys ...string) error {
+	err := s.records.crash(ctx, func(url string) error {
+		for _, key := range keys {
+			if err := s.begin(ctx, url, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	for _, key := range keys {
-		go func() { _, _ = send(ctx, strings.TrimSpace(url), key, true) }()
-		if err := s.await(ctx, key, reprise.StateRunning); err != nil {
-			return err
+		if err == nil {
+			err = s.await(ctx, key, reprise.StateLapsed, nil)
 		}
 	}
-	if err := process.Process.Kill(); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := s.await(ctx, key, reprise.StateLapsed); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-// await waits until the record of a key has a state.
-func (s *shop) await(ctx context.Context, key string, state reprise.RecordState) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+// begin sends an order that does not end, and returns when it runs.
+func (s shop) begin(ctx context.Context, url, key string) error {
+	ended := make(chan error, 1)
+	go func() {
+		got, err := send(ctx, url, key, true)
+		if err == nil {
+			err = fmt.Errorf("the client got %+v", got)
+		}
+		ended <- err
+	}()
+	return s.await(ctx, key, reprise.StateRunning, ended)
+}
+
+// await waits until the record of an order has a state. It fails when the order ends
+// before.
+func (s shop) await(ctx context.Context, key string, state reprise.RecordState, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		record, err := s.store.Inspect(ctx, reprise.DeriveID(scope, "", key))
+		record, err := s.records.Inspect(ctx, idOf(key))
 		switch {
 		case err == nil && record.State == state:
 			return nil
@@ -133,8 +125,10 @@ func (s *shop) await(ctx context.Context, key string, state reprise.RecordState)
 			return err
 		}
 		select {
+		case err := <-ended:
+			return fmt.Errorf("%s ended before it was %v: %w", key, state, err)
 		case <-ctx.Done():
-			return fmt.Errorf("the record of %s is not %v: %w", key, state, ctx.Err())
+			return fmt.Errorf("%s is not %v: %w", key, state, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -3,30 +3,38 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/console"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
-	repriseredis "github.com/reprise-go/reprise/store/redis"
+	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
-// shop is what the processes of the service share.
-type shop struct {
-	client *redis.Client
-	store  *repriseredis.Store
-	url    string
-	prefix string
+// backend keeps the records of the shop, and stages the accidents of the demonstration.
+type backend interface {
+	reprise.Store
+	reprise.Inspector
+	io.Closer
+
+	// crash starts a second instance of the service, calls during with its URL, and ends
+	// the instance so abruptly that the store does not learn of it.
+	crash(ctx context.Context, during func(url string) error) error
+
+	// crashed returns a sentence that describes the crash.
+	crashed() string
+
+	// spoil leaves a record of id that this release cannot read.
+	spoil(ctx context.Context, id reprise.ID) error
 }
 
-// api is a process of the service.
+// shop is what the instances of the service share.
+type shop struct{ records backend }
+
+// api is an instance of the service.
 type api struct {
 	url    string
 	engine *reprise.Engine
@@ -36,13 +44,13 @@ type api struct {
 	slow   chan struct{} // closed when the slow orders may end
 }
 
-// listen starts to serve orders, and the console at /idempotency/.
-func (s *shop) listen(ctx context.Context, addr string) (*api, error) {
+// serveShop starts to serve orders, and the console at /idempotency/.
+func serveShop(ctx context.Context, out io.Writer, addr string, store reprise.Store) (*api, error) {
 	a := &api{served: make(chan error, 1), slow: make(chan struct{})}
 	events := console.NewEvents()
 	var err error
-	// One second lets the demonstration go on soon after the kill; the default is 30.
-	if a.engine, err = reprise.New(s.store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
+	// One second lets the demonstration go on soon after the crash; the default is 30.
+	if a.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
 		return nil, err
 	}
 	if a.guard, err = protocol.New(a.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce}); err != nil {
@@ -50,7 +58,7 @@ func (s *shop) listen(ctx context.Context, addr string) (*api, error) {
 	}
 	pages, err := console.Handler(console.Config{
 		Title:   "Orders: idempotency",
-		Stores:  []console.Store{{Name: "orders", Store: s.store}},
+		Stores:  []console.Store{{Name: "orders", Store: store}},
 		Engines: []console.Engine{{Name: "orders", Engine: a.engine}},
 		Guards:  []*protocol.Guard{a.guard},
 		Events:  events,
@@ -63,7 +71,7 @@ func (s *shop) listen(ctx context.Context, addr string) (*api, error) {
 	mux.Handle("POST /orders", reprisehttp.Middleware(a.guard, func(*http.Request) (string, error) { return scope, nil })(http.HandlerFunc(a.order)))
 	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages))
 
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	ln, err := listen.On(ctx, out, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +101,4 @@ func (a *api) close(ctx context.Context) error {
 		err = errors.Join(err, served)
 	}
 	return err
-}
-
-// serveUntilKilled is the other process of the service: it prints its address, and never
-// ends an order.
-func (s *shop) serveUntilKilled(ctx context.Context, out io.Writer) error {
-	a, err := s.listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, a.url)
-	<-ctx.Done()
-	return a.close(ctx)
 }

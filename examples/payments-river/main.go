@@ -125,7 +125,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) e
 	if _, err := alone.Exec(ctx, schema); err != nil {
 		return err
 	}
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: quiet})
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: errorsOnly})
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) e
 	return reprisepg.Migrate(ctx, pool, config)
 }
 
-// quiet is River's log: what a job returns is in its table.
-var quiet = slog.New(slog.DiscardHandler)
+// errorsOnly is River's log: what a job returns is in its table.
+var errorsOnly = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
 // newJobs returns River with the one job of this service. A job that was running when its
 // process died is found again by the process that leads River by then.
@@ -150,7 +150,7 @@ func newJobs(pool *pgxpool.Pool, bank string) (*river.Client[pgx.Tx], error) {
 		Workers:              workers,
 		JobTimeout:           5 * time.Second,
 		RescueStuckJobsAfter: 6 * time.Second, // longer than a job may take
-		Logger:               quiet,
+		Logger:               errorsOnly,
 	})
 }
 

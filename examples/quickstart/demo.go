@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
 // The bodies that the demo sends.
@@ -32,13 +32,13 @@ type demo struct {
 
 // runDemo serves the API and shows what its clients observe. It returns an error at the
 // first unexpected response.
-func runDemo(ctx context.Context, out io.Writer, store reprise.Store) error {
+func runDemo(ctx context.Context, out io.Writer, addr string, store reprise.Store) error {
 	bank := &bank{charged: make(map[string]int)}
 	api, engine, err := newAPI(store, bank.charge)
 	if err != nil {
 		return err
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	ln, err := listen.On(ctx, out, addr)
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -24,6 +24,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/examples/internal/listen"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -35,39 +36,41 @@ func main() {
 }
 
 func start() error {
-	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	storeName := flag.String("store", "memory", "where to keep records: memory or redis")
-	redisURL := flag.String("redis-url", "redis://127.0.0.1:6379/0", "`URL` of Redis, for -store redis")
-	demo := flag.Bool("demo", false, "show what clients observe on a free port, check it, and exit")
+	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
+	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: this process keeps them in memory)")
+	demo := flag.Bool("demo", false, "show what clients observe, check it, and exit")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: see -help", flag.Arg(0))
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := openStore(ctx, *storeName, *redisURL)
+	store, err := openStore(ctx, *redisURL)
 	if err != nil {
 		return err
 	}
 	if *demo {
-		return runDemo(ctx, os.Stdout, store)
+		return runDemo(ctx, os.Stdout, cmp.Or(*addr, "127.0.0.1:0"), store)
 	}
-	return serve(ctx, os.Stdout, *addr, store)
+	return serve(ctx, os.Stdout, cmp.Or(*addr, "127.0.0.1:8080"), store)
 }
 
 // openStore opens the store. The rest of the program is the same for every store.
-func openStore(ctx context.Context, name, redisURL string) (reprise.Store, error) {
-	switch name {
-	case "memory":
+func openStore(ctx context.Context, redisURL string) (reprise.Store, error) {
+	if redisURL == "" {
 		return memstore.New(), nil
-	case "redis":
-		options, err := redis.ParseURL(redisURL)
-		if err != nil {
-			return nil, err
-		}
-		options.ContextTimeoutEnabled = true // else go-redis ignores the deadlines of the engine
-		return repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{})
-	default:
-		return nil, fmt.Errorf("unknown store %q: want memory or redis", name)
 	}
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, fmt.Errorf("-redis-url: %w", err)
+	}
+	options.ContextTimeoutEnabled = true // else go-redis ignores the deadlines of the engine
+	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("-redis-url: %w", err)
+	}
+	return store, nil
 }
 
 // newAPI returns the API and its engine, which the caller closes when no request runs.
@@ -97,7 +100,7 @@ func serve(ctx context.Context, out io.Writer, addr string, store reprise.Store)
 	if err != nil {
 		return err
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	ln, err := listen.On(ctx, out, addr)
 	if err != nil {
 		return err
 	}

@@ -4,44 +4,84 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
+func TestMain(m *testing.M) { servers.Main{M: program.Main{M: m}}.Run() }
 
 func TestDemoShowsEveryStep(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) (reprise.Store, error){
-		"memory": func(t *testing.T) (reprise.Store, error) { return openStore(t.Context(), "memory", "") },
-		"redis": func(t *testing.T) (reprise.Store, error) {
-			t.Helper()
-			return openStore(t.Context(), "redis", servers.Redis.Shared(t).URL())
-		},
+	path := program.Build(t)
+	for name, args := range map[string]func(*testing.T) []string{
+		"memory": func(*testing.T) []string { return nil },
+		"redis":  func(t *testing.T) []string { t.Helper(); return []string{"-redis-url", servers.Redis.Shared(t).URL()} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
-			if err := runDemo(t.Context(), &out, store); err != nil {
-				t.Fatalf("%v\n%s", err, &out)
+			said, status := program.Run(t, path, program.WithoutServers(), append(args(t), "-demo")...)
+			if status != 0 {
+				t.Errorf("exit status %d", status)
 			}
 			for _, want := range []string{
-				"1. The first", "2. Its retry", "3. Of five", "4. A key", "5. An order", "6. A failure", "7. A client", "made 4 orders",
+				"1. The first", "2. Its retry", "3. Of five", "4. A key", "5. An order", "6. A failure", "7. A client", "made 4 orders.\n",
 				"Idempotent-Replayed: true", "409 Conflict (4 times)", `"code":"key-reused"`, `"code":"key-missing"`, "502 Bad Gateway",
 			} {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("no %q in the transcript\n%s", want, &out)
+				if !strings.Contains(said, want) {
+					t.Errorf("no %q in the transcript\n%s", want, said)
 				}
+			}
+		})
+	}
+}
+
+func TestATakenPortLeadsToTheNextFreeOne(t *testing.T) {
+	t.Parallel()
+	path := program.Build(t)
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	addr := taken.Addr().String()
+	process := program.Start(t, path, program.WithoutServers(), "-addr", addr)
+	port := process.Await(`Port [0-9]+ is taken: ([0-9]+), the next free one, is used instead\.`)
+	if url := process.Await(`Serving orders on (http://[0-9.:]+)\.`); url != "http://127.0.0.1:"+port {
+		t.Errorf("serves on %s, not on port %s", url, port)
+	}
+	if said, status := program.Run(t, path, program.WithoutServers(), "-demo", "-addr", addr); status != 0 || !strings.Contains(said, "is taken: ") {
+		t.Errorf("-demo: exit status %d: %s", status, said)
+	}
+}
+
+func TestWrongFlagsAreNamed(t *testing.T) {
+	t.Parallel()
+	path := program.Build(t)
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		want   string
+	}{
+		"unknown":        {[]string{"-nonsense"}, 2, "not defined: -nonsense\nUsage of "},
+		"argument":       {[]string{"demo"}, 1, `quickstart: unexpected argument "demo"`},
+		"address":        {[]string{"-addr", "8080"}, 1, `quickstart: the address "8080" is invalid: want host:port`},
+		"demo's address": {[]string{"-demo", "-addr", "127.0.0.1:x"}, 1, `quickstart: the address "127.0.0.1:x" is invalid`},
+		"no Redis":       {[]string{"-redis-url", "redis://127.0.0.1:1"}, 1, "quickstart: -redis-url: reprise: store unreachable: "},
+		"no Redis URL":   {[]string{"-demo", "-redis-url", "http://127.0.0.1:1"}, 1, "quickstart: -redis-url: redis: invalid URL scheme"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if said, status := program.Run(t, path, os.Environ(), c.args...); status != c.status || !strings.Contains(said, c.want) {
+				t.Errorf("exit status %d, want %d and %q in: %s", status, c.status, c.want, said)
 			}
 		})
 	}
@@ -56,7 +96,7 @@ func (s forgetful) Complete(ctx context.Context, r reprise.CompleteRequest) erro
 
 func TestDemoFailsOnWhatIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
-	err := runDemo(t.Context(), io.Discard, forgetful{memstore.New()})
+	err := runDemo(t.Context(), io.Discard, "127.0.0.1:0", forgetful{memstore.New()})
 	if !errors.Is(err, errUnexpected) || !strings.Contains(err.Error(), "step 2") {
 		t.Errorf("error %v, want step 2 to fail", err)
 	}

@@ -308,7 +308,7 @@ func thisMachine(ctx context.Context, suite string) report.Machine {
 // commit names what is measured.
 func commit(ctx context.Context, root string) string {
 	git := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*")
-	git.Dir = root
+	git.Dir, git.Stderr = root, os.Stderr
 	out, err := git.Output()
 	if err != nil {
 		return "unknown"

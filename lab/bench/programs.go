@@ -36,7 +36,9 @@ const (
 )
 
 func newPrograms(ctx context.Context, dir string) (*programs, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reprise-go/reprise/lab").Output()
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reprise-go/reprise/lab")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module lab: %w", err)
 	}

@@ -73,7 +73,9 @@ func TestPointsAreInNoOtherBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{plain: false, binary(t): true} {
-		symbols, err := exec.CommandContext(t.Context(), "go", "tool", "nm", path).Output()
+		list := exec.CommandContext(t.Context(), "go", "tool", "nm", path)
+		list.Stderr = t.Output()
+		symbols, err := list.Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +92,12 @@ func TestPointsAreInNoOtherBuild(t *testing.T) {
 		}
 	}
 	// The published modules do not know the tag at all.
-	out, _ := exec.CommandContext(t.Context(), "grep", "-rlE", "reprise_faults", "--include=*.go", filepath.Join("..", "..")).Output()
+	search := exec.CommandContext(t.Context(), "grep", "-rlE", "reprise_faults", "--include=*.go", filepath.Join("..", ".."))
+	search.Stderr = t.Output()
+	out, err := search.Output()
+	if err != nil {
+		t.Fatalf("grep, which should find this file: %v", err)
+	}
 	for path := range strings.FieldsSeq(string(out)) {
 		if !strings.HasPrefix(path, filepath.Join("..", "..", "lab")+"/") {
 			t.Errorf("%s knows the tag reprise_faults", path)

@@ -158,6 +158,7 @@ func startPgChild(t *testing.T, url, schema string, r reprise.ClaimRequest, env 
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPostgresChild$", "-test.v") //nolint:gosec // this very program
 	cmd.Env = append(os.Environ(), pgChildURL+"="+url, pgChildSchema+"="+schema, pgChildID+"="+r.ID.String())
 	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -182,8 +183,9 @@ func (c *pgChild) expect(t *testing.T, want string) {
 			}
 			return
 		}
+		t.Log("the other process: " + c.lines.Text())
 	}
-	t.Fatalf("the other process ended without saying %q", want)
+	t.Fatalf("the other process ended without saying %q, %v", want, c.lines.Err())
 }
 
 func (c *pgChild) signal(t *testing.T, s os.Signal) {

@@ -140,7 +140,7 @@ func TestConsole(t *testing.T) {
 	f := redisFixture(t, labtest.RedisClient(t, addr), "redis://"+addr)
 	ids := f.seed(t)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "console")
-	cmd.Env = append(os.Environ(), f.env...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), f.env...), t.Output()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

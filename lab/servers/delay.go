@@ -35,6 +35,7 @@ func StartDelayLine(tb testing.TB, target string, roundTrip time.Duration) *Dela
 	must(tb, err)
 	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), self)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v", delayLineEnv, target, roundTrip/2), "GOMAXPROCS=64")
+	cmd.Stderr = tb.Output()
 	alive, err := cmd.StdinPipe() // it ends with the pipe, and so with this process
 	must(tb, err)
 	out, err := cmd.StdoutPipe()

@@ -124,6 +124,32 @@ func TestRunWithoutAStore(t *testing.T) {
 	}
 }
 
+// Cobra and pgx write some errors on several lines.
+func TestErrorsArePrintedOnOneLine(t *testing.T) {
+	t.Parallel()
+	unreachable := []string{"--postgres-url", "postgres://u@127.0.0.1:1/x"}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"typo":            {[]string{"shwo"}, ExitUsage, `reprise: unknown command "shwo" for "reprise". Did you mean this? show`},
+		"several choices": {[]string{"fist"}, ExitUsage, `Did you mean this? list; find`},
+		"no suggestion":   {[]string{"nonsense"}, ExitUsage, `reprise: unknown command "nonsense" for "reprise"`},
+		"stuck":           {append(unreachable, "stuck"), ExitUnsafe, "`user=u database=x`: 127.0.0.1:1 (127.0.0.1): dial error: "},
+		"doctor":          {append(unreachable, "doctor"), ExitUnsafe, "`user=u database=x`: 127.0.0.1:1 (127.0.0.1): dial error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			code := Run(t.Context(), c.args, Streams{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: func(string) string { return "" }})
+			if code != c.code || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), `\n`) {
+				t.Errorf("exit code %d, want %d and %q without \\n in\n%s", code, c.code, c.want, &out)
+			}
+		})
+	}
+}
+
 func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	payload, err := reprise.EncodeResult(nil, "private", nil)

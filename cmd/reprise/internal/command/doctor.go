@@ -10,6 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
@@ -113,7 +114,7 @@ func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
 
 func (d *diagnosis) add(store *connect.Store, f reprise.Finding) {
 	d.Findings = append(d.Findings, findingJSON{
-		Code: f.Code, Severity: f.Severity.String(), Detail: store.Redact(f.Detail), Paste: remedy(store, &f),
+		Code: f.Code, Severity: f.Severity.String(), Detail: safe.Fold(store.Redact(f.Detail)), Paste: remedy(store, &f),
 	})
 	switch {
 	case f.Severity == reprise.Unsafe:

@@ -55,6 +55,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		if c.store != nil {
 			text = c.store.Redact(text)
 		}
+		text = safe.Fold(text)
 		c.err.Line(ui.Paint(ui.Bad, "reprise:"), " ", text)
 	}
 	var f *failure

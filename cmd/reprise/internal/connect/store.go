@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -54,7 +55,7 @@ type Store struct {
 // Open returns the store of the settings. It does not contact the server. Its errors say
 // what is wrong with the settings, and contain no password.
 func Open(ctx context.Context, s *Settings) (*Store, error) {
-	redis.SetLogger(quiet{})
+	silenceRedis()
 	switch {
 	case s.RedisURL == "" && s.PostgresURL == "":
 		return nil, errors.New("no store: pass --redis-url or --postgres-url, or set REPRISE_REDIS_URL or REPRISE_POSTGRES_URL")
@@ -131,6 +132,9 @@ func (s *Store) Latency(ctx context.Context) (time.Duration, error) {
 	}
 	return time.Since(start), err
 }
+
+// silenceRedis sets the log of the package redis, which is one for the whole process.
+var silenceRedis = sync.OnceFunc(func() { redis.SetLogger(quiet{}) })
 
 // quiet is a log that nobody reads: what the clients log would end up between the lines
 // of the program, and what matters is in the errors.

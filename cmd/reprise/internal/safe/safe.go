@@ -35,6 +35,27 @@ func Text(s string) string {
 	return string(e.append(nil, []byte(s), true))
 }
 
+// Fold returns s on one line, for errors that other packages write on several: an empty
+// line ends a sentence, and other line ends separate the parts of a list.
+func Fold(s string) string {
+	var folded strings.Builder
+	separator := ""
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line != "":
+			folded.WriteString(separator + line)
+			separator = "; "
+			if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "?") {
+				separator = " " // the list begins
+			}
+		case separator != "":
+			separator = ". "
+		}
+	}
+	return folded.String()
+}
+
 // escaper escapes a text that comes in pieces.
 type escaper struct {
 	lines bool // line ends and tabs stay

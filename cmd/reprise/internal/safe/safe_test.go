@@ -43,6 +43,21 @@ func TestNothingThatATerminalObeysIsLeft(t *testing.T) {
 	}
 }
 
+func TestFoldKeepsTheLinesApart(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                              "",
+		"one line":                      "one line",
+		"\n a \r\n\tb\n":                "a; b",
+		"unknown\n\nMeant?\n\tx\n\ty\n": "unknown. Meant? x; y",
+		"failed:\n\ta: no\n\tb: no":     "failed: a: no; b: no",
+	} {
+		if got := safe.Fold(in); got != want {
+			t.Errorf("Fold(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestAWriterIsIndifferentToWhereTheTextIsCut(t *testing.T) {
 	t.Parallel()
 	const text = "a\x1b[31m é 東 😀 \u202e \xff\xf0\x9f\x98 end \xe6\x9d"
