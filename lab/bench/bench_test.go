@@ -29,7 +29,7 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler,local", "adapters,pools,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler", "adapters,pools,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)

@@ -82,7 +82,7 @@ type options struct {
 // packages that the project does not.
 var (
 	peerSuites  = []string{"fiber", "node"}
-	otherSuites = []string{"redis", "postgres", "pools", "pooler", "local", "adapters", "delay", "keys", "sustained", "inflight"}
+	otherSuites = []string{"redis", "postgres", "pools", "pooler", "adapters", "delay", "keys", "sustained", "inflight"}
 )
 
 func parse(args []string) (options, error) {

@@ -125,14 +125,6 @@ func comparisons() []comparison {
 			},
 		},
 		pools(),
-		{
-			name: "local", connections: []int{64}, kinds: bothKinds,
-			variants: []variant{
-				bare("nethttp"),
-				repriseOn("nethttp", "redis").over("nethttp"),
-				repriseOn("nethttp", "redis", "-local").called("nethttp+redis, local").over("nethttp", "nethttp+redis"),
-			},
-		},
 		adapters,
 		{
 			name: "delay", connections: []int{1, 16, 64, 256}, delays: true, kinds: []load.Kind{load.New},

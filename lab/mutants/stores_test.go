@@ -206,8 +206,6 @@ func init() {
 		envelope  = room + "/envelope.go"
 		blob      = room + "/sealedblob.go"
 		offload   = room + "/offload.go"
-		local     = "local/local.go"
-		localRoom = "local"
 	)
 	mutants = append(mutants, []mutant{
 		{
@@ -255,21 +253,6 @@ func init() {
 			"case got.Size != ref.Size:\n\t\treturn nil, damagedBlob(fmt.Sprintf(\"has %d bytes, want %d\", got.Size, ref.Size))\n\tcase got.SHA256 != ref.SHA256:",
 			"case got.Size > ref.Size:\n\t\treturn nil, damagedBlob(\"\")\n\tcase got.Size == ref.Size && got.SHA256 != ref.SHA256:",
 			room, "TestR35LostOrDamagedBlobIsNeverReplayed",
-		},
-		{
-			"a cached answer is that of another request", local,
-			"if r.Fingerprint != e.fingerprint {", "if len(r.Fingerprint) == 0 {",
-			localRoom, "TestADifferentRequestIsAMismatchWithoutTheStore",
-		},
-		{
-			"a cached answer outlives its record", local,
-			"life: min(answer.Validity, maxAge), validity", "life: maxAge, validity",
-			localRoom, "TestNoEntryOutlivesItsRecord",
-		},
-		{
-			"an answer that was on its way undoes a resolution", local,
-			"if s.resolved == resolved {", "if s.resolved >= resolved {",
-			localRoom, "TestAResolutionHasAnEffectAtOnce",
 		},
 		{
 			"Do keeps what a function released", "core/do.go",

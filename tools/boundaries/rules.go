@@ -77,11 +77,6 @@ var rooms = []room{
 
 	{folder: "blob", imports: with(coreForAdapters, "blob/...", "gocloud.dev/blob/...", "gocloud.dev/gcerrors"), tests: allOfCore, never: noTests},
 	{folder: "compress", imports: with(coreForAdapters, "compress/...", "github.com/klauspost/compress/..."), tests: allOfCore, never: noTests},
-	{
-		folder:  "local",
-		imports: with(coreForStores, "local/...", "github.com/maypok86/otter/v2/..."),
-		tests:   with(allOfCore, "conformance/..."), // otter itself needs testing
-	},
 	{folder: "client", imports: []string{"client/...", "github.com/cenkalti/backoff/v5/..."}, never: noTests},
 	{folder: "reprisetest", imports: with(allOfCore, "reprisetest/...", "conformance/faultstore"), tests: allOfCore},
 
