@@ -28,7 +28,7 @@ func BenchmarkSealedAnswer(b *testing.B) {
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := c.seal.open(sealed, size, &testSealedFor); err != nil {
+					if _, err := c.seal.open(sealed, &testSealedFor); err != nil {
 						b.Fatal(err)
 					}
 				}

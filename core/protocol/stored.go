@@ -78,9 +78,6 @@ const (
 	storedHeadSize  = 1 + 1 + 2 + 2 + 4 + 4
 	storedFieldSize = 1 + 2 + 2
 	storedSumSize   = 4
-
-	// maxStoredBesides is the most that an encoded response has besides its body.
-	maxStoredBesides = storedHeadSize + 1 + maxAnnotation + maxStoredFields*storedFieldSize + maxStoredHeaderBytes + storedSumSize
 )
 
 // The kinds of a stored field.

@@ -76,7 +76,6 @@ var rooms = []room{
 	},
 
 	{folder: "blob", imports: with(coreForAdapters, "blob/...", "gocloud.dev/blob/...", "gocloud.dev/gcerrors"), tests: allOfCore, never: noTests},
-	{folder: "compress", imports: with(coreForAdapters, "compress/...", "github.com/klauspost/compress/..."), tests: allOfCore, never: noTests},
 	{folder: "client", imports: []string{"client/...", "github.com/cenkalti/backoff/v5/..."}, never: noTests},
 	{folder: "reprisetest", imports: with(allOfCore, "reprisetest/...", "conformance/faultstore"), tests: allOfCore},
 
