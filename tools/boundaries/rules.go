@@ -89,8 +89,8 @@ var rooms = []room{
 	{folder: "console", imports: with(coreForAdapters, "console/..."), tests: allOfCore, never: noTests},
 	{
 		folder: "cmd",
-		imports: with(coreForAdapters, "cmd/...", "console/...", "store/...", "github.com/charmbracelet/bubbletea/...", "github.com/charmbracelet/lipgloss/...",
-			"github.com/jackc/pgx/v5/...", "github.com/muesli/termenv/...", "github.com/redis/go-redis/v9/...", "github.com/spf13/cobra/...", "github.com/spf13/pflag/...", "golang.org/x/term/..."),
+		imports: with(coreForAdapters, "cmd/...", "console/...", "store/...", "github.com/jackc/pgx/v5/...", "github.com/redis/go-redis/v9/...",
+			"github.com/rivo/uniseg", "github.com/spf13/cobra/...", "github.com/spf13/pflag/...", "golang.org/x/term/..."),
 		tests: allOfCore,
 		never: noTests,
 	},
