@@ -15,7 +15,7 @@ OUTSIDE := $(patsubst %/go.mod,%,$(wildcard blob/go.mod tools/go.mod tools/*/go.
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract cover demo figures fuzz isolated lint mutants race soak soak/lab test tidy wire
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks console contract demo figures fuzz isolated lint race soak soak/lab test tidy wire
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -23,7 +23,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available go.work "$(if $(filter alerts blobs contract cover lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter alerts blobs contract lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -55,8 +55,6 @@ BENCHFLAGS ?=
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
-MUTATE ?=
-MUTATEFLAGS ?=
 DURATION ?= $(SOAK)
 SEED ?= 15
 REQUESTS ?= 100000
@@ -261,24 +259,6 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each
 .PHONY: wire
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestMalformedRequests$$' ./lab/wire -wire.requests $(REQUESTS) -wire.seed $(SEED)
-
-.PHONY: mutants
-mutants: ## Break what decides, line by line, and demand that its tests notice
-	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE REPRISE_MUTANTS=yes
-	go test -count=1 -timeout 30m -run '^TestEveryMutant' ./lab/mutants
-
-.PHONY: mutate
-mutate: ## Break MUTATE=package in every place, and list what its tests do not notice: see docs/mutants.md
-	@(cd tools && GOWORK=off go build -o $(BIN)/mutate ./mutate)
-	$(BIN)/mutate $(MUTATEFLAGS) $(or $(MUTATE),$(error MUTATE=./core/memstore, for example, is missing))
-
-# Minutes, most of them for programs with instruments and for servers, so it is no part of check.
-.PHONY: cover
-cover: ## Print the coverage of the packages, and fail where core or a store has less than 90 %
-	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE
-	exec .ci/cover 90 $(filter-out $(NOT_ALONE),blob lab/blob)
 
 .PHONY: vuln
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
