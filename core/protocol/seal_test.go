@@ -347,6 +347,7 @@ func FuzzOpenSealed(f *testing.F) {
 		f.Add(payload, uint(0), uint8(0))
 		f.Add(payload, uint(1), uint8(3))
 		f.Add(payload[:len(payload)/2], uint(10), uint8(0))
+		f.Add(payload, uint(envelopeHeadSize+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
 	}
 	secret := testSecret(f, "2026-11")
 	c := Sealing{On: true, Secret: secret}
