@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"fmt"
@@ -41,20 +41,20 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 		"postgres": func() (storeWork, error) { return postgresWork(h, p.postgres) },
 		"":         func() (storeWork, error) { return storeWork{}, nil },
 	}
-	for _, v := range []variant{repriseOn("nethttp", "memory"), repriseOn("nethttp", "redis"), repriseOn("nethttp", "postgres")} {
-		if !b.selected.MatchString(v.name) {
+	for _, v := range []Variant{Reprise("nethttp", "memory"), Reprise("nethttp", "redis"), Reprise("nethttp", "postgres")} {
+		if !b.selected.MatchString(v.Name) {
 			continue
 		}
-		v.args += " -lease " + b.ofHold(leaseShare).String()
+		v.Args += " -lease " + b.ofHold(leaseShare).String()
 		var without float64
 		for _, kind := range []load.Kind{load.NoKey, load.New} {
 			s, err := p.start(v) // a fresh process each time: Go's heap does not shrink at once
 			if err != nil {
 				return err
 			}
-			row, err := p.keep(started{v, s}, kind, work[v.store])
+			row, err := p.keep(started{v, s}, kind, work[v.Store])
 			if err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
+				return fmt.Errorf("%s: %w", v.Name, err)
 			}
 			if kind == load.NoKey {
 				without = row.Values["server_bytes"]
@@ -77,7 +77,7 @@ func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) 
 		Rate:       float64(p.inflight) / p.ofHold(arrive).Seconds(),
 		Program:    fmt.Sprintf(`{"delay_ms":%d,"status":201,"body":"held"}`, p.hold.Milliseconds()),
 	}
-	row := report.Row{Variant: v.name, Kind: string(kind), Connections: p.inflight}
+	row := report.Row{Variant: v.Name, Kind: string(kind), Connections: p.inflight}
 	looked := make(chan error, 1)
 	r, err := p.load.Measure(o, func() {
 		go func() { looked <- p.look(v, &row, work) }()

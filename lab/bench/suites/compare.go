@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type usageOf func(*host) servers.Usage
 var postgresSettings = []string{"max_connections=800", "shared_buffers=256MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "autovacuum_naptime=10s"}
 
 // compare runs a comparison, and adds its rows to the suite.
-func (b *bench) compare(h *host, c comparison, suite *report.Suite) error {
+func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 	delays := []time.Duration{0}
 	redisAddr := ""
@@ -30,13 +30,13 @@ func (b *bench) compare(h *host, c comparison, suite *report.Suite) error {
 		suite.Machine.Redis = fmt.Sprint(redis.Version())
 	}
 	if c.needs("postgres") {
-		b.startPostgres(p, c.pooler)
+		b.startPostgres(p, c.Pooler)
 	}
-	if c.delays {
+	if c.Delays {
 		delays = b.delays
 	}
 	for _, delay := range delays {
-		if c.delays {
+		if c.Delays {
 			p.words["redis"] = servers.StartDelayLine(h, redisAddr, delay).Addr()
 		}
 		if err := p.compareAt(c, delay); err != nil {
@@ -60,28 +60,28 @@ func (b *bench) startPostgres(p *place, pooler bool) {
 
 // started is a variant that serves.
 type started struct {
-	variant
+	Variant
 
 	server *server
 }
 
 // compareAt compares in all situations behind one network.
-func (p *place) compareAt(c comparison, delay time.Duration) error {
+func (p *place) compareAt(c Comparison, delay time.Duration) error {
 	var all []started
-	for _, v := range c.variants {
-		if !p.selected.MatchString(v.name) {
+	for _, v := range c.Variants {
+		if !p.selected.MatchString(v.Name) {
 			continue
 		}
 		s, err := p.start(v)
 		if err != nil {
-			p.leaveOut(fmt.Sprintf("%s: %v", v.name, err))
+			p.leaveOut(fmt.Sprintf("%s: %v", v.Name, err))
 			continue
 		}
 		all = append(all, started{v, s})
 	}
 	for _, n := range p.connectionsOf(c) {
-		for _, kind := range c.kinds {
-			rows, err := p.rounds(all, situation{kind, n, delay, c.delays, c.compiles})
+		for _, kind := range c.Kinds {
+			rows, err := p.rounds(all, situation{kind, n, delay, c.Delays, c.Node})
 			if err != nil {
 				return err
 			}
@@ -110,18 +110,18 @@ func (p *place) rounds(all []started, at situation) ([]report.Row, error) {
 		for _, i := range rand.Perm(len(all)) { //nolint:gosec // an order, no secret
 			s, err := p.measure(all[i], at)
 			if err != nil {
-				return nil, fmt.Errorf("%s with %d connections: %w", all[i].name, at.connections, err)
+				return nil, fmt.Errorf("%s with %d connections: %w", all[i].Name, at.connections, err)
 			}
 			if round > 0 {
-				samples[all[i].name] = append(samples[all[i].name], s)
+				samples[all[i].Name] = append(samples[all[i].Name], s)
 			}
 		}
 	}
 	var rows []report.Row
 	for _, v := range all {
-		list := samples[v.name]
+		list := samples[v.Name]
 		row := report.Row{
-			Variant: v.name, Kind: string(at.kind), Connections: at.connections,
+			Variant: v.Name, Kind: string(at.kind), Connections: at.connections,
 			PerSecond: median(list, func(s sample) float64 { return s.perSecond }),
 			ServerCPU: median(list, func(s sample) float64 { return s.server }),
 			StoreCPU:  median(list, func(s sample) float64 { return s.store }),
@@ -131,7 +131,7 @@ func (p *place) rounds(all []started, at situation) ([]report.Row, error) {
 		if at.delayed {
 			row.RoundTrip = max(at.roundTrip, loopback).String()
 		}
-		for _, base := range v.bases {
+		for _, base := range v.Bases {
 			if other := samples[base]; other != nil {
 				if row.Ratios == nil {
 					row.Ratios = map[string]report.Ratio{}
@@ -159,7 +159,7 @@ func ratio(list, base []sample) report.Ratio {
 // measure loads one variant.
 func (p *place) measure(v started, at situation) (sample, error) {
 	o := load.Order{
-		Addr: v.server.addr, Connections: at.connections, Kind: at.kind, Marked: v.marked,
+		Addr: v.server.addr, Connections: at.connections, Kind: at.kind, Marked: v.Marked,
 		Warmup: p.options.warmup, Duration: max(p.options.time, 20*at.roundTrip),
 	}
 	var server, store servers.Usage
@@ -176,7 +176,7 @@ func (p *place) measure(v started, at situation) (sample, error) {
 }
 
 func (p *place) storeUsage(v started) servers.Usage {
-	if of := p.usage[v.store]; of != nil {
+	if of := p.usage[v.Store]; of != nil {
 		return of(p.host)
 	}
 	return nil

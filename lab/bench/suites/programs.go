@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"bufio"
@@ -21,6 +21,10 @@ type programs struct {
 	built map[string]builtProgram
 }
 
+// Build builds a program at a path, which may become a folder, and returns how to start
+// it. root is the folder of go.work. An error says why the program is unavailable.
+type Build func(ctx context.Context, root, path string) (command []string, err error)
+
 type builtProgram struct {
 	command []string
 	err     error
@@ -30,9 +34,6 @@ type builtProgram struct {
 const (
 	testserver = "testserver" // Reprise
 	floors     = "floors"     // what it is compared with, in the lab's own module
-	fiberv2    = "fiberv2"    // Fiber v2 with its own middleware and with Reprise
-	fiberv3    = "fiberv3"    // Fiber v3 with its own
-	node       = "node"       // Express with two packages of npm
 )
 
 func newPrograms(ctx context.Context, dir string) (*programs, error) {
@@ -43,60 +44,43 @@ func newPrograms(ctx context.Context, dir string) (*programs, error) {
 	return &programs{filepath.Dir(strings.TrimSpace(string(out))), dir, map[string]builtProgram{}}, nil
 }
 
-// command returns how to start a program. An error says why it cannot be had.
-func (p *programs) command(ctx context.Context, name string) ([]string, error) {
-	b, ok := p.built[name]
+// command returns how to start the program of a variant. An error says why it is
+// unavailable.
+func (p *programs) command(ctx context.Context, v Variant) ([]string, error) {
+	b, ok := p.built[v.Program]
 	if !ok {
-		b.command, b.err = p.build(ctx, name)
-		p.built[name] = b
+		b.command, b.err = p.build(ctx, v)
+		p.built[v.Program] = b
 	}
 	return b.command, b.err
 }
 
-func (p *programs) build(ctx context.Context, name string) ([]string, error) {
-	path := filepath.Join(p.dir, name)
-	switch name {
+func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
+	path := filepath.Join(p.dir, v.Program)
+	if v.Build != nil {
+		return v.Build(ctx, p.root, path)
+	}
+	switch v.Program {
 	case testserver:
-		return []string{path}, p.goBuild(ctx, ".", path, "./lab/testserver")
+		return []string{path}, goBuild(ctx, p.root, path, "./lab/testserver")
 	case floors:
-		return []string{path}, p.goBuild(ctx, ".", path, "./lab/bench/floors")
-	case fiberv2:
-		return []string{path}, p.goBuild(ctx, "tools/peers", path, "./fiberv2", "GOWORK=off")
-	case fiberv3:
-		return []string{path}, p.goBuild(ctx, "tools/fiberv3", path, ".", "GOWORK=off")
-	case node:
-		return p.buildNode(ctx)
+		return []string{path}, goBuild(ctx, p.root, path, "./lab/bench/floors")
 	default:
-		return nil, fmt.Errorf("no program %q", name)
+		return nil, fmt.Errorf("no program %q", v.Program)
 	}
 }
 
-// buildNode installs the packages beside a copy of the program, so that the tree stays as
-// it is.
-func (p *programs) buildNode(ctx context.Context) ([]string, error) {
-	for _, needed := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(needed); err != nil {
-			return nil, fmt.Errorf("%s is not installed", needed)
-		}
-	}
-	folder := filepath.Join(p.dir, node)
-	if err := os.CopyFS(folder, os.DirFS(filepath.Join(p.root, "tools", "peers", "node"))); err != nil {
-		return nil, err
-	}
-	npm := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir = folder
-	if out, err := npm.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("npm ci: %w: %s", err, lastLine(out))
-	}
-	return []string{"node", filepath.Join(folder, "server.js")}, nil
-}
-
-// goBuild builds the package of a folder.
-func (p *programs) goBuild(ctx context.Context, folder, path, pkg string, env ...string) error {
+// goBuild builds a package, by its path from root.
+func goBuild(ctx context.Context, root, path, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
-	cmd.Dir, cmd.Env = filepath.Join(p.root, folder), append(os.Environ(), env...)
+	cmd.Dir = root
+	return Run(cmd)
+}
+
+// Run runs a command that builds. Its error ends with the last line that it wrote.
+func Run(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, lastLine(out))
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, lastLine(out))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
 	b.startPostgres(p, false)
 	postgres := p.postgres
-	for _, v := range []variant{repriseOn("nethttp", "redis"), repriseOn("nethttp", "postgres")} {
-		if !b.selected.MatchString(v.name) {
+	for _, v := range []Variant{Reprise("nethttp", "redis"), Reprise("nethttp", "postgres")} {
+		if !b.selected.MatchString(v.Name) {
 			continue
 		}
 		s, err := p.start(v)
@@ -28,11 +28,11 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 			return err
 		}
 		size := func() (filling, error) { return redisFilling(h, redis) }
-		if v.store == "postgres" {
+		if v.Store == "postgres" {
 			size = func() (filling, error) { return postgresFilling(h, postgres) }
 		}
 		if err := p.grow(started{v, s}, size); err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
+			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
 	return nil
@@ -66,7 +66,7 @@ func (p *place) grow(v started, size func() (filling, error)) error {
 			}
 		}
 		each := quantile([]float64{(now.bytes - empty.bytes) / (now.keys - empty.keys)}, .5)
-		for _, kind := range bothKinds {
+		for _, kind := range BothKinds {
 			rows, err := p.rounds([]started{v}, situation{kind: kind, connections: 8})
 			if err != nil {
 				return err

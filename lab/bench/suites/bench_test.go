@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Every suite but those of peers runs to its end, in a form that takes seconds and means
+// Every suite runs to its end, in a form that takes seconds and means
 // nothing.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
@@ -35,8 +35,8 @@ func TestSmoke(t *testing.T) {
 			smoke(t, suites)
 		})
 	}
-	if got := len(otherSuites); got != 10 {
-		t.Errorf("there are %d suites, of which 10 run", got)
+	if got := len(program{}.names()); got != 9 {
+		t.Errorf("there are %d suites, of which 9 run", got)
 	}
 }
 
@@ -44,11 +44,11 @@ func smoke(t *testing.T, suites string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out bytes.Buffer
-	err := program{
+	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
 		"-keys", "50,200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
 		"-variants", "nethttp|raw2|setnx|statements|fiber", "-out", file,
-	}.run(t.Context(), &out)
+	}}.run(t.Context(), &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func TestEveryAdapterOverEveryStoreIsMeasured(t *testing.T) {
 	t.Parallel()
 	var measured []string
 	for _, c := range comparisons() {
-		for _, v := range c.variants {
-			measured = append(measured, v.name)
+		for _, v := range c.Variants {
+			measured = append(measured, v.Name)
 		}
 	}
 	for _, adapter := range append(serve.Adapters(), serve.LeftOut()...) {
@@ -104,7 +104,7 @@ func TestEveryAdapterOverEveryStoreIsMeasured(t *testing.T) {
 // docs/benchmarks.json or of the package report, run go run ./lab/bench pages.
 func TestPagesFollowFromTheResults(t *testing.T) {
 	t.Parallel()
-	docs := filepath.Join("..", "..", "docs")
+	docs := filepath.Join("..", "..", "..", "docs")
 	files, err := report.Pages(docs)
 	if err != nil {
 		t.Fatal(err)
@@ -124,11 +124,11 @@ func TestPagesFollowFromTheResults(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-suites", "redis,nothing"}, {"-connections", "1,x"}, {"-delays", "8"}, {"-variants", "("}} {
-		if _, err := parse(args); err == nil {
+		if _, err := (program{args: args}).parse(); err == nil {
 			t.Errorf("%v is accepted", args)
 		}
 	}
-	o, err := parse([]string{"-full"})
+	o, err := program{args: []string{"-full"}}.parse()
 	if err != nil || o.keys[len(o.keys)-1] != 1_000_000 || o.inflight != 10_000 {
 		t.Errorf("-full: %+v, %v", o, err)
 	}

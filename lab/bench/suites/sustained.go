@@ -1,4 +1,4 @@
-package main
+package suites
 
 import (
 	"context"
@@ -20,25 +20,25 @@ import (
 func (b *bench) sustained(h *host, suite *report.Suite) error {
 	retention := max(b.sustain/4, time.Second)
 	suite.Rounds, suite.Seconds = 0, b.sustain.Seconds()
-	for _, v := range []variant{
+	for _, v := range []Variant{
 		floor("statements", "postgres", "postgres"),
-		repriseOn("nethttp", "postgres", "-retention", retention.String()),
+		Reprise("nethttp", "postgres", "-retention", retention.String()),
 	} {
-		if !b.selected.MatchString(v.name) {
+		if !b.selected.MatchString(v.Name) {
 			continue
 		}
 		// A server each: what one leaves behind costs the other nothing.
 		p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 		b.startPostgres(p, false)
 		if err := p.sustain(v); err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
+			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
 	return nil
 }
 
 // sustain loads one variant.
-func (p *place) sustain(v variant) error {
+func (p *place) sustain(v Variant) error {
 	s, err := p.start(v)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *place) sustain(v variant) error {
 	server, store := s.usage(p.host), p.usage["postgres"](p.host)
 	windows := max(int(p.options.sustain/(10*time.Second)), 4)
 	o := load.Order{
-		Addr: s.addr, Connections: 32, Kind: load.New, Marked: v.marked, Rate: p.rate,
+		Addr: s.addr, Connections: 32, Kind: load.New, Marked: v.Marked, Rate: p.rate,
 		Duration: p.options.sustain / time.Duration(windows),
 	}
 	var requests int64
@@ -71,7 +71,7 @@ func (p *place) sustain(v variant) error {
 	}
 	per := func(d time.Duration) float64 { return quantile([]float64{micros(d) / float64(requests)}, .5) }
 	row := report.Row{
-		Variant: v.name, Kind: string(load.New), Connections: o.Connections,
+		Variant: v.Name, Kind: string(load.New), Connections: o.Connections,
 		PerSecond: quantile([]float64{float64(requests) / elapsed.Seconds()}, .5),
 		ServerCPU: per(s.usage(p.host).Since(server)), StoreCPU: per(p.usage["postgres"](p.host).Since(store)),
 		P50: quantile(p50s, .5), P99: quantile(p99s, .5),
@@ -105,8 +105,8 @@ type purge struct {
 
 // purgeUntil purges a store every second until ctx ends. The floor has nothing to purge
 // with.
-func (p *place) purgeUntil(ctx context.Context, v variant) (done purge) {
-	if v.program != testserver {
+func (p *place) purgeUntil(ctx context.Context, v Variant) (done purge) {
+	if v.Program != testserver {
 		return done
 	}
 	const batch = 1000
