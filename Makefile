@@ -231,7 +231,7 @@ bench/full: ## Like bench, with 10⁶ keys, an hour at a fixed rate and 10⁴ re
 	@$(MAKE) --no-print-directory bench BENCHFLAGS="-full $(BENCHFLAGS)"
 
 .PHONY: bench/pages
-bench/pages: ## Make the tables and pictures of docs/benchmarks.md from docs/benchmarks.json
+bench/pages: ## Make the tables and pictures of docs/engineering/benchmarks.md from docs/engineering/benchmarks.json
 	@go run ./lab/bench pages
 
 .PHONY: bench/micro
@@ -249,10 +249,10 @@ fuzz: ## Run every fuzz target for FUZZTIME each
 	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
 
 .PHONY: soak
-soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/faults.md
+soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/engineering/faults.md
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
-	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/faults.md"
+	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/engineering/faults.md"
 
 .PHONY: soak/lab
 soak/lab: ## Run every test of the lab that takes faults for DURATION each

@@ -20,8 +20,8 @@ import (
 // [DecodeResponse].
 var ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
 
-// The layout of an envelope, with big-endian numbers; docs/adr/0016-sealed-answers.md
-// explains it:
+// The layout of an envelope, with big-endian numbers;
+// docs/engineering/adr/0016-sealed-answers.md explains it:
 //
 //	u8 version ‖ u8 flags ‖ u64 time ‖ u32 length of the head ‖ u32 length of the rest ‖ u8 length of the ID ‖ ID of the secret
 //	‖ head ‖ 12 bytes nonce ‖ ciphertext ‖ 16 bytes tag

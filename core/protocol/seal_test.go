@@ -34,8 +34,8 @@ func testSecret(tb testing.TB, id string) Secret {
 }
 
 // sealedVector is an envelope that a program of its own made from
-// docs/adr/0016-sealed-answers.md. Whoever changes one makes the records of running
-// deployments unreadable.
+// docs/engineering/adr/0016-sealed-answers.md. Whoever changes one makes the records of
+// running deployments unreadable.
 type sealedVector struct {
 	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
 

@@ -57,7 +57,8 @@ type stored struct {
 	annotation string // of Config.Annotate; empty: none
 }
 
-// The layout, with big-endian numbers; docs/adr/0003-stored-response.md explains it:
+// The layout, with big-endian numbers; docs/engineering/adr/0003-stored-response.md
+// explains it:
 //
 //	u8 version ‖ u8 flags ‖ u16 status ‖ u16 number of fields ‖ u32 length of the field section ‖ u32 length of the body
 //	‖ annotation ‖ field section ‖ body ‖ u32 CRC-32C of everything before it

@@ -15,8 +15,8 @@ import (
 )
 
 // goldenStored were computed by a program of its own, from
-// docs/adr/0003-stored-response.md. Whoever changes one of them makes the records of
-// running deployments unreadable.
+// docs/engineering/adr/0003-stored-response.md. Whoever changes one of them makes the
+// records of running deployments unreadable.
 var goldenStored = []struct {
 	name   string
 	stored stored

@@ -6,10 +6,10 @@
 //	go run ./lab/bench                        every suite, about 20 minutes on two cores
 //	go run ./lab/bench -suites redis -rounds 12
 //	go run ./lab/bench -full                  with 10⁶ keys, and an hour at a fixed rate
-//	go run ./lab/bench -out docs/benchmarks.json && go run ./lab/bench pages
+//	go run ./lab/bench -out docs/engineering/benchmarks.json && go run ./lab/bench pages
 //
-// docs/benchmarks.md says what each suite measures, and what misleads about it. The
-// program tools/peers measures other libraries in the same way.
+// docs/engineering/benchmarks.md says what each suite measures, and what misleads about
+// it. The program tools/peers measures other libraries in the same way.
 package main
 
 import "github.com/reprise-go/reprise/lab/bench/suites"

@@ -16,7 +16,7 @@ import (
 )
 
 // sheetFile is the page that the matrix writes.
-var sheetFile = filepath.Join("..", "..", "docs", "conformance.md")
+var sheetFile = filepath.Join("..", "..", "docs", "engineering", "conformance.md")
 
 // sheet holds how every case ended in every combination of store and adapter.
 type sheet struct {
@@ -72,7 +72,7 @@ func (s *sheet) finish(t *testing.T, update bool) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/conformance.md is not current: %s; run go generate ./lab/matrix", firstDifference(string(page), current))
+		t.Errorf("docs/engineering/conformance.md is not current: %s; run go generate ./lab/matrix", firstDifference(string(page), current))
 	}
 }
 

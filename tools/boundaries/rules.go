@@ -44,9 +44,9 @@ var (
 	noHTTPNoTests   = []string{"net/http", "testing"}
 )
 
-// rooms is the table of docs/adr/0001-modules-and-tooling.md. It says in one place that
-// core needs the standard library only, that no adapter imports a store and no store an
-// adapter, and that the suites need nothing but core.
+// rooms is the table of docs/engineering/adr/0001-modules-and-tooling.md. It says in one
+// place that core needs the standard library only, that no adapter imports a store and no
+// store an adapter, and that the suites need nothing but core.
 var rooms = []room{
 	{folder: "core", imports: coreForStores, tests: allOfCore, never: noHTTPNoTests},
 	{folder: "core/protocol", imports: with(coreForAdapters, "github.com/dunglas/httpsfv"), tests: allOfCore, never: noHTTPNoTests},

@@ -101,10 +101,11 @@ func TestEveryAdapterOverEveryStoreIsMeasured(t *testing.T) {
 }
 
 // The page and its pictures are what the results make of them: after a change of
-// docs/benchmarks.json or of the package report, run go run ./lab/bench pages.
+// docs/engineering/benchmarks.json or of the package report, run go run ./lab/bench
+// pages.
 func TestPagesFollowFromTheResults(t *testing.T) {
 	t.Parallel()
-	docs := filepath.Join("..", "..", "..", "docs")
+	docs := filepath.Join("..", "..", "..", "docs", "engineering")
 	files, err := report.Pages(docs)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestPagesFollowFromTheResults(t *testing.T) {
 	for name, want := range files {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {
-			t.Errorf("%s is not what docs/benchmarks.json makes of it (%v): run go run ./lab/bench pages", name, err)
+			t.Errorf("%s is not what docs/engineering/benchmarks.json makes of it (%v): run go run ./lab/bench pages", name, err)
 		}
 	}
 }

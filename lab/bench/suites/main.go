@@ -324,7 +324,7 @@ func pages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := report.Pages(filepath.Join(p.root, "docs"))
+	files, err := report.Pages(filepath.Join(p.root, "docs", "engineering"))
 	if err != nil {
 		return err
 	}
