@@ -97,11 +97,12 @@ func parseEnvelope(payload []byte) (envelope, error) {
 	if id > maxSecretID || (head > 0) != (e.flags&envelopeHead != 0) || uint64(len(payload)) != before+envelopeNonce+size+envelopeTag {
 		return envelope{}, errEnvelopeLength
 	}
-	e.secret, e.size = string(payload[envelopeHeadSize:envelopeHeadSize+id]), int(size)
+	e.secret = string(payload[envelopeHeadSize : envelopeHeadSize+id])
 	if !printable(e.secret) {
 		return envelope{}, errEnvelopeLength
 	}
 	e.start, e.head, e.sealed = payload[:before], payload[envelopeHeadSize+id:before], payload[before:]
+	e.size = len(e.sealed) - envelopeNonce - envelopeTag
 	return e, nil
 }
 
