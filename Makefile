@@ -11,11 +11,14 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 export GOFLAGS ?= -buildvcs=false
 
 # Modules that stand outside the workspace, so that their requirements reach nobody.
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard blob/go.mod tools/go.mod tools/*/go.mod lab/*/go.mod examples/*/go.mod))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard blob/go.mod tools/go.mod lab/*/go.mod examples/*/go.mod))
+
+# What is only measured against: make bench/peers reads it, and no check does.
+PEERS := tools/peers
 
 # What compiles runs in an inner make, after .ci/available found out which modules the module proxy serves: it says at the
 # start and in the last line what is left out.
-LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks contract cover figures fuzz isolated lint mutants race soak soak/lab test tidy wire
+LOOKED := alerts bench bench/full bench/micro bench/pages bench/peers blobs boundaries build check check/test checks contract figures fuzz isolated lint race soak soak/lab test tidy wire
 REPRISE_AVAILABLE ?=
 ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS))),)
 
@@ -23,7 +26,7 @@ ifneq ($(and $(if $(REPRISE_AVAILABLE),,outer),$(filter $(LOOKED),$(MAKECMDGOALS
 $(MAKECMDGOALS): inner
 	@:
 inner:
-	+@exec .ci/available go.work "$(if $(filter alerts blobs contract cover lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
+	+@exec .ci/available go.work "$(if $(filter alerts blobs contract lint tidy check checks,$(MAKECMDGOALS)),$(OUTSIDE))" $(MAKE) --no-print-directory $(MAKECMDGOALS)
 
 else
 
@@ -55,8 +58,6 @@ BENCHFLAGS ?=
 COUNT ?= 1
 FUZZTIME ?= 20s
 SOAK ?= 1h
-MUTATE ?=
-MUTATEFLAGS ?=
 DURATION ?= $(SOAK)
 SEED ?= 15
 REQUESTS ?= 100000
@@ -192,7 +193,7 @@ tidy: ## Fail if go mod tidy would change a go.mod or go.sum
 .PHONY: tidy/fix
 tidy/fix: ## Run go mod tidy in every module
 	@export GOWORK=off
-	$(call each,$(MODULES) $(OUTSIDE),go mod tidy)
+	$(call each,$(MODULES) $(OUTSIDE) $(PEERS),go mod tidy)
 
 .PHONY: fmt
 fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
@@ -226,17 +227,18 @@ bench: ## Measure over HTTP beside floors, in twenty minutes: SUITES=list BENCHF
 	go run ./lab/bench $(if $(SUITES),-suites $(SUITES)) $(BENCHFLAGS)
 
 .PHONY: bench/peers
-bench/peers: ## Measure beside other libraries: Fiber's own middlewares, and npm's on Express
+bench/peers: ## Measure beside other libraries: Fiber's own middleware, and npm's on Express
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE
-	go run ./lab/bench -suites fiber,node $(BENCHFLAGS)
+	(cd $(PEERS) && GOWORK=off go build -o $(BIN)/peers .)
+	$(BIN)/peers $(BENCHFLAGS)
 
 .PHONY: bench/full
 bench/full: ## Like bench, with 10⁶ keys, an hour at a fixed rate and 10⁴ requests in flight
 	@$(MAKE) --no-print-directory bench BENCHFLAGS="-full $(BENCHFLAGS)"
 
 .PHONY: bench/pages
-bench/pages: ## Make the tables and pictures of docs/benchmarks.md from docs/benchmarks.json
+bench/pages: ## Make the tables and pictures of docs/engineering/benchmarks.md from docs/engineering/benchmarks.json
 	@go run ./lab/bench pages
 
 .PHONY: bench/micro
@@ -254,10 +256,10 @@ fuzz: ## Run every fuzz target for FUZZTIME each
 	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
 
 .PHONY: soak
-soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/faults.md
+soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/engineering/faults.md
 	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
 	export REPRISE_TEST_REQUIRE REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
-	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/faults.md"
+	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/engineering/faults.md"
 
 .PHONY: soak/lab
 soak/lab: ## Run every test of the lab that takes faults for DURATION each
@@ -268,24 +270,6 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each
 .PHONY: wire
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestMalformedRequests$$' ./lab/wire -wire.requests $(REQUESTS) -wire.seed $(SEED)
-
-.PHONY: mutants
-mutants: ## Break what decides, line by line, and demand that its tests notice
-	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE REPRISE_MUTANTS=yes
-	go test -count=1 -timeout 30m -run '^TestEveryMutant' ./lab/mutants
-
-.PHONY: mutate
-mutate: ## Break MUTATE=package in every place, and list what its tests do not notice: see docs/mutants.md
-	@(cd tools && GOWORK=off go build -o $(BIN)/mutate ./mutate)
-	$(BIN)/mutate $(MUTATEFLAGS) $(or $(MUTATE),$(error MUTATE=./core/memstore, for example, is missing))
-
-# Minutes, most of them for programs with instruments and for servers, so it is no part of check.
-.PHONY: cover
-cover: ## Print the coverage of the packages, and fail where core or a store has less than 90 %
-	@REPRISE_TEST_REQUIRE=$$(.ci/servers)
-	export REPRISE_TEST_REQUIRE
-	exec .ci/cover 90 $(filter-out $(NOT_ALONE),blob lab/blob)
 
 .PHONY: vuln
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases

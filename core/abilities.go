@@ -54,22 +54,6 @@ type ValueIgnorer interface {
 	IgnoresValues() Store
 }
 
-// A Recaller knows answers to claims without asking its server, such as a cache of
-// completed records. The engine asks it before an operation that fails open runs without
-// a claim (see [Operation.FailOpen]), and what it answers does not say that the server is
-// there. Where the Recaller is the engine's store itself, the engine asks it before
-// anything else, and so needs neither a context nor a lock for a replay.
-//
-// [As] does not look for it, because the ability is that of a decorator. The engine uses
-// the outermost Recaller among the decorators of its store.
-type Recaller interface {
-	// Recall returns the answer that Claim would give, Completed or Mismatch, and the store
-	// that gives it: the receiver. A type that embeds a store has the store's method too,
-	// and still sees every claim. Recall returns a nil store where only the server knows.
-	// It does not block.
-	Recall(r ClaimRequest) (answer ClaimResult, by Store)
-}
-
 // A Purger deletes records that are no longer seen, in batches of at most limit (1 to
 // 100,000). It never deletes a record that is live or was claimed again meanwhile. It
 // returns how many it deleted; fewer than limit means that none is left.

@@ -74,16 +74,10 @@ func (c *call) decode(by Decoder, payload []byte) (annotation string, err error)
 	return annotation, err
 }
 
-// look asks the memory of the store, if it has one, the table of this process, then
-// whoever in this process is asking the store already, and then the store. It begins at
-// the given instant.
+// look asks the table of this process, then whoever in this process is asking the store
+// already, and then the store. It begins at the given instant.
 func (c *call) look(at instant) (Result, error) {
 	e := c.engine
-	if e.store.memory != nil {
-		if known, outermost, ok := e.store.recall(c.claimRequest(false)); ok && outermost {
-			return c.found(known), nil
-		}
-	}
 	budget := e.claiming.context(at.mono)
 	for round := 1; round <= claimRounds; round++ {
 		outcome, claim, leads := e.table.join(c)
@@ -150,13 +144,8 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 //nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	e := c.engine
-	if c.failOpen {
-		if known, _, ok := e.store.recall(c.claimRequest(false)); ok {
-			return c.found(known), nil
-		}
-		if e.outage.lasts(sent) {
-			return c.startUnprotected(nil)
-		}
+	if c.failOpen && e.outage.lasts(sent) {
+		return c.startUnprotected(nil)
 	}
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}

@@ -13,7 +13,6 @@ type driver struct {
 	binder ContextBinder // nil where the store has none
 	waiter Waiter        // likewise
 	meter  Meter         // likewise
-	memory Recaller      // likewise
 
 	ignoresValues bool
 }
@@ -25,7 +24,6 @@ func newDriver(s Store) driver {
 	d.binder, _ = As[ContextBinder](s)
 	d.waiter, _ = As[Waiter](s)
 	d.meter, _ = As[Meter](s)
-	d.memory = recallerOf(s)
 	d.ignoresValues = ignoresValues(s)
 	return d
 }
@@ -46,40 +44,6 @@ func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, er
 		return ClaimResult{}, fmt.Errorf("%w: the store does not know ClaimRequest.Validity, which a horizon needs", ErrMisconfigured)
 	}
 	return res, err
-}
-
-// recallerOf returns the outermost Recaller of a store and its decorators, nil where
-// there is none.
-func recallerOf(s Store) Recaller {
-	for s != nil {
-		if memory, ok := s.(Recaller); ok {
-			return memory
-		}
-		decorator, wraps := s.(interface{ Unwrap() Store })
-		if !wraps {
-			return nil
-		}
-		s = decorator.Unwrap()
-	}
-	return nil
-}
-
-// recall returns the answer to a claim that the store knows without its server. It is
-// outermost if it comes from the store itself, and no decorator had to see the claim.
-func (d *driver) recall(r ClaimRequest) (res ClaimResult, outermost, ok bool) {
-	if d.memory == nil {
-		return ClaimResult{}, false, false
-	}
-	defer func() {
-		if recover() != nil {
-			res, outermost, ok = ClaimResult{}, false, false
-		}
-	}()
-	res, by := d.memory.Recall(r)
-	if by == nil {
-		return ClaimResult{}, false, false
-	}
-	return res, by == d.store, res.Outcome == Mismatch || res.Outcome == Completed && (!r.Validity || res.Validity > 0)
 }
 
 func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []RenewStatus, err error) {

@@ -14,7 +14,7 @@ type ID [sha256.Size]byte
 
 // idLabel separates the digests of this version and purpose from all others. If it or
 // anything else in the layout changes, every operation in flight runs twice: see
-// docs/adr/0002-byte-layouts.md.
+// docs/engineering/adr/0002-byte-layouts.md.
 const idLabel = "reprise/id/1\x00"
 
 // DeriveID returns the ID of key for scope and endpoint. Each part is preceded by its

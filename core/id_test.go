@@ -10,7 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// These vectors are frozen: see docs/adr/0002-byte-layouts.md.
+// These vectors are frozen: see docs/engineering/adr/0002-byte-layouts.md.
 func TestIDIsLayoutVersion1(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ scope, endpoint, key, want string }{

@@ -11,7 +11,7 @@ import (
 // keptKind says what a record of [Do] holds.
 type keptKind uint8
 
-// The kinds. They are kept in records: see docs/adr/0019-do.md.
+// The kinds. They are kept in records: see docs/engineering/adr/0019-do.md.
 const (
 	keptValue    keptKind = iota + 1 // a value, as the codec encoded it
 	keptAnswer                       // an error that fn returned with Keep

@@ -14,8 +14,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// These vectors were computed by a separate program from docs/adr/0019-do.md, and are
-// frozen.
+// These vectors were computed by a separate program from docs/engineering/adr/0019-do.md,
+// and are frozen.
 func TestResultIsLayoutVersion1(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {

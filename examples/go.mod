@@ -92,7 +92,6 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../conformance
 	github.com/reprise-go/reprise/core => ../core
 	github.com/reprise-go/reprise/lab => ../lab
-	github.com/reprise-go/reprise/local => ../local
 	github.com/reprise-go/reprise/reprisetest => ../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../store/redis

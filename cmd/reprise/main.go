@@ -10,11 +10,9 @@ import (
 	"syscall"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/command"
-	"github.com/reprise-go/reprise/cmd/reprise/internal/quiet"
 )
 
 func main() {
-	quiet.End()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()

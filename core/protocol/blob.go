@@ -82,7 +82,7 @@ func (e *OffloadedError) Error() string {
 }
 
 // The form in which a record refers to a blob, in place of a body, with big-endian
-// numbers; docs/adr/0003-stored-response.md explains it:
+// numbers; docs/engineering/adr/0003-stored-response.md explains it:
 //
 //	u8 version ‖ u64 size ‖ 32 bytes SHA-256 ‖ u32 day
 //

@@ -157,6 +157,8 @@ func FuzzCanonicalJSON(f *testing.F) {
 	f.Add([]byte(`{"a":1,"\u0061":2}`), []byte(`{"a":2}`))
 	f.Add([]byte(`[0.00120e-3,-0]`), []byte(`[12e-7,0]`))
 	f.Add([]byte(`[1,2]`), []byte(`[12]`))
+	f.Add([]byte(`{"\u0062":1,"a\/":2}`), []byte(`{"a/":2.0,"b":1}`))
+	f.Add([]byte(`[1e-999999999999999,0.1e-0,100,-0e0]`), []byte(`[10e-999999999999999,1e-1,1E2,0]`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		first, ok := appendCanonicalJSON(nil, a)
 		if !ok {

@@ -20,16 +20,15 @@ import (
 // [DecodeResponse].
 var ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
 
-// The layout of an envelope, with big-endian numbers; docs/adr/0016-sealed-answers.md
-// explains it:
+// The layout of an envelope, with big-endian numbers;
+// docs/engineering/adr/0016-sealed-answers.md explains it:
 //
 //	u8 version ‖ u8 flags ‖ u64 time ‖ u32 length of the head ‖ u32 length of the rest ‖ u8 length of the ID ‖ ID of the secret
 //	‖ head ‖ 12 bytes nonce ‖ ciphertext ‖ 16 bytes tag
 //
 // The time is that of the sealing, in seconds since 1970. Head and rest are the two parts
 // of an encoded stored response: the head is in the clear, and empty unless the flags
-// have envelopeHead, and the rest is encrypted. The length of the rest is that before it
-// was compressed.
+// have envelopeHead, and the rest is encrypted.
 //
 // The version is a byte with which no stored response begins.
 const (
@@ -40,13 +39,9 @@ const (
 	envelopeTag      = 16
 )
 
-// The flags of an envelope.
-const (
-	envelopeCompressed = 1 << iota
-	envelopeHead
-
-	envelopeKnown = envelopeCompressed | envelopeHead
-)
+// envelopeHead is the flag of a head in the clear. The others are reserved: an envelope
+// that has one is corrupt.
+const envelopeHead = 2
 
 // sealLabel separates the keys of this version and purpose from all others.
 const sealLabel = "reprise/seal/1\x00"
@@ -57,9 +52,6 @@ var (
 	errEnvelopeFlags   = corrupt("is sealed with flags that this release does not know")
 	errEnvelopeLength  = corrupt("is sealed, and does not have its declared length")
 	errEnvelopeOpen    = corrupt("is sealed, and cannot be opened with the key of this request: it is damaged, or was not sealed for this operation and request")
-	errEnvelopeSize    = corrupt("is sealed, and larger than Config.MaxResponseBody")
-	errEnvelopePacked  = corrupt("is sealed and compressed, and cannot be decompressed")
-	errEnvelopeReader  = corrupt("is sealed and compressed, and Config.Seal has no Compressor")
 	errEnvelopeAge     = corrupt("was sealed longer ago than Config.Seal.MaxAge")
 	errEnvelopeWeak    = corrupt("is sealed without a secret, which Config.Seal.Strict refuses")
 	errEnvelopeHead    = corrupt("is sealed, and its head cannot be read")
@@ -78,7 +70,7 @@ type envelope struct {
 	flags  byte
 	time   int64
 	secret string
-	size   int    // of the rest, decompressed
+	size   int    // of the rest
 	start  []byte // everything before the nonce
 	head   []byte
 	sealed []byte // nonce, ciphertext and tag
@@ -97,23 +89,20 @@ func parseEnvelope(payload []byte) (envelope, error) {
 		return envelope{}, errEnvelopeLength
 	}
 	e := envelope{flags: payload[1], time: int64(binary.BigEndian.Uint64(payload[2:]))} //nolint:gosec // a negative time is long ago
-	if e.flags&^envelopeKnown != 0 {
+	if e.flags&^envelopeHead != 0 {
 		return envelope{}, errEnvelopeFlags
 	}
 	head, size, id := uint64(binary.BigEndian.Uint32(payload[10:])), uint64(binary.BigEndian.Uint32(payload[14:])), uint64(payload[18])
 	before := envelopeHeadSize + id + head
-	switch {
-	case id > maxSecretID, size > reprise.MaxPayload, (head > 0) != (e.flags&envelopeHead != 0),
-		uint64(len(payload)) < before+envelopeNonce+envelopeTag:
-		return envelope{}, errEnvelopeLength
-	case e.flags&envelopeCompressed == 0 && uint64(len(payload)) != before+envelopeNonce+size+envelopeTag:
+	if id > maxSecretID || (head > 0) != (e.flags&envelopeHead != 0) || uint64(len(payload)) != before+envelopeNonce+size+envelopeTag {
 		return envelope{}, errEnvelopeLength
 	}
-	e.secret, e.size = string(payload[envelopeHeadSize:envelopeHeadSize+id]), int(size)
+	e.secret = string(payload[envelopeHeadSize : envelopeHeadSize+id])
 	if !printable(e.secret) {
 		return envelope{}, errEnvelopeLength
 	}
 	e.start, e.head, e.sealed = payload[:before], payload[envelopeHeadSize+id:before], payload[before:]
+	e.size = len(e.sealed) - envelopeNonce - envelopeTag
 	return e, nil
 }
 
@@ -121,13 +110,12 @@ func parseEnvelope(payload []byte) (envelope, error) {
 type sealBuffers struct {
 	material []byte // of a key
 	data     []byte // the associated data
-	packed   []byte
 }
 
 var sealPool = sync.Pool{New: func() any { return new(sealBuffers) }}
 
 func (b *sealBuffers) free() {
-	b.material, b.data, b.packed = wiped(b.material), again(b.data), wiped(b.packed)
+	b.material, b.data = wiped(b.material), again(b.data)
 	sealPool.Put(b)
 }
 
@@ -177,45 +165,20 @@ func (c *Sealing) appendSealed(dst, encoded []byte, s *stored, who *SealedFor) [
 	if c.ClearHead {
 		flags, head = envelopeHead, s.headSize()
 	}
-	rest, size := encoded[head:], len(encoded)-head
-	if packed, ok := c.compress(b, rest, s); ok {
-		flags, rest = flags|envelopeCompressed, packed
-	}
+	rest := encoded[head:]
 	id := c.Secret.ID()
 	begin := len(dst)
 	dst = append(slices.Grow(dst, envelopeHeadSize+len(id)+head+envelopeNonce+len(rest)+envelopeTag), envelopeVersion, flags)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(time.Now().Unix())) //nolint:gosec // after 1970
-	dst = append32(append32(dst, head), size)
+	dst = append32(append32(dst, head), len(rest))
 	dst = append(append(dst, byte(len(id))), id...) //nolint:gosec // NewSecret bounds it
 	dst = append(dst, encoded[:head]...)
 	return aead.Seal(dst, nil, rest, b.associated(dst[begin:], who)) //nolint:gosec // this cipher makes its nonce itself, and wants nil
 }
 
-// compress compresses what is sealed of s, if that is asked for and of use.
-func (c *Sealing) compress(b *sealBuffers, rest []byte, s *stored) (packed []byte, ok bool) {
-	if c.Compressor == nil || len(rest) < c.CompressFrom || !compressible(s) {
-		return nil, false
-	}
-	defer func() {
-		if recover() != nil {
-			packed, ok = nil, false
-		}
-	}()
-	packed = c.Compressor.AppendCompressed(b.packed[:0], rest)
-	if !startsWith(b.packed, packed) { // nobody knows whose memory it is: that of rest, for one that returns what it cannot shorten
-		b.packed = slices.Grow(b.packed[:0], min(len(packed), len(rest))) // next time there is room
-	}
-	return packed, len(packed) < len(rest)
-}
-
-// startsWith reports whether a slice has the start of the memory of b.
-func startsWith(b, slice []byte) bool {
-	return cap(b) > 0 && cap(slice) > 0 && &b[:1][0] == &slice[:1][0]
-}
-
 // open returns the encoded response of a payload, which is the payload itself if that is
-// not sealed. limit bounds the body. The error wraps [reprise.ErrCorrupt].
-func (c *Sealing) open(payload []byte, limit int, who *SealedFor) ([]byte, error) {
+// not sealed. The error wraps [reprise.ErrCorrupt].
+func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
 	if !isEnvelope(payload) {
 		if c.Strict {
 			return nil, errNotSealed
@@ -235,44 +198,12 @@ func (c *Sealing) open(payload []byte, limit int, who *SealedFor) ([]byte, error
 	case c.MaxAge > 0 && time.Since(time.Unix(e.time, 0)) > c.MaxAge:
 		return nil, errEnvelopeAge
 	}
-	compressed := e.flags&envelopeCompressed != 0
-	if compressed && c.Compressor == nil {
-		return nil, errEnvelopeReader
-	}
-	if compressed && e.size > limit+maxStoredBesides {
-		return nil, errEnvelopeSize
-	}
 	b := sealPool.Get().(*sealBuffers)
 	defer b.free()
 	aead := b.aead(secret, who)
-	if !compressed {
-		encoded := append(make([]byte, 0, len(e.head)+e.size), e.head...)
-		if encoded, err = aead.Open(encoded, nil, e.sealed, b.associated(e.start, who)); err != nil {
-			return nil, errEnvelopeOpen
-		}
-		return encoded, nil
-	}
-	if b.packed, err = aead.Open(b.packed[:0], nil, e.sealed, b.associated(e.start, who)); err != nil {
+	encoded := append(make([]byte, 0, len(e.head)+e.size), e.head...)
+	if encoded, err = aead.Open(encoded, nil, e.sealed, b.associated(e.start, who)); err != nil {
 		return nil, errEnvelopeOpen
-	}
-	return c.decompress(&e, b.packed)
-}
-
-// decompress returns the encoded response whose rest was compressed. The size that it
-// must have is authenticated, and was checked against the limit.
-func (c *Sealing) decompress(e *envelope, packed []byte) (encoded []byte, err error) {
-	defer func() {
-		if recover() != nil {
-			encoded, err = nil, errEnvelopePacked
-		}
-	}()
-	own := append(make([]byte, 0, len(e.head)+e.size), e.head...)
-	encoded, err = c.Compressor.AppendDecompressed(own, packed, e.size)
-	if err != nil || len(encoded) != len(e.head)+e.size {
-		return nil, errEnvelopePacked
-	}
-	if !startsWith(own, encoded) { // it may be that of packed, which the next request uses
-		encoded = append(own, encoded[len(e.head):]...)
 	}
 	return encoded, nil
 }
@@ -322,7 +253,7 @@ func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
 // there is one. A payload that is not sealed is decoded too, unless the policy is Strict.
 // The error wraps [reprise.ErrCorrupt] if it cannot be opened.
 func (c Sealing) OpenResponse(payload []byte, who SealedFor) (Response, error) {
-	encoded, err := c.open(payload, maxKeptBody, &who)
+	encoded, err := c.open(payload, &who)
 	if err != nil {
 		return Response{}, err
 	}

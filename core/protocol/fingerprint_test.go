@@ -201,6 +201,8 @@ func FuzzFingerprintInjective(f *testing.F) {
 	f.Add("", uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0))
 	f.Add("\x00\x00\x00\x00\x00\x00\x00\x01a", uint(0), uint(1), uint(8), uint(9), uint(0), uint(0), uint(8), uint(9))
 	f.Add(strings.Repeat("long", 600), uint(1), uint(5), uint(700), uint(2000), uint(1), uint(5), uint(2000), uint(2400))
+	f.Add("\x00\x00\x00\x00\x00\x00\x00\x04POST\x00\x00\x00\x00\x00\x00\x00\x01/", uint(0), uint(12), uint(8), uint(1), uint(0), uint(0), uint(20), uint(1))
+	f.Add("aaaaaaaa", uint(1), uint(1), uint(1), uint(1), uint(1), uint(1), uint(1), uint(2))
 	f.Fuzz(func(t *testing.T, text string, a1, b1, c1, d1, a2, b2, c2, d2 uint) {
 		first, second := cutText(text, a1, b1, c1, d1), cutText(text, a2, b2, c2, d2)
 		same := digestParts(t, first) == digestParts(t, second)
@@ -231,6 +233,7 @@ func digestParts(t *testing.T, p [5]string) reprise.Fingerprint {
 func FuzzMediaType(f *testing.F) {
 	for _, line := range []string{
 		"text/plain; charset=utf-8", "text/plain;q=\"a;\\\";charset=x\";charset=\"y\"", ";", "a;charset", "\";", "a;charset=\"", "",
+		"a/b;charset=;CHARSET=x", "a/b; x=\"; charset=utf-8",
 	} {
 		f.Add(line)
 	}

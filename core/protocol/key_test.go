@@ -147,6 +147,7 @@ func FuzzKey(f *testing.F) {
 	for _, line := range []string{
 		uuid, `"` + uuid + `"`, `"a\"b\\c"`, `"k";a;b=1;c="x"`, `"k";d=?0;e=tok;f=:AA==:;g=1.5;h=@17;i=%"%c3%bc"`, `""`, " ", "a,b",
 		`"a", "b"`, "'a'", "\"a\x00\"", "\t\"a\"\t", `"a\`, strings.Repeat("k", 256), `"k"` + strings.Repeat(";a", 600),
+		`"k";a=%"%c`, `"k";a="\"\\;";b`, "\t \"  \";   a=-0.125 \t",
 	} {
 		f.Add(line)
 	}

@@ -276,6 +276,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add(defaultProblemBase, "Idempotency-Key", "\"\x00<script>\"", int64(time.Second))
 	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))
 	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
+	f.Add("urn:{header}", "{header}{header}", `"{header}"`, int64(999999999))
 	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
 		ps := newProblems(base, header, Field{})
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)

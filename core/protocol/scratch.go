@@ -43,7 +43,7 @@ func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 
 // decode reads the payload of a record of the operation that it may be sealed for.
 func (g *Guard) decode(payload []byte, who *SealedFor) (stored, error) {
-	encoded, err := g.cfg.Seal.open(payload, g.cfg.MaxResponseBody, who)
+	encoded, err := g.cfg.Seal.open(payload, who)
 	if err != nil {
 		return stored{}, err
 	}

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -51,27 +50,6 @@ type Sealing struct {
 	// response of the same operation back. It is at least the Retention, which a sealed
 	// response otherwise outlives, plus what the clocks differ by. Zero is no bound.
 	MaxAge time.Duration
-
-	// Compressor, if not nil, shortens what is sealed, if it has at least CompressFrom
-	// bytes (zero is 1 KiB) and is not compressed already by its Content-Encoding or
-	// media type. A guard that seals nothing needs it to read what others compressed. The
-	// size of a record then tells something of what is in it: see docs/sealing.md for
-	// when not to use it.
-	Compressor   Compressor
-	CompressFrom int
-}
-
-// A Compressor shortens what is sealed. The module compress has one. Its output says what
-// it is, as formats with a magic number do, if there may ever be another one. It is safe
-// for concurrent use. What panics in it is a response that is not compressed, or that
-// cannot be read.
-type Compressor interface {
-	// AppendCompressed appends the compressed form of src to dst.
-	AppendCompressed(dst, src []byte) []byte
-
-	// AppendDecompressed appends what was compressed to src to dst. It fails, without
-	// taking the memory for it, if that has more than limit bytes.
-	AppendDecompressed(dst, src []byte, limit int) ([]byte, error)
 }
 
 // Secret is a master secret, made by [NewSecret]. Printing it, or a policy that has it,
@@ -84,10 +62,9 @@ type heldSecret struct {
 }
 
 const (
-	maxSecretID     = 32
-	minSecret       = 32
-	maxSecret       = 4096
-	defaultCompress = 1 << 10
+	maxSecretID = 32
+	minSecret   = 32
+	maxSecret   = 4096
 )
 
 // NewSecret returns a master secret of 32 to 4,096 bytes of full entropy, such as 32 from
@@ -150,15 +127,9 @@ func (c *Sealing) secret(id string) (Secret, bool) {
 	return Secret{}, false
 }
 
-// check fills in the defaults and returns [reprise.ErrInvalid] for the first invalid
-// field.
+// check returns [reprise.ErrInvalid] for the first invalid field.
 func (c *Sealing) check() error {
-	if c.CompressFrom == 0 {
-		c.CompressFrom = defaultCompress
-	}
 	switch {
-	case c.CompressFrom < 0 || c.CompressFrom > math.MaxInt32:
-		return invalid("Seal.CompressFrom", "%d, want 0 to %d", c.CompressFrom, math.MaxInt32)
 	case c.Strict && !c.On:
 		return invalid("Seal.Strict", "needs On: this guard would not read what it writes")
 	case c.MaxAge < 0:

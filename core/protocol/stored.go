@@ -56,7 +56,8 @@ type stored struct {
 	annotation string // of Config.Annotate; empty: none
 }
 
-// The layout, with big-endian numbers; docs/adr/0003-stored-response.md explains it:
+// The layout, with big-endian numbers; docs/engineering/adr/0003-stored-response.md
+// explains it:
 //
 //	u8 version ‖ u8 flags ‖ u16 status ‖ u16 number of fields ‖ u32 length of the field section ‖ u32 length of the body
 //	‖ annotation ‖ field section ‖ body ‖ u32 CRC-32C of everything before it
@@ -77,9 +78,6 @@ const (
 	storedHeadSize  = 1 + 1 + 2 + 2 + 4 + 4
 	storedFieldSize = 1 + 2 + 2
 	storedSumSize   = 4
-
-	// maxStoredBesides is the most that an encoded response has besides its body.
-	maxStoredBesides = storedHeadSize + 1 + maxAnnotation + maxStoredFields*storedFieldSize + maxStoredHeaderBytes + storedSumSize
 )
 
 // The kinds of a stored field.

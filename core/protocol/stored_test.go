@@ -15,8 +15,8 @@ import (
 )
 
 // goldenStored were computed by a program of its own, from
-// docs/adr/0003-stored-response.md. Whoever changes one of them makes the records of
-// running deployments unreadable.
+// docs/engineering/adr/0003-stored-response.md. Whoever changes one of them makes the
+// records of running deployments unreadable.
 var goldenStored = []struct {
 	name   string
 	stored stored
@@ -338,6 +338,8 @@ func FuzzDecodeStored(f *testing.F) {
 	for _, payload := range refused() {
 		f.Add(payload[:max(len(payload)-storedSumSize, 0)])
 	}
+	f.Add([]byte("\x01\x00\x00\xc8\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x01\xff\xff\xff\xffX")) // a field longer than its section
+	f.Add([]byte("\x01\x00\x00\xc8\x00\x01\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x01\x00\x00X")) // lengths that overlap
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, payload := range [][]byte{content, withSum(content)} {
 			s, err := decodeStored(payload)
@@ -365,6 +367,7 @@ func FuzzStored(f *testing.F) {
 	f.Add(uint16(204), uint8(1), "A", "", "B", "\xff", false, []byte{}, uint(17), uint8(255))
 	f.Add(uint16(999), uint8(3), "A", "x", "a", "y", true, []byte("never kept"), uint(3), uint8(128))
 	f.Add(uint16(200), uint8(8), "A", "x", "a", "y", true, []byte("a blob"), uint(43), uint8(16))
+	f.Add(uint16(100), uint8(0), "Connection", "x", "X", "y\r\nZ: z", true, []byte("body"), uint(15), uint8(1)) // fields that are dropped
 	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
 		var p fieldPolicy
 		note := ""

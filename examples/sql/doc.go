@@ -4,6 +4,6 @@
 //
 // Each folder is a whole program. What differs from library to library is how its handler
 // puts the library on the transaction that the middleware opened; everything else is in
-// internal/bank. The test of this folder kills each program again and again, and then
-// reads the ledger.
+// internal/bank. The tests of this folder kill each program again and again, and then
+// read the ledger; and they have snippets for sqlx, bun and ent.
 package programs

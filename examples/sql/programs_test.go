@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
-var programs = []string{"databasesql", "sqlx", "gorm", "bun", "ent", "sqlc", "sqlcpgx"}
+var programs = []string{"databasesql", "gorm", "sqlc", "sqlcpgx"}
 
 // Each program is killed again and again, under clients that go on until they have an
 // answer. Then each transfer is in the ledger once, every retry got the first answer, and

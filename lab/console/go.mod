@@ -12,7 +12,6 @@ replace (
 	github.com/reprise-go/reprise/console => ../../console
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/local => ../../local
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis

@@ -95,7 +95,6 @@ type setting struct {
 	nodes   int
 	mistake string   // that the servers make; empty: none
 	store   []string // flags, besides those of every world
-	extra   []string // likewise
 	db      string   // URL of the database, as the servers reach it
 }
 
@@ -143,7 +142,7 @@ func newWorld(tb testing.TB, s setting) *world {
 	if s.preset == atMostOnce {
 		preset = "at-most-once"
 	}
-	args := append([]string{"-postgres-url", s.db, "-preset", preset, "-lease", lease.String(), "-required", "-wait", "200ms", "-pool", "6"}, slices.Concat(s.store, s.extra)...)
+	args := append([]string{"-postgres-url", s.db, "-preset", preset, "-lease", lease.String(), "-required", "-wait", "200ms", "-pool", "6"}, s.store...)
 	env := []string{"REPRISE_FAULTS_HISTORY=" + w.history, "REPRISE_FAULTS_MISTAKE=" + s.mistake}
 	for i := range s.nodes {
 		w.nodes = append(w.nodes, startNode(tb, dir, fmt.Sprintf("%s-%d", s.name, i), env, args))

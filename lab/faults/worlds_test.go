@@ -23,9 +23,6 @@ var worlds = []struct {
 	{"redis-at-most-once", func(tb testing.TB, name string) *world {
 		return redisSingle(tb, setting{name: name, preset: atMostOnce})
 	}},
-	{"redis-local-replays", func(tb testing.TB, name string) *world {
-		return redisSingle(tb, setting{name: name, preset: recoverable, extra: []string{"-local"}})
-	}},
 	{"redis-pair-async", func(tb testing.TB, name string) *world { return redisPair(tb, name, 0) }},
 	{"redis-pair-acked", func(tb testing.TB, name string) *world { return redisPair(tb, name, 1) }},
 	{"redis-sentinel", redisSentinel},

@@ -42,7 +42,6 @@ type clock struct {
 	tick     time.Duration // a lease or a validity counts from a tick of the clock
 	fenced   fenceClock    // nil where fences only count
 	unknown  time.Duration // a Remaining that was not measured
-	rounded  bool          // Validity and Age may be shorter than they are, by the time of an earlier call
 	measured bool          // Remaining is that of the record
 	waits    bool          // a claim that waited sets its lease a second time
 }

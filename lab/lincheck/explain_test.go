@@ -153,9 +153,6 @@ func (r *record) read(out output) bool {
 	}
 	if out.dated {
 		spare := 2 * out.tick
-		if out.rounded {
-			spare = never
-		}
 		narrow(&r.valid, out.validity, out.validity+spare)
 		narrow(&r.done, -out.age-spare, -out.age)
 	}

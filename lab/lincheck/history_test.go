@@ -333,7 +333,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 			answer: answer{outcome: res.Outcome, attempt: res.Attempt, payload: string(res.Payload)},
 			fence:  res.Fence, lapsed: lapsed,
 			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed) && !in.atomic,
-			validity: res.Validity, age: res.Age, dated: in.dated && res.Outcome == reprise.Completed, rounded: c.d.clock.rounded,
+			validity: res.Validity, age: res.Age, dated: in.dated && res.Outcome == reprise.Completed,
 		}, err
 	case renew:
 		res, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})

@@ -142,7 +142,6 @@ type output struct {
 	measured  bool // remaining says when the lease ends
 	remaining time.Duration
 	dated     bool // validity and age say when the record ends and when it was completed
-	rounded   bool // both may be shorter than they are
 	validity  time.Duration
 	age       time.Duration
 }

@@ -18,11 +18,11 @@ import (
 )
 
 var (
-	updateDocs = flag.Bool("update-docs", false, "write docs/conformance.md instead of comparing it")
+	updateDocs = flag.Bool("update-docs", false, "write docs/engineering/conformance.md instead of comparing it")
 
 	// The sheet is of the oldest releases that the adapters require. Newer ones may not need
 	// a waiver any more.
-	compareDocs = flag.Bool("compare-docs", true, "compare docs/conformance.md with what came out")
+	compareDocs = flag.Bool("compare-docs", true, "compare docs/engineering/conformance.md with what came out")
 )
 
 // matrixStore is a row of the matrix: a store that every adapter is served over.
@@ -109,7 +109,7 @@ var matrixAdapters = []matrixAdapter{
 //go:generate go test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
 
 // TestMatrix runs every case for adapters on every adapter over every store, and compares
-// docs/conformance.md with what came out.
+// docs/engineering/conformance.md with what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	results := newSheet()
@@ -143,7 +143,7 @@ func built(t *testing.T, adapter string) {
 	if !slices.Contains(serve.LeftOut(), adapter) {
 		return
 	}
-	const text = "the build tag without_%s left %[1]s out: its cells in docs/conformance.md are not checked"
+	const text = "the build tag without_%s left %[1]s out: its cells in docs/engineering/conformance.md are not checked"
 	if servers.Required(t, adapter) {
 		t.Fatalf(text, adapter)
 	}

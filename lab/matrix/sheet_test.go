@@ -16,7 +16,7 @@ import (
 )
 
 // sheetFile is the page that the matrix writes.
-var sheetFile = filepath.Join("..", "..", "docs", "conformance.md")
+var sheetFile = filepath.Join("..", "..", "docs", "engineering", "conformance.md")
 
 // sheet holds how every case ended in every combination of store and adapter.
 type sheet struct {
@@ -72,7 +72,7 @@ func (s *sheet) finish(t *testing.T, update bool) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/conformance.md is not current: %s; run go generate ./lab/matrix", firstDifference(string(page), current))
+		t.Errorf("docs/engineering/conformance.md is not current: %s; run go generate ./lab/matrix", firstDifference(string(page), current))
 	}
 }
 
@@ -216,7 +216,7 @@ The tests write this page (` + "`go generate ./lab/matrix`" + `), and one of the
 ## Adapters
 
 %d cases, each on a real listener with native handlers, for %d adapters over %d stores.
-A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
+A case is named after its rule in [protocol.md](../protocol.md); cases that begin with T are bugs that were found in other libraries.
 The marks of an adapter are those over %s, in this order:
 ✓ passes, w is waived (below), – does not apply to the store, · did not run.
 

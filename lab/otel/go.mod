@@ -12,7 +12,6 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/local => ../../local
 	github.com/reprise-go/reprise/otel => ../../otel
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres

@@ -4,7 +4,6 @@ package program
 // the modules that only the program needs: where the module proxy refuses one of them,
 // the tests are left out with it (see .ci/available).
 import (
-	_ "github.com/charmbracelet/bubbletea"
-	_ "github.com/charmbracelet/lipgloss"
+	_ "github.com/rivo/uniseg"
 	_ "github.com/spf13/cobra"
 )

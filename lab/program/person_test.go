@@ -17,8 +17,7 @@ import (
 // by.
 type proxy struct{ *servers.Proxy }
 
-func (p proxy) refuse(tb testing.TB)  { tb.Helper(); p.Set(tb, servers.Refuse) }
-func (p proxy) forward(tb testing.TB) { tb.Helper(); p.Set(tb, servers.Forward) }
+func (p proxy) refuse(tb testing.TB) { tb.Helper(); p.Set(tb, servers.Refuse) }
 
 // overProxy runs f on stores of these kinds, with a fixture whose program goes through a
 // proxy.

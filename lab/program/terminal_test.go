@@ -120,17 +120,6 @@ func (t *terminal) typeIn(text string) {
 	}
 }
 
-// resize changes the size of the terminal.
-func (t *terminal) resize(cols, rows uint16) {
-	t.tb.Helper()
-	t.mu.Lock()
-	t.screen.Resize(int(cols), int(rows))
-	t.mu.Unlock()
-	if err := pty.Setsize(t.file, &pty.Winsize{Cols: cols, Rows: rows}); err != nil {
-		t.tb.Fatal(err)
-	}
-}
-
 // exits waits for the end of the program and compares its exit code.
 func (t *terminal) exits(code int) {
 	t.tb.Helper()
@@ -156,8 +145,6 @@ func (t *terminal) exits(code int) {
 
 // The keys.
 const (
-	keyEnter  = "\r"
-	keyEscape = "\x1b"
-	keyCtrlC  = "\x03"
-	keyDown   = "\x1b[B"
+	keyEnter = "\r"
+	keyCtrlC = "\x03"
 )

@@ -14,7 +14,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Records as docs/adr/0011-redis-records.md describes them. Another release of the
+// Records as docs/engineering/adr/0011-redis-records.md describes them. Another release of the
 // program has to read them.
 const (
 	redisGoldenOwner       = "00112233445566778899aabbccddeeff"

@@ -49,7 +49,6 @@ func ParseOptions(args []string, help io.Writer) (Options, error) {
 	f.StringVar(&o.Backend.PostgresURL, "postgres-url", "", "`URL` of PostgreSQL, for -store postgres and postgres-tx, and for effects with every store")
 	f.IntVar(&o.Backend.Pool, "pool", 0, "connections to the store's server; 0: the client's default")
 	f.BoolVar(&o.Backend.NoCombining, "no-combining", false, "-store redis sends every command alone")
-	f.BoolVar(&o.Backend.Local, "local", false, "answer replays from the memory of the process where it has them")
 	f.IntVar(&o.Backend.Acked, "acked", 0, "replicas that confirm each write of -store redis; 0: none")
 	f.IntVar(&o.Backend.MaxRecords, "max-records", 0, "records that -store memory holds; 0: its default")
 	f.Int64Var(&o.Backend.MaxBytes, "max-bytes", 0, "`bytes` that the records of -store memory take; 0: its default")

@@ -11,7 +11,6 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
-	repriselocal "github.com/reprise-go/reprise/local"
 )
 
 // StoreOptions says where a store keeps its records. What a store does not need it
@@ -23,7 +22,6 @@ type StoreOptions struct {
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
-	Local       bool          // replays from the memory of the process
 	Acked       int           // replicas that confirm each write of the Redis store; 0: none
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise
@@ -81,13 +79,6 @@ func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend
 		return err
 	}
 	b.purger, _ = reprise.As[reprise.Purger](b.Store)
-	if o.Local {
-		local, err := repriselocal.New(b.Store, repriselocal.Config{})
-		if err != nil {
-			return err
-		}
-		b.Store = local
-	}
 	if o.PostgresURL == "" {
 		return nil
 	}

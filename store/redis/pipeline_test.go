@@ -262,7 +262,7 @@ type iotestOneByte struct{ r io.Reader }
 func (o iotestOneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 1)]) }
 
 func FuzzReplies(f *testing.F) {
-	for _, in := range []string{"$3\r\nabc\r\n", "*2\r\n:1\r\n_\r\n", "|1\r\n+a\r\n:1\r\n-ERR\r\n"} {
+	for _, in := range []string{"$3\r\nabc\r\n", "*2\r\n:1\r\n_\r\n", "|1\r\n+a\r\n:1\r\n-ERR\r\n", "|1\r\n", "%1\r\n+a\r\n", "%x\r\n", "!2\r\n000", "$3\r\nabc"} {
 		f.Add([]byte(in))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -44,9 +44,9 @@ var (
 	noHTTPNoTests   = []string{"net/http", "testing"}
 )
 
-// rooms is the table of docs/adr/0001-modules-and-tooling.md. It says in one place that
-// core needs the standard library only, that no adapter imports a store and no store an
-// adapter, and that the suites need nothing but core.
+// rooms is the table of docs/engineering/adr/0001-modules-and-tooling.md. It says in one
+// place that core needs the standard library only, that no adapter imports a store and no
+// store an adapter, and that the suites need nothing but core.
 var rooms = []room{
 	{folder: "core", imports: coreForStores, tests: allOfCore, never: noHTTPNoTests},
 	{folder: "core/protocol", imports: with(coreForAdapters, "github.com/dunglas/httpsfv"), tests: allOfCore, never: noHTTPNoTests},
@@ -76,12 +76,6 @@ var rooms = []room{
 	},
 
 	{folder: "blob", imports: with(coreForAdapters, "blob/...", "gocloud.dev/blob/...", "gocloud.dev/gcerrors"), tests: allOfCore, never: noTests},
-	{folder: "compress", imports: with(coreForAdapters, "compress/...", "github.com/klauspost/compress/..."), tests: allOfCore, never: noTests},
-	{
-		folder:  "local",
-		imports: with(coreForStores, "local/...", "github.com/maypok86/otter/v2/..."),
-		tests:   with(allOfCore, "conformance/..."), // otter itself needs testing
-	},
 	{folder: "client", imports: []string{"client/...", "github.com/cenkalti/backoff/v5/..."}, never: noTests},
 	{folder: "reprisetest", imports: with(allOfCore, "reprisetest/...", "conformance/faultstore"), tests: allOfCore},
 
@@ -95,8 +89,8 @@ var rooms = []room{
 	{folder: "console", imports: with(coreForAdapters, "console/..."), tests: allOfCore, never: noTests},
 	{
 		folder: "cmd",
-		imports: with(coreForAdapters, "cmd/...", "console/...", "store/...", "github.com/charmbracelet/bubbletea/...", "github.com/charmbracelet/lipgloss/...",
-			"github.com/jackc/pgx/v5/...", "github.com/muesli/termenv/...", "github.com/redis/go-redis/v9/...", "github.com/spf13/cobra/...", "github.com/spf13/pflag/...", "golang.org/x/term/..."),
+		imports: with(coreForAdapters, "cmd/...", "console/...", "store/...", "github.com/jackc/pgx/v5/...", "github.com/redis/go-redis/v9/...",
+			"github.com/rivo/uniseg", "github.com/spf13/cobra/...", "github.com/spf13/pflag/...", "golang.org/x/term/..."),
 		tests: allOfCore,
 		never: noTests,
 	},

@@ -44,10 +44,11 @@ const variable = "REPRISE_TEST_THING"
 func small(t *testing.T) string {
 	t.Helper()
 	return tree.Small(t, map[string]string{
-		"README.md":    "# Readme\n",
-		"docs/page.md": goodPage,
-		"core/go.mod":  "module github.com/reprise-go/reprise/core\n\nrequire gocloud.dev v0.45.0\n",
-		"core/core.go": goodGo,
+		"README.md":                "# Readme\n",
+		"docs/page.md":             goodPage,
+		"docs/engineering/page.md": "# A page\n",
+		"core/go.mod":              "module github.com/reprise-go/reprise/core\n\nrequire gocloud.dev v0.45.0\n",
+		"core/core.go":             goodGo,
 		// Packages with the names of foreign ones, which a page cannot mean.
 		"cmd/internal/connect/connect.go": "package connect\n\n// Open opens [connect.Open] and [connect.Interceptor].\nfunc Open() {}\n",
 		"lab/blob/doc.go":                 "// Package blob tests [blob.Bucket]:\n//\n//\tblob.OpenBucket(ctx, url)\npackage blob\n",
@@ -92,6 +93,7 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		{"docs/bad.md", "```go\nreprise.Do()\n```", "docs/bad.md:2: there is no reprise.Do"},
 		{"docs/bad.md", "```go\nreprise.New(reprise.Config{Gone: 1})\n```", "docs/bad.md:2: reprise.Config has no field Gone"},
 		{"docs/README.md", "# Index", "docs/README.md:1: the index lacks page.md"},
+		{"docs/engineering/README.md", "# Index", "docs/engineering/README.md:1: the index lacks page.md"},
 		{"docs/bad.md", "```go\nnot Go\n```", "docs/bad.md:2: the code block is not Go"},
 		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| `Lease`, `New` | |", "docs/bad.md:3: reprise.Config has no field New"},
 		{"docs/bad.md", "| `reprise.Config` | |\n|---|---|\n| x | `Lease` |", "docs/bad.md:1: the table of reprise.Config lacks Lease"},

@@ -13,8 +13,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 func main() {
@@ -49,7 +51,7 @@ func check(dir string) (unresolved []string, names int, err error) {
 	r := &report{project: p}
 	for _, page := range p.pages {
 		r.page(page)
-		if page.file == "docs/README.md" {
+		if path.Base(page.file) == "README.md" && strings.HasPrefix(page.file, "docs/") {
 			r.index(page)
 		}
 	}

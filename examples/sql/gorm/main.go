@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -13,9 +12,7 @@ import (
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 )
 
-func main() {
-	bank.Main(func(*sql.DB) bank.Move { return move })
-}
+func main() { bank.Main(move) }
 
 type account struct {
 	ID      string

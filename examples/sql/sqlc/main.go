@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 	"github.com/reprise-go/reprise/examples/sql/sqlc/queries"
@@ -11,9 +10,7 @@ import (
 
 //go:generate sqlc generate
 
-func main() {
-	bank.Main(func(*sql.DB) bank.Move { return move })
-}
+func main() { bank.Main(move) }
 
 func move(ctx context.Context, o bank.Order) (id int64, err error) {
 	tx, err := bank.Tx(ctx)

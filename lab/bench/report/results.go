@@ -1,5 +1,5 @@
 // Package report keeps the results of the benchmarks, and makes the tables and pictures
-// of docs/benchmarks.md from them.
+// of docs/engineering/benchmarks.md from them.
 package report
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Results is what is known of every suite, by its name: the content of
-// docs/benchmarks.json.
+// docs/engineering/benchmarks.json.
 type Results map[string]Suite
 
 // Suite is one run of a suite, on one machine.

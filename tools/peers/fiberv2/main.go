@@ -22,7 +22,6 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
-	"github.com/reprise-go/reprise/tools/peers/order"
 )
 
 const (
@@ -55,10 +54,12 @@ func serve() error {
 	return app.Listener(ln)
 }
 
-var body = []byte(order.Body)
+// body is what the test server of the lab answers as well.
+var body = []byte(`{"id":"ord_00000000000000000001","status":"created","currency":"EUR","amount":1999,"customer":"cus_000000000000000000000001",` +
+	`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`)
 
 func create(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderContentType, order.ContentType)
+	c.Set(fiber.HeaderContentType, "application/json")
 	return c.Status(fiber.StatusCreated).Send(body)
 }
 

@@ -57,6 +57,7 @@ func TestRedisURLs(t *testing.T) {
 func FuzzRedisURL(f *testing.F) {
 	f.Add("redis+sentinel://u:p@a,b:1/0?master=m")
 	f.Add("rediss+cluster://[::1]:1,b?%00")
+	f.Add("redis:////:x")
 	f.Fuzz(func(t *testing.T, text string) {
 		u, err := parseRedisURL(text)
 		if err == nil && len(u.hosts) == 0 {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/charmbracelet/lipgloss"
-	"github.com/muesli/termenv"
 	"golang.org/x/term"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -45,7 +43,6 @@ type Stream struct {
 	raw      io.Writer
 	text     *safe.Writer
 	terminal *os.File // nil: not a terminal
-	colour   bool
 	styles   Styles
 }
 
@@ -56,8 +53,7 @@ func NewStream(w io.Writer, colour bool, getenv func(string) string) *Stream {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.terminal = f
 	}
-	s.colour = s.terminal != nil && colour && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
-	s.styles = NewStyles(s.colour)
+	s.styles = NewStyles(s.terminal != nil && colour && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb")
 	return s
 }
 
@@ -66,12 +62,6 @@ func (s *Stream) Write(p []byte) (int, error) { return s.text.Write(p) }
 
 // Raw returns the writer below, for what is binary or made harmless by its writer.
 func (s *Stream) Raw() io.Writer { return s.raw }
-
-// Terminal returns the terminal that s writes to, and nil if it is none.
-func (s *Stream) Terminal() *os.File { return s.terminal }
-
-// Colour reports whether s has colour.
-func (s *Stream) Colour() bool { return s.colour }
 
 // Width returns how many columns the terminal has, and 0 for what is none.
 func (s *Stream) Width() int {
@@ -105,35 +95,20 @@ func (s *Stream) piece(p any) {
 }
 
 // Styles renders pieces.
-type Styles struct {
-	list [Faint + 1]lipgloss.Style
-}
+type Styles struct{ colour bool }
 
 // NewStyles returns the styles, with colour or without. The colours are those that a
 // person chose for the terminal.
-func NewStyles(colour bool) Styles {
-	r := lipgloss.NewRenderer(io.Discard)
-	r.SetColorProfile(termenv.Ascii)
-	if colour {
-		r.SetColorProfile(termenv.ANSI)
-	}
-	r.SetHasDarkBackground(true) // the terminal is not asked: these colours do not depend on it
-	plain := r.NewStyle()
-	return Styles{list: [...]lipgloss.Style{
-		Plain:  plain,
-		Good:   plain.Foreground(lipgloss.ANSIColor(2)),
-		Warn:   plain.Foreground(lipgloss.ANSIColor(3)),
-		Bad:    plain.Foreground(lipgloss.ANSIColor(1)).Bold(true),
-		Strong: plain.Bold(true),
-		Faint:  plain.Faint(true),
-	}}
-}
+func NewStyles(colour bool) Styles { return Styles{colour} }
+
+// sgr are the parameters of the escape sequences that begin the styles.
+var sgr = [...]string{Good: "32", Warn: "33", Bad: "1;31", Strong: "1", Faint: "2"}
 
 // Render returns the harmless form of a piece in its style, on one line.
 func (s *Styles) Render(p Piece) string {
 	text := safe.Field(p.Text)
-	if p.Style == Plain || text == "" {
+	if !s.colour || p.Style == Plain || text == "" {
 		return text
 	}
-	return s.list[p.Style].Render(text)
+	return "\x1b[" + sgr[p.Style] + "m" + text + "\x1b[0m"
 }

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
+	"github.com/rivo/uniseg"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
@@ -32,7 +32,7 @@ func (t *Table) Lines(styles *Styles) []string {
 	rows := append([][]Piece{heads}, t.rows...)
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], lipgloss.Width(safe.Field(cell.Text)))
+			widths[i] = max(widths[i], uniseg.StringWidth(safe.Field(cell.Text)))
 		}
 	}
 	lines := make([]string, len(rows))
@@ -42,7 +42,7 @@ func (t *Table) Lines(styles *Styles) []string {
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			room := strings.Repeat(" ", widths[i]-lipgloss.Width(safe.Field(cell.Text)))
+			room := strings.Repeat(" ", widths[i]-uniseg.StringWidth(safe.Field(cell.Text)))
 			switch {
 			case strings.HasPrefix(t.heads[i], ">"):
 				b.WriteString(room + styles.Render(cell))

@@ -50,25 +50,29 @@ const connections = 10
 var config = reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
 
 // Main serves transfers on a *sql.DB until the process is told to stop.
-func Main(newMove func(*sql.DB) Move) {
+func Main(move Move) {
 	run(func(ctx context.Context, url string) (reprise.Store, Move, func(), error) {
 		db, err := sql.Open("pgx", url)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		db.SetMaxOpenConns(connections)
-		db.SetMaxIdleConns(connections) // database/sql keeps two otherwise
-		closeDB := func() { _ = db.Close() }
-		_, err = db.ExecContext(ctx, schema)
-		if err == nil {
-			err = reprisepg.MigrateSQL(ctx, db, config)
-		}
-		if err != nil {
-			return nil, nil, closeDB, err
-		}
-		store, err := reprisepg.OpenTransactionalSQL(ctx, db, config)
-		return store, newMove(db), closeDB, err
+		store, err := Open(ctx, db)
+		return store, move, func() { _ = db.Close() }, err
 	})
+}
+
+// Open makes the tables of the bank and of its store, and opens the store.
+func Open(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error) {
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections) // database/sql keeps two otherwise
+	_, err := db.ExecContext(ctx, schema)
+	if err == nil {
+		err = reprisepg.MigrateSQL(ctx, db, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reprisepg.OpenTransactionalSQL(ctx, db, config)
 }
 
 // MainPgx is [Main] on a pool of pgx.

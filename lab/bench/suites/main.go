@@ -1,0 +1,349 @@
+// Package suites has the suites of lab/bench, and runs those of tools/peers as well.
+package suites
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/bench/load"
+	"github.com/reprise-go/reprise/lab/bench/report"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// Main runs the suites that the command line names. command is how the program is
+// started, with %s for its flags. With peers it runs these suites instead of those of the
+// project.
+func Main(command string, peers ...Comparison) {
+	if !load.Main(context.Background()) {
+		os.Exit(servers.Main{M: program{os.Args[1:], command, peers}}.Run())
+	}
+}
+
+// program is this program with its arguments. The package servers runs it, or serves what
+// it started this program for.
+type program struct {
+	args    []string
+	command string
+	peers   []Comparison
+}
+
+// Run implements what [servers.Main] runs.
+func (p program) Run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	err := p.run(ctx, os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// options is what the flags say.
+type options struct {
+	suites      []string
+	selected    *regexp.Regexp // the variants
+	rounds      int
+	time        time.Duration // of a measurement
+	warmup      time.Duration
+	connections []int
+	delays      []time.Duration
+	keys        []int
+	rate        float64
+	sustain     time.Duration
+	inflight    int
+	hold        time.Duration
+	pool        int
+	out         string
+}
+
+// names lists the suites, all of which run unless the flag names some.
+func (p program) names() []string {
+	if len(p.peers) == 0 {
+		return []string{"redis", "postgres", "pools", "pooler", "adapters", "delay", "keys", "sustained", "inflight"}
+	}
+	var names []string
+	for _, c := range p.peers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (p program) parse() (options, error) {
+	var o options
+	var suites, variants, connections, delays, keys string
+	var full bool
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.StringVar(&suites, "suites", strings.Join(p.names(), ","), "a `list` of suites")
+	f.StringVar(&variants, "variants", "", "only variants whose name matches the `regexp`")
+	f.IntVar(&o.rounds, "rounds", 6, "rounds that count, each in another order")
+	f.DurationVar(&o.time, "time", 400*time.Millisecond, "of one measurement in a round")
+	f.DurationVar(&o.warmup, "warmup", 120*time.Millisecond, "before each measurement")
+	f.StringVar(&connections, "connections", "1,8,64,256", "a `list`, for the suites that do not fix them")
+	f.StringVar(&delays, "delays", "0s,1ms,3ms,8ms,30ms", "a `list` of round trips that the suite delay adds")
+	f.StringVar(&keys, "keys", "10000,100000", "a `list` of numbers of keys at which the suite keys measures")
+	f.Float64Var(&o.rate, "rate", 500, "requests a second of the suite sustained")
+	f.DurationVar(&o.sustain, "for", time.Minute, "how long the suite sustained lasts for each variant")
+	f.IntVar(&o.inflight, "inflight", 8000, "requests in flight of the suite inflight")
+	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
+	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL: by default one for each of 64 requests")
+	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
+	f.StringVar(&o.out, "out", "", "a `file` of results to put the suites into")
+	if err := f.Parse(p.args); err != nil {
+		return o, err
+	}
+	if full {
+		keys, o.sustain, o.inflight = "10000,100000,1000000", time.Hour, 10_000
+	}
+	o.suites = strings.Split(suites, ",")
+	for _, s := range o.suites {
+		if !slices.Contains(p.names(), s) {
+			return o, fmt.Errorf("no suite %q", s)
+		}
+	}
+	var errs [4]error
+	o.selected, errs[0] = regexp.Compile(variants)
+	o.connections, errs[1] = list(connections, strconv.Atoi)
+	o.keys, errs[2] = list(keys, strconv.Atoi)
+	o.delays, errs[3] = list(delays, time.ParseDuration)
+	return o, errors.Join(errs[:]...)
+}
+
+func list[T any](text string, parse func(string) (T, error)) ([]T, error) {
+	var values []T
+	for word := range strings.SplitSeq(text, ",") {
+		v, err := parse(word)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// bench runs suites.
+type bench struct {
+	options
+
+	comparisons []Comparison
+	programs    *programs
+	load        *load.Process
+	out         io.Writer // for tables
+	left        []string  // out of the suite that runs
+}
+
+func (p program) run(ctx context.Context, out io.Writer) error {
+	if slices.Equal(p.args, []string{"pages"}) {
+		return pages(ctx)
+	}
+	o, err := p.parse()
+	if err != nil {
+		return err
+	}
+	results := report.Results{}
+	if o.out != "" {
+		if results, err = report.Read(o.out); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "reprise-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{options: o, comparisons: slices.Concat(comparisons(), p.peers), out: out}
+	if b.programs, err = newPrograms(ctx, dir); err != nil {
+		return err
+	}
+	if b.load, err = load.Start(ctx); err != nil {
+		return err
+	}
+	defer b.load.Close()
+	for _, name := range o.suites {
+		suite, err := b.suite(ctx, name)
+		if err != nil {
+			return fmt.Errorf("suite %s: %w", name, err)
+		}
+		suite.Command = fmt.Sprintf(p.command, strings.Join(o.flagsFor(p.args, name), " "))
+		results[name] = suite
+		if o.out != "" {
+			if err := results.Write(o.out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flagsFor returns the flags that make one suite again.
+func (o options) flagsFor(args []string, suite string) []string {
+	flags := []string{"-suites", suite}
+	for i := 0; i < len(args); i++ {
+		switch name, _, one := strings.Cut(strings.TrimLeft(args[i], "-"), "="); {
+		case name == "suites" || name == "out":
+			if !one {
+				i++
+			}
+		default:
+			flags = append(flags, args[i])
+		}
+	}
+	return flags
+}
+
+// suite runs one suite. One that a missing program stops is empty, and says why.
+func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
+	b.left = nil
+	var compared Comparison
+	if i := slices.IndexFunc(b.comparisons, func(c Comparison) bool { return c.Name == name }); i >= 0 {
+		compared = b.comparisons[i]
+	}
+	suite := report.Suite{
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx, b.programs.root), Machine: thisMachine(ctx, compared.Node),
+		Rounds: b.options.rounds, Seconds: b.time.Seconds(),
+	}
+	fmt.Fprintf(b.out, "\n%s\n", name)
+	err := with(ctx, func(h *host) error { //nolint:contextcheck // a server outlives the context that it is started in
+		switch name {
+		case "keys":
+			return b.growth(h, &suite)
+		case "sustained":
+			return b.sustained(h, &suite)
+		case "inflight":
+			return b.inFlight(h, &suite)
+		}
+		return b.compare(h, compared, &suite)
+	})
+	var s stopped
+	if errors.As(err, &s) && s.missing {
+		b.leaveOut(s.reason)
+		err = nil
+	}
+	suite.LeftOut = b.left
+	return suite, err
+}
+
+// leaveOut says what is not measured.
+func (b *bench) leaveOut(what string) {
+	fmt.Fprintln(b.out, "  LEFT OUT:", what)
+	b.left = append(b.left, what)
+	if file := os.Getenv("REPRISE_LEFT_OUT"); file != "" { // .ci/available closes with what it has
+		if f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+			fmt.Fprintln(f, "of the benchmarks:", what)
+			_ = f.Close() // the line is in the output above as well
+		}
+	}
+}
+
+// connectionsOf returns the numbers of connections of a suite: its own, unless the flag
+// asks for fewer.
+func (o options) connectionsOf(c Comparison) []int {
+	if len(c.Connections) == 0 || len(o.connections) < len(c.Connections) {
+		return o.connections
+	}
+	return c.Connections
+}
+
+// print writes rows for a person to read.
+func (b *bench) print(rows []report.Row) {
+	for _, r := range rows {
+		fmt.Fprintf(b.out, "  %-28s %-7s", r.Variant, r.Kind)
+		if r.Connections > 0 {
+			fmt.Fprintf(b.out, " %5d conns", r.Connections)
+		}
+		if r.RoundTrip != "" {
+			fmt.Fprintf(b.out, " %6s", r.RoundTrip)
+		}
+		if r.Keys > 0 {
+			fmt.Fprintf(b.out, " %8d keys", r.Keys)
+		}
+		if r.PerSecond > 0 {
+			fmt.Fprintf(b.out, " %8.0f/s  cpu %6.1f + %6.1f µs  p50 %7.0f  p99 %7.0f µs", r.PerSecond, r.ServerCPU, r.StoreCPU, r.P50, r.P99)
+		}
+		for _, base := range sortedKeys(r.Ratios) {
+			fmt.Fprintf(b.out, "  ×%s %.2f (cpu %.2f)", base, r.Ratios[base].PerSecond, r.Ratios[base].CPU)
+		}
+		for _, name := range sortedKeys(r.Values) {
+			fmt.Fprintf(b.out, "  %s %.6g", name, r.Values[name])
+		}
+		fmt.Fprintln(b.out)
+	}
+}
+
+// thisMachine describes the machine, as far as it tells.
+func thisMachine(ctx context.Context, hasNode bool) report.Machine {
+	m := report.Machine{Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m.Load, _ = strconv.ParseFloat(strings.Fields(string(data))[0], 64)
+	}
+	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(data); found != nil {
+			m.CPU = string(found[1])
+		}
+	}
+	if hasNode {
+		if out, err := exec.CommandContext(ctx, "node", "--version").Output(); err == nil {
+			m.Node = strings.TrimSpace(string(out))
+		}
+	}
+	return m
+}
+
+// commit names what is measured.
+func commit(ctx context.Context, root string) string {
+	git := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*")
+	git.Dir, git.Stderr = root, os.Stderr
+	out, err := git.Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// pages makes the tables and pictures of the documentation.
+func pages(ctx context.Context) error {
+	p, err := newPrograms(ctx, "")
+	if err != nil {
+		return err
+	}
+	files, err := report.Pages(filepath.Join(p.root, "docs", "engineering"))
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare[string])
+	return keys
+}

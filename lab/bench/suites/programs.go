@@ -1,0 +1,149 @@
+package suites
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// programs builds the servers under test, each when it is first asked for.
+type programs struct {
+	root  string // the folder of go.work
+	dir   string // for what is built
+	built map[string]builtProgram
+}
+
+// Build builds a program at a path, which may become a folder, and returns how to start
+// it. root is the folder of go.work. An error says why the program is unavailable.
+type Build func(ctx context.Context, root, path string) (command []string, err error)
+
+type builtProgram struct {
+	command []string
+	err     error
+}
+
+// The names of programs.
+const (
+	testserver = "testserver" // Reprise
+	floors     = "floors"     // what it is compared with, in the lab's own module
+)
+
+func newPrograms(ctx context.Context, dir string) (*programs, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reprise-go/reprise/lab")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the module lab: %w", err)
+	}
+	return &programs{filepath.Dir(strings.TrimSpace(string(out))), dir, map[string]builtProgram{}}, nil
+}
+
+// command returns how to start the program of a variant. An error says why it is
+// unavailable.
+func (p *programs) command(ctx context.Context, v Variant) ([]string, error) {
+	b, ok := p.built[v.Program]
+	if !ok {
+		b.command, b.err = p.build(ctx, v)
+		p.built[v.Program] = b
+	}
+	return b.command, b.err
+}
+
+func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
+	path := filepath.Join(p.dir, v.Program)
+	if v.Build != nil {
+		return v.Build(ctx, p.root, path)
+	}
+	switch v.Program {
+	case testserver:
+		return []string{path}, goBuild(ctx, p.root, path, "./lab/testserver")
+	case floors:
+		return []string{path}, goBuild(ctx, p.root, path, "./lab/bench/floors")
+	default:
+		return nil, fmt.Errorf("no program %q", v.Program)
+	}
+}
+
+// goBuild builds a package, by its path from root.
+func goBuild(ctx context.Context, root, path, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
+	cmd.Dir = root
+	return Run(cmd)
+}
+
+// Run runs a command that builds. Its error ends with the last line that it wrote.
+func Run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, lastLine(out))
+	}
+	return nil
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
+// server is a process that serves.
+type server struct {
+	addr string
+	cmd  *exec.Cmd
+}
+
+// startServer starts a program that prints where it listens. It ends with the host.
+func startServer(h *host, command []string) (*server, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	log := new(firstBytes) // of why it did not start; requests that fail the load reports
+	cmd.Stderr = log
+	cmd.Env = append(os.Environ(), "NODE_ENV=production") // without it Express is slower
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	h.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was interrupted
+	})
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		cancel()
+		_ = cmd.Wait() // what it said is in the log then
+		return nil, fmt.Errorf("%s ended: %s", filepath.Base(command[0]), cmp.Or(lastLine(log.kept), "it did not say where it listens"))
+	}
+	return &server{addr, cmd}, nil
+}
+
+// firstBytes keeps the first bytes that it gets, and drops the rest.
+type firstBytes struct{ kept []byte }
+
+// Write implements [io.Writer].
+func (b *firstBytes) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	b.kept = append(b.kept, p[:min(len(p), most-len(b.kept))]...)
+	return len(p), nil
+}
+
+// usage returns the CPU time of the process.
+func (s *server) usage(h *host) servers.Usage {
+	u, err := servers.UsageOf(s.cmd.Process.Pid)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return u
+}

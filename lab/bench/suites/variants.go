@@ -1,0 +1,198 @@
+package suites
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/lab/bench/load"
+	"github.com/reprise-go/reprise/lab/bench/report"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// Variant is a server under test.
+type Variant struct {
+	Name    string
+	Program string   // its name, the same for all variants of a program
+	Build   Build    // nil for the programs of the lab
+	Args    string   // with words in braces for what is known when it starts: {redis}, {postgres}, {pool}
+	Store   string   // whose CPU time counts: redis, postgres or none
+	Marked  bool     // it marks replays, as Reprise does
+	Bases   []string // the names of the variants that it is compared with
+}
+
+// Bare is a framework without a middleware.
+func Bare(framework string) Variant {
+	return Variant{Name: framework, Program: floors, Args: "-framework " + framework}
+}
+
+// floor is the least that a middleware over a store costs, on net/http.
+func floor(name, kind, store string) Variant {
+	return Variant{Name: name, Program: floors, Args: "-floor " + kind + " " + urlOf(store), Store: store}
+}
+
+// Reprise is an adapter over a store of the lab's.
+func Reprise(framework, store string, flags ...string) Variant {
+	args := "-adapter " + framework + " -store " + store
+	served := store
+	switch store {
+	case "memory":
+		args, served = args+" -max-records 20000000 -max-bytes 8589934592", ""
+	case "postgres-tx":
+		served = "postgres"
+	}
+	if served != "" {
+		args += " " + urlOf(served)
+	}
+	return Variant{Name: framework + "+" + store, Program: testserver, Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
+}
+
+// Over says which variants a variant is compared with.
+func (v Variant) Over(bases ...string) Variant {
+	v.Bases = bases
+	return v
+}
+
+// called renames a variant.
+func (v Variant) called(name string) Variant {
+	v.Name = name
+	return v
+}
+
+// urlOf returns the flags for the server of a store. Redis is reached over the client's
+// default pool, ten connections a core; PostgreSQL over the pool of the flag.
+func urlOf(store string) string {
+	if store == "redis" {
+		return "-redis-url redis://{redis}"
+	}
+	return "-postgres-url {postgres} -pool {pool}"
+}
+
+// Comparison is a suite that compares variants in shuffled rounds.
+type Comparison struct {
+	Name        string
+	Variants    []Variant
+	Connections []int // nil: those of the flag
+	Delays      bool  // behind networks of those of the flag -delays
+	Pooler      bool  // {postgres} is a PgBouncer
+	Node        bool  // variants run on Node.js, which compiles while it runs: the first round is long
+	Kinds       []load.Kind
+}
+
+// BothKinds are new keys and replays.
+var BothKinds = []load.Kind{load.New, load.Replay}
+
+// frameworks are the adapters of the lab.
+var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
+
+// comparisons lists the suites that compare, in the order in which they run.
+func comparisons() []Comparison {
+	adapters := Comparison{Name: "adapters", Connections: []int{64}, Kinds: BothKinds}
+	for _, f := range frameworks {
+		adapters.Variants = append(adapters.Variants, Bare(f))
+		for _, store := range []string{"memory", "redis", "postgres", "postgres-tx"} {
+			adapters.Variants = append(adapters.Variants, Reprise(f, store).Over(f))
+		}
+	}
+	const oneByOne = "nethttp+redis, one by one"
+	alone := Reprise("nethttp", "redis", "-no-combining").called(oneByOne)
+	const exec = "-floor postgres -postgres-url {postgres}&default_query_exec_mode=exec -pool {pool}"
+	return []Comparison{
+		{
+			Name: "redis", Kinds: BothKinds,
+			Variants: []Variant{
+				Bare("nethttp").Over("raw2"),
+				floor("raw2", "redis", "redis").Over("nethttp"),
+				floor("setnx", "setnx", "redis").Over("raw2", "nethttp"),
+				Reprise("nethttp", "redis").Over("raw2", "nethttp", "setnx", oneByOne),
+				alone.Over("raw2", "nethttp", "setnx"),
+			},
+		},
+		{
+			Name: "postgres", Kinds: BothKinds,
+			Variants: []Variant{
+				Bare("nethttp").Over("statements"),
+				floor("statements", "postgres", "postgres").Over("nethttp"),
+				Reprise("nethttp", "postgres").Over("statements", "nethttp"),
+				Reprise("nethttp", "postgres-tx").Over("statements", "nethttp"),
+			},
+		},
+		{
+			Name: "pooler", Connections: []int{64}, Kinds: BothKinds, Pooler: true,
+			Variants: []Variant{
+				{Name: "statements", Program: floors, Args: exec, Store: "postgres"},
+				Reprise("nethttp", "postgres").Over("statements"),
+			},
+		},
+		pools(),
+		adapters,
+		{
+			Name: "delay", Connections: []int{1, 16, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
+			Variants: []Variant{Reprise("nethttp", "redis").Over(oneByOne), alone},
+		},
+	}
+}
+
+// pools compares over pools with fewer connections than there are requests.
+func pools() Comparison {
+	c := Comparison{Name: "pools", Connections: []int{64}, Kinds: BothKinds}
+	for _, n := range []string{"4", "16", "70"} {
+		over := func(v Variant) Variant {
+			v.Args = strings.ReplaceAll(v.Args, "{pool}", n)
+			return v.called(v.Name + ", pool of " + n)
+		}
+		base := over(floor("statements", "postgres", "postgres"))
+		c.Variants = append(c.Variants, base,
+			over(Reprise("nethttp", "postgres")).Over(base.Name), over(Reprise("nethttp", "postgres-tx")).Over(base.Name))
+	}
+	return c
+}
+
+// place is where the variants of a suite run: the stores, and how to reach them.
+type place struct {
+	*bench
+
+	host  *host
+	words map[string]string // for the arguments
+	usage map[string]usageOf
+	suite *report.Suite
+
+	postgres *servers.PostgresServer // nil: not started
+}
+
+// start starts a variant.
+func (p *place) start(v Variant) (*server, error) {
+	command, err := p.programs.command(p.host.ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	command = slices.Clone(command)
+	for word := range strings.FieldsSeq(v.Args) {
+		for name, value := range p.words {
+			word = strings.ReplaceAll(word, "{"+name+"}", value)
+		}
+		if strings.Contains(word, "{") {
+			return nil, fmt.Errorf("the suite has no server for %s", word)
+		}
+		command = append(command, word)
+	}
+	return startServer(p.host, command)
+}
+
+// needs reports whether a variant of a suite uses a store.
+func (c Comparison) needs(store string) bool {
+	return slices.ContainsFunc(c.Variants, func(v Variant) bool { return v.Store == store })
+}
+
+func (o options) words() map[string]string { return map[string]string{"pool": strconv.Itoa(o.pool)} }
+
+// situation is what the variants are compared in.
+type situation struct {
+	kind        load.Kind
+	connections int
+	roundTrip   time.Duration
+	delayed     bool // by a proxy, of which roundTrip is what it adds
+	long        bool // the first round, which does not count, lasts
+}

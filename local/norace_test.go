@@ -1,5 +1,0 @@
-//go:build !race
-
-package repriselocal_test
-
-const raceEnabled = false
