@@ -14,8 +14,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Records as docs/engineering/adr/0011-redis-records.md describes them. Another release of the
-// program has to read them.
+// Records as docs/engineering/adr/0011-redis-records.md describes them. Another release
+// of the program has to read them.
 const (
 	redisGoldenOwner       = "00112233445566778899aabbccddeeff"
 	redisGoldenFingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -89,8 +89,9 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 	}
 }
 
-// redisCorrupt damages a record by the layout that docs/engineering/adr/0011-redis-records.md writes
-// down: its first byte is sixteen times the version and the state.
+// redisCorrupt damages a record by the layout that
+// docs/engineering/adr/0011-redis-records.md writes down: its first byte is sixteen times
+// the version and the state.
 func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how storetest.Corruption) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
