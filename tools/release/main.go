@@ -1,7 +1,7 @@
 // Command release makes a release of every published module: one commit beside the
 // branch, whose go.mod files require their siblings at the version of the release and
-// replace none of them, and a tag on it for each module. docs/engineering/adr/0021-releases.md has
-// the reasons.
+// replace none of them, and a tag on it for each module. The reasons are in
+// docs/engineering/adr/0021-releases.md.
 //
 // All of it happens in a temporary clone. Before a tag is made, the program packs each
 // module as a module proxy does, serves the zips from a folder, and uses them from empty

@@ -28,6 +28,7 @@ func TestUpdatesCoverEveryModule(t *testing.T) {
 	if err != nil {
 		t.Skip("without git, as in a source archive: ", err)
 	}
+	used := map[string]bool{}
 	for _, folder := range folders {
 		entries, security := 0, false
 		for _, update := range config.Updates {
@@ -36,6 +37,7 @@ func TestUpdatesCoverEveryModule(t *testing.T) {
 					t.Fatal(err)
 				} else if ok && update.Ecosystem == "gomod" {
 					entries++
+					used[pattern] = true
 					security = update.Limit != nil && *update.Limit == 0
 				}
 			}
@@ -45,6 +47,13 @@ func TestUpdatesCoverEveryModule(t *testing.T) {
 		}
 		if published(folder) && !security {
 			t.Errorf("%s is published: a newer requirement reaches its users, so the entry needs open-pull-requests-limit: 0", folder)
+		}
+	}
+	for _, update := range config.Updates {
+		for _, pattern := range update.Directories {
+			if !used[pattern] {
+				t.Errorf("%s of .github/dependabot.yml has no go.mod", pattern)
+			}
 		}
 	}
 }
