@@ -61,6 +61,7 @@ SOAK ?= 1h
 DURATION ?= $(SOAK)
 SEED ?= 15
 REQUESTS ?= 100000
+VERSION ?=
 VULNDB ?= https://vuln.go.dev
 
 # $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
@@ -157,7 +158,7 @@ figures: ## Run the gates on exact figures, 10,000 simulated universes, and the 
 check: build test checks ## Everything that CI runs
 
 .PHONY: checks
-checks: figures newest alerts blobs boundaries docs isolated tidy fmt/check prose lint check/test vuln ## What check runs besides build and test
+checks: figures newest alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides build and test
 
 .PHONY: build
 build: ## Build every package
@@ -170,6 +171,21 @@ lint: $(BIN)/golangci-lint ## Lint every module
 	$(BIN)/golangci-lint run $(PACKAGES) || workspace=
 	$(call each,$(filter-out $(NOT_ALONE) lab/openapi,$(OUTSIDE)),GOWORK=off $(BIN)/golangci-lint run ./...)
 	[[ -n $$workspace ]]
+
+.PHONY: workflows
+workflows: ## Lint the workflows of GitHub
+	@cd tools
+	GOWORK=off go tool actionlint -shellcheck= -pyflakes= ../.github/workflows/*.yml
+
+.PHONY: release
+release: ## Tag VERSION of every published module, after a dry run; it pushes nothing
+	@cd tools
+	GOWORK=off go run ./release -root .. -version "$(VERSION)"
+
+.PHONY: release/dry
+release/dry: ## Release VERSION, or the next one, in a temporary clone, and use it as a user does
+	@cd tools
+	GOWORK=off go run ./release -root .. -version "$(VERSION)" -dry
 
 .PHONY: boundaries
 boundaries: ## Prove who imports what, and what a go.mod may require

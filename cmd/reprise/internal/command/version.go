@@ -1,0 +1,34 @@
+package command
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// versionJSON is the version in the output for programs.
+type versionJSON struct {
+	Version string `json:"version"` // of the module; "(devel)" where it was built in a checkout
+	Go      string `json:"go"`
+}
+
+// version is the command "version".
+func (c *session) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program, and of Go that built it",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var v versionJSON
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v = versionJSON{Version: info.Main.Version, Go: info.GoVersion}
+			}
+			if c.json {
+				c.printJSON(v)
+				return nil
+			}
+			c.out.Line("reprise ", v.Version, " ", v.Go)
+			return nil
+		},
+	}
+}

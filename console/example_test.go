@@ -1,0 +1,37 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/reprise-go/reprise/console"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+)
+
+func ExampleHandler() {
+	store, events := memstore.New(), console.NewEvents()
+	engine, err := reprise.New(store, reprise.Config{Observer: events})
+	if err != nil {
+		panic(err)
+	}
+	defer engine.Close(context.Background())
+	pages, err := console.Handler(console.Config{
+		Stores:  []console.Store{{Name: "payments", Store: store}},
+		Engines: []console.Engine{{Name: "payments", Engine: engine}},
+		Events:  events,
+	})
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages)) // inside the middleware that authenticates employees
+
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost/idempotency/", http.NoBody)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	fmt.Println(w.Code, w.Header().Get("Content-Type"))
+	// Output: 200 text/html; charset=utf-8
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// notInstalled is the name of a program that this machine does not have.
+type notInstalled string
+
+func (n notInstalled) Error() string { return string(n) + " is not installed" }
+
+// A server is a private one, which listens on a socket in a temporary folder.
+type server struct {
+	env  string // for the programs that use it
+	stop func()
+}
+
+// startRedis starts a Redis that keeps its records in memory.
+func startRedis(ctx context.Context) (*server, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, notInstalled("redis-server")
+	}
+	dir, err := os.MkdirTemp("", "redis") // its path fits into the name of a socket
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir, "redis.sock")
+	cmd := exec.CommandContext(ctx, program, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "")
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &server{env: "REDIS_ADDR=" + socket, stop: func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = os.RemoveAll(dir)
+	}}
+	ready, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		conn, err := new(net.Dialer).DialContext(ready, "unix", socket)
+		if err == nil {
+			return s, conn.Close()
+		}
+		select {
+		case <-ready.Done():
+			s.stop()
+			return nil, fmt.Errorf("redis-server does not listen: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// startPostgres starts a PostgreSQL with an empty database.
+func startPostgres(ctx context.Context) (*server, error) {
+	program, err := exec.LookPath("pg_ctl")
+	if debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl"); err != nil && len(debian) > 0 {
+		program = debian[len(debian)-1]
+	} else if err != nil {
+		return nil, notInstalled("postgresql")
+	}
+	dir, err := os.MkdirTemp("", "postgres")
+	if err != nil {
+		return nil, err
+	}
+	data, account := filepath.Join(dir, "data"), (*syscall.SysProcAttr)(nil)
+	if os.Geteuid() == 0 { // initdb and postgres refuse to run as root
+		if account, err = ownedByPostgres(dir); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	control := func(ctx context.Context, args ...string) error {
+		log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		cmd := exec.CommandContext(ctx, program, append([]string{"--silent", "--pgdata", data}, args...)...)
+		cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = dir, account, log, log // a pipe would stay open with the server
+		if err := cmd.Run(); err != nil {
+			text, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("pg_ctl %s: %w\n%s", args[0], err, text)
+		}
+		return nil
+	}
+	s := &server{env: "DATABASE_URL=postgres:///postgres?user=postgres&host=" + dir, stop: func() {
+		_ = control(context.WithoutCancel(ctx), "stop", "--mode=immediate")
+		_ = os.RemoveAll(dir)
+	}}
+	err = control(ctx, "initdb", "--options=--username=postgres --auth=trust --no-sync")
+	if err == nil {
+		err = control(ctx, "start", "--wait", "--options=-h '' -k "+dir)
+	}
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ownedByPostgres gives a folder to the account postgres, and returns the attributes of a
+// process under that account.
+func ownedByPostgres(dir string) (*syscall.SysProcAttr, error) {
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, err
+	}
+	uid, err1 := strconv.ParseUint(account.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(account.Gid, 10, 32)
+	if err := errors.Join(err1, err2, os.Chown(dir, int(uid), int(gid))); err != nil {
+		return nil, err
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+}
