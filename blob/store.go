@@ -11,8 +11,8 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Config is how a [Store] uses its bucket. The zero value of every field is its
@@ -40,13 +40,13 @@ type Store struct {
 
 var _ protocol.BlobStore = (*Store)(nil)
 
-// New returns a store over bucket. The error wraps [reprise.ErrInvalid].
+// New returns a store over bucket. The error wraps [store.ErrInvalid].
 func New(bucket *blob.Bucket, cfg Config) (*Store, error) {
 	switch {
 	case bucket == nil:
-		return nil, fmt.Errorf("%w: New needs a bucket", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: New needs a bucket", store.ErrInvalid)
 	case cfg.BufferSize < 0 || cfg.MaxConcurrency < 0:
-		return nil, fmt.Errorf("%w: Config.BufferSize and Config.MaxConcurrency must not be negative", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Config.BufferSize and Config.MaxConcurrency must not be negative", store.ErrInvalid)
 	}
 	var directory os.FileInfo
 	return &Store{bucket: bucket, cfg: cfg, files: bucket.As(&directory)}, nil

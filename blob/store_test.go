@@ -14,8 +14,8 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func setup(t *testing.T, cfg Config) (*Store, *blob.Bucket) {
@@ -200,7 +200,7 @@ func TestSweepNeverMeetsAWriter(t *testing.T) {
 func TestSweepStops(t *testing.T) {
 	t.Parallel()
 	s, _ := setup(t, Config{})
-	if _, err := s.Sweep(t.Context(), 24*time.Hour-1); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := s.Sweep(t.Context(), 24*time.Hour-1); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("less than a day: %v", err)
 	}
 	for range 3 {
@@ -220,12 +220,12 @@ func TestSweepStops(t *testing.T) {
 
 func TestNewIsChecked(t *testing.T) {
 	t.Parallel()
-	if _, err := New(nil, Config{}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no bucket: %v", err)
 	}
 	bucket := memblob.OpenBucket(nil)
 	defer bucket.Close()
-	if _, err := New(bucket, Config{BufferSize: -1}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := New(bucket, Config{BufferSize: -1}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("a negative size: %v", err)
 	}
 }

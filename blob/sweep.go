@@ -11,7 +11,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Swept is what a sweep deleted.
@@ -29,7 +29,7 @@ const (
 // more than olderThan ago. Make olderThan the longest retention of the guards that use
 // the prefix, plus the longest Config.Horizon, plus a day for clocks that differ and
 // for completions that go on in the background: less than a day is refused with
-// [reprise.ErrInvalid]. A retention that is made longer does not protect what was swept
+// [store.ErrInvalid]. A retention that is made longer does not protect what was swept
 // before.
 //
 // A sweep goes by the day in the name of a blob. Nothing writes a name after its day, so
@@ -42,7 +42,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, erro
 
 func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Time) (swept Swept, err error) {
 	if olderThan < day {
-		return swept, fmt.Errorf("%w: Sweep of what is older than %v, want 24h at least", reprise.ErrInvalid, olderThan)
+		return swept, fmt.Errorf("%w: Sweep of what is older than %v, want 24h at least", store.ErrInvalid, olderThan)
 	}
 	// The day of this instant has not ended so long ago, those before it have.
 	first := now.Add(-olderThan).UTC().Format(dayLayout)

@@ -19,12 +19,12 @@ const (
 	Leases      Need = "leases"        // claims that lapse: a store whose claims are Atomic has none
 	ExactTime   Need = "exact time"    // a clock that stands still between two calls of Advance
 	CorruptHook Need = "corrupt hook"  // storetest.Fixture.Corrupt
-	Waiter      Need = "Waiter"        // reprise.Waiter
-	Inspector   Need = "Inspector"     // reprise.Inspector
-	Purger      Need = "Purger"        // reprise.Purger
-	Checker     Need = "Checker"       // reprise.Checker
-	Binder      Need = "ContextBinder" // reprise.ContextBinder
-	Meter       Need = "Meter"         // reprise.Meter
+	Waiter      Need = "Waiter"        // store.Waiter
+	Inspector   Need = "Inspector"     // store.Inspector
+	Purger      Need = "Purger"        // store.Purger
+	Checker     Need = "Checker"       // store.Checker
+	Binder      Need = "ContextBinder" // store.ContextBinder
+	Meter       Need = "Meter"         // store.Meter
 
 	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
 )

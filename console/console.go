@@ -36,6 +36,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Config says what the console shows.
@@ -44,7 +45,7 @@ type Config struct {
 	Title string
 
 	// Stores are what the console lists and resolves, at least one. Each must have the
-	// ability [reprise.Inspector].
+	// ability [store.Inspector].
 	Stores []Store
 
 	// Engines are those of this process, for the numbers of the home page. The one that
@@ -78,7 +79,7 @@ type Config struct {
 // Store is a store with a name: 1 to 40 of the bytes a to z, 0 to 9, "-", "_" and ".".
 type Store struct {
 	Name  string
-	Store reprise.Store
+	Store store.Store
 }
 
 // Engine is an engine with a name.
@@ -102,7 +103,7 @@ type site struct {
 
 // Handler returns the console. It expects to be the root of what it serves: mount it with
 // [http.StripPrefix], with a slash at the end of the pattern. It is safe for concurrent
-// use and starts no goroutine. The error wraps [reprise.ErrInvalid] and names the invalid
+// use and starts no goroutine. The error wraps [store.ErrInvalid] and names the invalid
 // field.
 func Handler(c Config) (http.Handler, error) {
 	if err := c.validate(); err != nil {
@@ -140,17 +141,17 @@ func (c *Config) validate() error {
 	if len(c.Stores) == 0 {
 		return invalid("Stores is empty")
 	}
-	for i, store := range c.Stores {
-		if !validStoreName(store.Name) {
-			return invalid("Stores[%d].Name is %q, want 1 to 40 of a to z, 0 to 9, -, _ and .", i, store.Name)
+	for i, st := range c.Stores {
+		if !validStoreName(st.Name) {
+			return invalid("Stores[%d].Name is %q, want 1 to 40 of a to z, 0 to 9, -, _ and .", i, st.Name)
 		}
-		if slices.ContainsFunc(c.Stores[:i], func(other Store) bool { return other.Name == store.Name }) {
-			return invalid("Stores: two are named %q", store.Name)
+		if slices.ContainsFunc(c.Stores[:i], func(other Store) bool { return other.Name == st.Name }) {
+			return invalid("Stores: two are named %q", st.Name)
 		}
-		if store.Store == nil {
+		if st.Store == nil {
 			return invalid("Stores[%d].Store is nil", i)
 		}
-		if _, ok := reprise.As[reprise.Inspector](store.Store); !ok {
+		if _, ok := store.As[store.Inspector](st.Store); !ok {
 			return invalid("Stores[%d].Store is not a reprise.Inspector", i)
 		}
 	}
@@ -166,7 +167,7 @@ func (c *Config) validate() error {
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: console.Config.%s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: console.Config.%s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 func validStoreName(name string) bool {
@@ -207,10 +208,10 @@ func (s *site) protect(next http.Handler) http.Handler {
 func (s *site) may(r *http.Request) bool { return s.config.Allow != nil && s.config.Allow(r) }
 
 // inspector returns the store that is called name.
-func (s *site) inspector(name string) (reprise.Inspector, bool) {
-	for _, store := range s.config.Stores {
-		if store.Name == name {
-			return reprise.As[reprise.Inspector](store.Store)
+func (s *site) inspector(name string) (store.Inspector, bool) {
+	for _, st := range s.config.Stores {
+		if st.Name == name {
+			return store.As[store.Inspector](st.Store)
 		}
 	}
 	return nil, false
@@ -234,7 +235,7 @@ func redirect(w http.ResponseWriter, relative string) {
 }
 
 // recordPath returns the address of a record below the root of the console.
-func recordPath(store string, id reprise.ID) string {
+func recordPath(store string, id store.ID) string {
 	return "records/" + url.PathEscape(store) + "/" + id.String()
 }
 
@@ -255,15 +256,15 @@ func (s *site) notFound(w http.ResponseWriter, r *http.Request) {
 // storeFailure returns the status and the sentence for an error of a store.
 func storeFailure(err error) (status int, message string) {
 	switch {
-	case errors.Is(err, reprise.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return http.StatusNotFound, "There is no record with this ID. It was never claimed, was released, or its retention has ended."
-	case errors.Is(err, reprise.ErrRecordChanged):
+	case errors.Is(err, store.ErrRecordChanged):
 		return http.StatusConflict, "The record has changed since it was shown. Nothing was changed."
-	case errors.Is(err, reprise.ErrInvalid):
+	case errors.Is(err, store.ErrInvalid):
 		return http.StatusBadRequest, "The store refused the request: " + err.Error() + "."
-	case errors.Is(err, reprise.ErrMisconfigured):
+	case errors.Is(err, store.ErrMisconfigured):
 		return http.StatusBadGateway, "The store refused the operation. Its user may lack a permission: " + err.Error() + "."
-	case errors.Is(err, reprise.ErrUnknown):
+	case errors.Is(err, store.ErrUnknown):
 		return http.StatusBadGateway, "The store did not answer. A change may have been written: look at the record again. " + err.Error() + "."
 	default:
 		return http.StatusBadGateway, "The store could not be read. " + err.Error() + "."

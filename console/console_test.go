@@ -20,6 +20,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // bench is a console over a store of its own, mounted below a prefix.
@@ -72,13 +73,13 @@ func inTime(t *testing.T, test func(b *bench)) {
 }
 
 // lapsed claims an operation as a process that died, and waits until it has lapsed.
-func (b *bench) lapsed(key string) (id reprise.ID, fence uint64) {
+func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 	b.Helper()
-	id = reprise.DeriveID("tenant", "", key)
-	granted, err := b.store.Claim(b.Context(), reprise.ClaimRequest{
-		ID: id, Owner: reprise.NewOwner(), Label: "payments", Lease: time.Second, Retention: time.Hour,
+	id = store.DeriveID("tenant", "", key)
+	granted, err := b.store.Claim(b.Context(), store.ClaimRequest{
+		ID: id, Owner: store.NewOwner(), Label: "payments", Lease: time.Second, Retention: time.Hour,
 	})
-	if err != nil || granted.Outcome != reprise.Claimed {
+	if err != nil || granted.Outcome != store.Claimed {
 		b.Fatalf("claim: %+v, %v", granted, err)
 	}
 	time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
@@ -86,7 +87,7 @@ func (b *bench) lapsed(key string) (id reprise.ID, fence uint64) {
 }
 
 // answered records an answer.
-func (b *bench) answered(key string, r protocol.Response) reprise.ID {
+func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
 	got, err := b.engine.Begin(b.Context(), operation(key))
 	if err != nil || got.Attempt == nil {
@@ -100,12 +101,12 @@ func (b *bench) answered(key string, r protocol.Response) reprise.ID {
 }
 
 // completed records a payload as the answer of an attempt.
-func (b *bench) completed(got reprise.Result, key string, payload []byte) reprise.ID {
+func (b *bench) completed(got reprise.Result, key string, payload []byte) store.ID {
 	b.Helper()
 	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.Status != reprise.Recorded {
 		b.Fatalf("complete: %+v, %v", done, err)
 	}
-	return reprise.DeriveID("tenant", "", key)
+	return store.DeriveID("tenant", "", key)
 }
 
 func operation(key string) reprise.Operation {
@@ -156,7 +157,7 @@ func (b *bench) want(what string, got page, status int, texts ...string) {
 	}
 }
 
-func answerForm(id reprise.ID, fence uint64) url.Values {
+func answerForm(id store.ID, fence uint64) url.Values {
 	return url.Values{
 		"action": {"answer"}, "fence": {strconv.FormatUint(fence, 10)}, "confirm": {id.Short()}, "reason": {"ledger entry 17"},
 		"status": {"201"}, "content-type": {"application/json"}, "header": {"Location: /orders/17\r\nX-Two: a\r\nX-Two: b"},
@@ -164,7 +165,7 @@ func answerForm(id reprise.ID, fence uint64) url.Values {
 	}
 }
 
-func recordPage(id reprise.ID) string { return "/records/main/" + id.String() }
+func recordPage(id store.ID) string { return "/records/main/" + id.String() }
 
 func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 	inTime(t, func(b *bench) {
@@ -190,7 +191,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 		}
 
 		retry, err := b.engine.Begin(b.Context(), operation("stuck"))
-		if err != nil || retry.Outcome != reprise.Completed {
+		if err != nil || retry.Outcome != store.Completed {
 			b.Fatalf("the retry: %+v, %v", retry, err)
 		}
 		answer, err := protocol.DecodeResponse(retry.Payload)
@@ -250,7 +251,7 @@ func TestNothingIsChangedByARequestThatIsRefused(t *testing.T) {
 			if c.status == 422 && !strings.Contains(got.text, "ledger entry 17") && what != "no reason" {
 				b.Errorf("%s: what was typed is lost", what)
 			}
-			if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != reprise.StateLapsed {
+			if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != store.StateLapsed {
 				b.Fatalf("%s: the record is %+v, %v", what, record, err)
 			}
 		}
@@ -339,7 +340,7 @@ func TestFindDerivesTheIDAndKeepsTheKeyToItself(t *testing.T) {
 			b.Errorf("by ID: %d", got.status)
 		}
 		got = b.post("/find", url.Values{"store": {"main"}, "unscoped": {"1"}, "key": {"k"}})
-		if want := "records/main/" + reprise.DeriveID(protocol.SharedScope, "", "k").String(); got.header.Get("Location") != want {
+		if want := "records/main/" + store.DeriveID(protocol.SharedScope, "", "k").String(); got.header.Get("Location") != want {
 			b.Errorf("unscoped: to %q, want %q", got.header.Get("Location"), want)
 		}
 		b.want("a short ID", b.post("/find", url.Values{"store": {"main"}, "id": {id.Short()}}), 422, "64 hexadecimal digits")
@@ -391,7 +392,7 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id := b.answered("one", protocol.Response{Status: 200})
 		for range 3 {
-			if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Completed {
+			if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != store.Completed {
 				b.Fatalf("%+v, %v", got, err)
 			}
 		}
@@ -405,7 +406,7 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 	inTime(t, func(b *bench) {
 		b.answered("one", protocol.Response{Status: 200})
-		if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Completed {
+		if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != store.Completed {
 			b.Fatalf("%+v, %v", got, err)
 		}
 		b.want("policies", b.get("/policies"), 200, "payments", "at-most-once", "Idempotency-Key", "50.0 %", "POST, PATCH", "2 days", "1.0 MiB at most")
@@ -434,12 +435,12 @@ func TestOnlyTheGivenHostsAreAnswered(t *testing.T) {
 // down is a store whose server does not answer.
 type down struct{ *memstore.Store }
 
-func (down) Inspect(context.Context, reprise.ID) (reprise.Record, error) {
-	return reprise.Record{}, reprise.ErrUnavailable
+func (down) Inspect(context.Context, store.ID) (store.Record, error) {
+	return store.Record{}, store.ErrUnavailable
 }
 
-func (down) List(context.Context, reprise.Query) (reprise.Page, error) {
-	return reprise.Page{}, reprise.ErrUnavailable
+func (down) List(context.Context, store.Query) (store.Page, error) {
+	return store.Page{}, store.ErrUnavailable
 }
 
 func TestAStoreThatIsDownHidesNoOther(t *testing.T) {
@@ -476,11 +477,11 @@ func TestHandlerRefusesWhatCannotWork(t *testing.T) {
 		"a bad name":         {Stores: []console.Store{{Name: "../x", Store: good.Store}}},
 		"dots":               {Stores: []console.Store{{Name: "..", Store: good.Store}}},
 		"two of one name":    {Stores: []console.Store{good, good}},
-		"without inspection": {Stores: []console.Store{{Name: "main", Store: struct{ reprise.Store }{good.Store}}}},
+		"without inspection": {Stores: []console.Store{{Name: "main", Store: struct{ store.Store }{good.Store}}}},
 		"a nil engine":       {Stores: []console.Store{good}, Engines: []console.Engine{{}}},
 		"a nil guard":        {Stores: []console.Store{good}, Guards: []*protocol.Guard{nil}},
 	} {
-		if _, err := console.Handler(c); !errors.Is(err, reprise.ErrInvalid) {
+		if _, err := console.Handler(c); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", what, err)
 		}
 	}
@@ -515,7 +516,7 @@ func TestSealedAnswersAreShownAsSealed(t *testing.T) {
 			}
 			payload, err := seal.SealResponse(protocol.Response{
 				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
-			}, protocol.SealedFor{ID: reprise.DeriveID("tenant", "", key), Key: key})
+			}, protocol.SealedFor{ID: store.DeriveID("tenant", "", key), Key: key})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // What [Events] keeps.
@@ -82,7 +83,7 @@ func (e *Events) slot(at time.Time) *slot {
 }
 
 // of returns the events of an operation, the oldest first.
-func (e *Events) of(id reprise.ID) []event {
+func (e *Events) of(id store.ID) []event {
 	if e == nil {
 		return nil
 	}

@@ -3,8 +3,8 @@ package console
 import (
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // findForm asks for what an ID is made of, or for the ID.
@@ -20,8 +20,8 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusBadRequest, "The form could not be read.")
 		return
 	}
-	store, text := r.PostForm.Get("store"), r.PostForm.Get("id")
-	if _, ok := s.inspector(store); !ok {
+	st, text := r.PostForm.Get("store"), r.PostForm.Get("id")
+	if _, ok := s.inspector(st); !ok {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
 		return
 	}
@@ -29,12 +29,12 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, http.StatusUnprocessableEntity, "find", page{Heading: "Find a record", Notice: message, Failed: true})
 	}
 	if text != "" {
-		id, err := reprise.ParseID(text)
+		id, err := store.ParseID(text)
 		if err != nil {
 			again("An ID has 64 hexadecimal digits. Logs show the first 12 of them: find the record in the list, or by its key.")
 			return
 		}
-		redirect(w, recordPath(store, id))
+		redirect(w, recordPath(st, id))
 		return
 	}
 	scope, key := r.PostForm.Get("scope"), r.PostForm.Get("key")
@@ -45,5 +45,5 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 		again("Fill in the ID, or the scope and the key.")
 		return
 	}
-	redirect(w, recordPath(store, reprise.DeriveID(scope, r.PostForm.Get("endpoint"), key)))
+	redirect(w, recordPath(st, store.DeriveID(scope, r.PostForm.Get("endpoint"), key)))
 }

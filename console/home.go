@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // How much the home page reads of each store.
@@ -34,8 +34,8 @@ type storeView struct {
 	Name     string
 	Problem  string // it could not be read
 	Latency  time.Duration
-	Findings []reprise.Finding
-	Needs    []reprise.Record // what needs a human
+	Findings []store.Finding
+	Needs    []store.Record // what needs a human
 	Stuck    int
 	Scanned  int
 	Total    int64
@@ -48,7 +48,7 @@ type bar struct {
 }
 
 // Needs of the home page: records that stay as they are until a person does something.
-var needsHuman = reprise.States(reprise.StateLapsed, reprise.StateUnreadable)
+var needsHuman = store.States(store.StateLapsed, store.StateUnreadable)
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -75,22 +75,22 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 }
 
 // look reads what the home page shows of a store: as much as fits into homeLook.
-func look(ctx context.Context, store Store) storeView {
-	view := storeView{Name: store.Name}
-	inspector, _ := reprise.As[reprise.Inspector](store.Store)
+func look(ctx context.Context, st Store) storeView {
+	view := storeView{Name: st.Name}
+	inspector, _ := store.As[store.Inspector](st.Store)
 	began := time.Now()
-	_, err := inspector.Inspect(ctx, reprise.ID{}) // of no operation: the digest of nothing we know
+	_, err := inspector.Inspect(ctx, store.ID{}) // of no operation: the digest of nothing we know
 	view.Latency = time.Since(began)
-	if err != nil && !errors.Is(err, reprise.ErrNotFound) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		_, view.Problem = storeFailure(err)
 		return view
 	}
-	if checker, ok := reprise.As[reprise.Checker](store.Store); ok {
+	if checker, ok := store.As[store.Checker](st.Store); ok {
 		if view.Findings, err = checker.Check(ctx); err != nil {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	q := reprise.Query{States: needsHuman, Limit: 1000}
+	q := store.Query{States: needsHuman, Limit: 1000}
 	for {
 		page, err := inspector.List(ctx, q)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -16,16 +16,16 @@ const (
 )
 
 // states are the choices of the filter.
-var states = []reprise.RecordState{reprise.StateLapsed, reprise.StateUnreadable, reprise.StateRunning, reprise.StateCompleted}
+var states = []store.RecordState{store.StateLapsed, store.StateUnreadable, store.StateRunning, store.StateCompleted}
 
 // listView is a listing.
 type listView struct {
 	Store   string
 	State   string
-	States  []reprise.RecordState
+	States  []store.RecordState
 	Label   string
 	Older   string
-	Records []reprise.Record
+	Records []store.Record
 	Scanned int
 	Total   int64
 	First   bool         // it starts at the beginning
@@ -46,10 +46,10 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
 		return
 	}
-	q := reprise.Query{Label: view.Label, After: form.Get("after"), Limit: listShown}
+	q := store.Query{Label: view.Label, After: form.Get("after"), Limit: listShown}
 	for _, state := range states {
 		if state.String() == view.State {
-			q.States = reprise.States(state)
+			q.States = store.States(state)
 		}
 	}
 	if view.State != "" && q.States == 0 {

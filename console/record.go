@@ -9,12 +9,13 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // recordView is the page of a record.
 type recordView struct {
 	Store    string
-	Record   reprise.Record
+	Record   store.Record
 	Known    bool          // this process has the policy of the record
 	Next     string        // what the client sees next
 	Answer   *answerView   // of a completed record
@@ -28,9 +29,9 @@ type recordView struct {
 // Lease says how the lease of a record that is not completed stands.
 func (v *recordView) Lease() string {
 	switch left := v.Record.Lease; {
-	case v.Record.State == reprise.StateRunning:
+	case v.Record.State == store.StateRunning:
 		return duration(left) + " left"
-	case v.Record.State == reprise.StateLapsed:
+	case v.Record.State == store.StateLapsed:
 		return "ran out " + duration(-left) + " ago"
 	default:
 		return ""
@@ -54,24 +55,24 @@ func (s *site) record(w http.ResponseWriter, r *http.Request) {
 }
 
 // place returns the store and the ID of a request's path, or shows why there are none.
-func (s *site) place(w http.ResponseWriter, r *http.Request) (store string, inspector reprise.Inspector, id reprise.ID, ok bool) {
-	store = r.PathValue("store")
-	inspector, ok = s.inspector(store)
+func (s *site) place(w http.ResponseWriter, r *http.Request) (st string, inspector store.Inspector, id store.ID, ok bool) {
+	st = r.PathValue("store")
+	inspector, ok = s.inspector(st)
 	if !ok {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
-		return store, nil, id, false
+		return st, nil, id, false
 	}
-	id, err := reprise.ParseID(r.PathValue("id"))
+	id, err := store.ParseID(r.PathValue("id"))
 	if err != nil {
 		s.fail(w, r, http.StatusNotFound, "An ID has 64 hexadecimal digits.")
-		return store, nil, id, false
+		return st, nil, id, false
 	}
-	return store, inspector, id, true
+	return st, inspector, id, true
 }
 
 // showRecord shows the page of a record, with a notice, and with a form as it was typed.
 func (s *site) showRecord(
-	w http.ResponseWriter, r *http.Request, status int, store string, inspector reprise.Inspector, id reprise.ID, p page, form resolveForm,
+	w http.ResponseWriter, r *http.Request, status int, st string, inspector store.Inspector, id store.ID, p page, form resolveForm,
 ) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
@@ -86,18 +87,18 @@ func (s *site) showRecord(
 	}
 	policy := s.policy(record.Label)
 	view := &recordView{
-		Store: store, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
+		Store: st, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
 		Default: 24 * time.Hour, Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
 		Reveal: r.URL.Query().Has("reveal"),
 	}
 	if policy != nil && policy.Retention > 0 {
 		view.Default = policy.Retention
 	}
-	if record.State == reprise.StateCompleted {
+	if record.State == store.StateCompleted {
 		view.Answer = showAnswer(record.Payload)
 		if view.Reveal {
 			s.config.Log.LogAttrs(r.Context(), slog.LevelInfo, "console: an answer was revealed",
-				slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()))
+				slog.String("operator", s.config.Operator(r)), slog.String("store", st), slog.String("id", id.String()))
 		}
 	}
 	p.Heading, p.View = "Record "+id.Short(), view
@@ -106,18 +107,18 @@ func (s *site) showRecord(
 
 // nextAnswer says what the next retry of the client gets. A nil policy is not of this
 // process.
-func nextAnswer(record *reprise.Record, policy *protocol.Config) string {
+func nextAnswer(record *store.Record, policy *protocol.Config) string {
 	switch record.State {
-	case reprise.StateCompleted:
+	case store.StateCompleted:
 		if reprise.IsResult(record.Payload) {
 			return "The result, through reprise.Do. A different operation with this key gets reprise.ErrMismatch."
 		}
 		return "The stored answer, marked Idempotent-Replayed: true. A different request with this key gets 422 key-reused."
-	case reprise.StateRunning:
+	case store.StateRunning:
 		return "409 in-progress, until the attempt ends."
-	case reprise.StateUnreadable:
+	case store.StateUnreadable:
 		return "500 record-corrupt, until the record is forgotten or its retention ends."
-	case reprise.StateLapsed:
+	case store.StateLapsed:
 		switch {
 		case policy == nil:
 			return "This process does not have the policy. With the preset recoverable a retry runs the operation again; with at-most-once it gets 409 outcome-unknown."

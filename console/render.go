@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // page is what every template gets.
@@ -27,7 +27,7 @@ type page struct {
 // table is what the part "records" shows.
 type table struct {
 	Root, Store string
-	Records     []reprise.Record
+	Records     []store.Record
 }
 
 // confirmation is what the part "confirm" shows.
@@ -42,8 +42,8 @@ func parsePages() (map[string]*template.Template, error) {
 		"duration": duration,
 		"bytes":    byteCount,
 		"recordAt": recordPath,
-		"confirm":  func(form, reason string, id reprise.ID) confirmation { return confirmation{form, reason, id.Short()} },
-		"records":  func(root, store string, list []reprise.Record) table { return table{root, store, list} },
+		"confirm":  func(form, reason string, id store.ID) confirmation { return confirmation{form, reason, id.Short()} },
+		"records":  func(root, store string, list []store.Record) table { return table{root, store, list} },
 	}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // maxForm bounds a form in bytes: an answer and what is around it.
@@ -78,7 +79,7 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
 }
 
 // resolution returns what the form asks for, or the sentence that says what is wrong.
-func (f *resolveForm) resolution(id reprise.ID) (resolution reprise.Resolution, problem string) {
+func (f *resolveForm) resolution(id store.ID) (resolution store.Resolution, problem string) {
 	if !strings.EqualFold(f.Confirm, id.Short()) {
 		return resolution, "To confirm, type the first 12 digits of the ID."
 	}
@@ -136,7 +137,7 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 }
 
 // report notifies the observer of the store's engine of a resolution.
-func (s *site) report(ctx context.Context, store string, id reprise.ID, form *resolveForm, err error) {
+func (s *site) report(ctx context.Context, store string, id store.ID, form *resolveForm, err error) {
 	if err != nil {
 		return
 	}
@@ -153,7 +154,7 @@ func named(fields []protocol.Field, name string) bool {
 }
 
 // audit logs who resolved what, and why. It logs no part of the answer.
-func (s *site) audit(r *http.Request, store string, id reprise.ID, form *resolveForm, err error) {
+func (s *site) audit(r *http.Request, store string, id store.ID, form *resolveForm, err error) {
 	message, attributes := "console: a record was resolved", []slog.Attr{
 		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),
 		slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),

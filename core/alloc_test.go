@@ -7,6 +7,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // cycle runs one operation through the engine: a new key to its completion, or a replay.
@@ -15,7 +16,7 @@ func cycle(ctx context.Context, e *reprise.Engine, op reprise.Operation, report 
 	if err != nil {
 		report(err)
 	}
-	if res.Outcome == reprise.Completed {
+	if res.Outcome == store.Completed {
 		return
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: body}) //nolint:contextcheck // bounded by the engine, not by its client
@@ -53,7 +54,7 @@ func TestAllocationsOfTheEngine(t *testing.T) {
 	t.Run("background", func(t *testing.T) { testAllocations(t, context.Background(), memstore.New(), 3, 0) }) //nolint:usetesting // it is what is tested
 }
 
-func testAllocations(t *testing.T, ctx context.Context, store reprise.Store, newKey, replay float64) {
+func testAllocations(t *testing.T, ctx context.Context, store store.Store, newKey, replay float64) {
 	t.Helper()
 	newKey, replay = newKey+raceAllocations, replay+raceAllocations
 	e, err := reprise.New(store, reprise.Config{})

@@ -9,6 +9,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // setupAtomic makes a process whose store says that it commits effects and completion
@@ -16,16 +17,16 @@ import (
 func setupAtomic(t *testing.T, bound time.Duration) *bench {
 	t.Helper()
 	b := setup(t, reprise.Config{})
-	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		res, err := b.store.Store.Claim(ctx, r)
-		if res.Outcome == reprise.Claimed {
+		if res.Outcome == store.Claimed {
 			res.Atomic, res.Remaining = true, bound
 		}
 		return res, err
 	}
-	b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+	b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 		t.Error("renewed")
-		return nil, reprise.ErrUnknown
+		return nil, store.ErrUnknown
 	}
 	return b
 }
@@ -39,7 +40,7 @@ func TestAtomicAttemptIsNeverRenewed(t *testing.T) {
 		}
 		time.Sleep(time.Hour - 1)
 		wantCause(t, a.Context(), nil)
-		b.want(t, order("k"), reprise.InProgress) // says the table: the lease in the store ran out long ago
+		b.want(t, order("k"), store.InProgress) // says the table: the lease in the store ran out long ago
 		complete(t, a, "answer", reprise.Recorded)
 		leased := setup(t, reprise.Config{}).claim(t, order("k"))
 		if leased.Atomic() {
@@ -54,7 +55,7 @@ func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 		b := setupAtomic(t, time.Minute)
 		a, start := b.claim(t, order("k")), time.Now()
 		<-a.Context().Done()
-		wantCause(t, a.Context(), reprise.ErrLeaseLost)
+		wantCause(t, a.Context(), store.ErrLeaseLost)
 		if took := time.Since(start); took != time.Minute {
 			t.Errorf("cancelled after %v, want 1m", took)
 		}
@@ -64,17 +65,17 @@ func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 
 func TestAtomicCompletionThatFails(t *testing.T) {
 	for err, want := range map[error]reprise.CompleteStatus{
-		reprise.ErrNotApplied:    reprise.RolledBack,
-		reprise.ErrUnknown:       reprise.Undecided,
-		reprise.ErrUnavailable:   reprise.Undecided,
-		reprise.ErrNotReplicated: reprise.Undecided,
-		reprise.ErrLeaseLost:     reprise.Undecided,
-		errors.New("unplaced"):   reprise.Undecided,
+		store.ErrNotApplied:    reprise.RolledBack,
+		store.ErrUnknown:       reprise.Undecided,
+		store.ErrUnavailable:   reprise.Undecided,
+		store.ErrNotReplicated: reprise.Undecided,
+		store.ErrLeaseLost:     reprise.Undecided,
+		errors.New("unplaced"): reprise.Undecided,
 	} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setupAtomic(t, time.Minute)
 			var calls atomic.Int64
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error {
 				calls.Add(1)
 				return err
 			}
@@ -99,11 +100,11 @@ func TestAtomicReleaseIsNotRepeated(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setupAtomic(t, time.Minute)
 		var calls atomic.Int64
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error {
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error {
 			calls.Add(1)
-			return reprise.ErrUnknown
+			return store.ErrUnknown
 		}
-		wantError(t, "Release", b.claim(t, order("k")).Release(), reprise.ErrUnknown)
+		wantError(t, "Release", b.claim(t, order("k")).Release(), store.ErrUnknown)
 		time.Sleep(time.Minute)
 		if n := calls.Load(); n != 1 {
 			t.Errorf("asked %d times, want once", n)
@@ -115,7 +116,7 @@ func TestDiscardEffectsReachesTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setupAtomic(t, time.Minute)
 		discarded := false
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			discarded = r.DiscardEffects
 			return b.store.Store.Complete(ctx, r)
 		}
@@ -131,14 +132,14 @@ func TestAtomicAttemptRunsInWhatTheStoreBinds(t *testing.T) {
 		type transaction struct{}
 		inner := setupAtomic(t, time.Minute).store
 		inner.Store = memstore.New()
-		e := newEngine(t, &binding{Store: inner, bind: func(ctx context.Context, _ reprise.ID, o reprise.Owner) context.Context {
+		e := newEngine(t, &binding{Store: inner, bind: func(ctx context.Context, _ store.ID, o store.Owner) context.Context {
 			return context.WithValue(ctx, transaction{}, o)
 		}}, nil, reprise.Config{})
 		res, err := e.Begin(t.Context(), order("k"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, ok := res.Attempt.Context().Value(transaction{}).(reprise.Owner); !ok || o.IsZero() {
+		if o, ok := res.Attempt.Context().Value(transaction{}).(store.Owner); !ok || o.IsZero() {
 			t.Error("the handler has no transaction")
 		}
 		complete(t, res.Attempt, "answer", reprise.Recorded)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Attempt is one owned execution of an operation. Its owner runs the operation with
@@ -52,8 +54,8 @@ func newAttempt(c *call) *Attempt {
 
 // Context returns the context to run the operation with. It has the values of Begin's,
 // and what the store binds to the claim, such as a transaction. It is cancelled with the
-// cause [ErrLeaseLost] when the lease can no longer be relied on, with [ErrRunTooLong]
-// after Config.MaxRun, and when the attempt has ended.
+// cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
+// [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended.
 func (a *Attempt) Context() context.Context { return a.bound }
 
 // View returns what a handler may know about the attempt.
@@ -68,11 +70,11 @@ func (a *Attempt) Atomic() bool { return a.atomic }
 func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.
-func (a *Attempt) ID() ID { return a.id }
+func (a *Attempt) ID() store.ID { return a.id }
 
 // grant is a claim that the store granted, and how long to rely on its lease.
 type grant struct {
-	ClaimResult
+	store.ClaimResult
 	deadline, renewAt instant
 }
 
@@ -96,9 +98,9 @@ func (c *call) start(g grant, late bool) (Result, error) {
 	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
 	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.runUntil()) { // Close gave up while the claim was on its way
 		a.releaseUnrun()
-		return Result{}, ErrClosed
+		return Result{}, store.ErrClosed
 	}
-	return Result{Outcome: Claimed, Attempt: a}, nil
+	return Result{Outcome: store.Claimed, Attempt: a}, nil
 }
 
 // releaseUnrun releases an attempt that Begin was granted and that nobody will run.
@@ -111,7 +113,7 @@ func (a *Attempt) releaseUnrun() {
 // end makes sure that an attempt is ended once.
 func (a *Attempt) end(state uint32) error {
 	if !a.state.CompareAndSwap(stateRunning, state) {
-		return fmt.Errorf("%w: the attempt has already ended", ErrInvalid)
+		return fmt.Errorf("%w: the attempt has already ended", store.ErrInvalid)
 	}
 	return nil
 }
@@ -178,7 +180,7 @@ func (a *Attempt) loseLease() EventKind {
 	if a.state.Load() == stateReleasing {
 		return 0
 	}
-	a.run.cancel(ErrLeaseLost)
+	a.run.cancel(store.ErrLeaseLost)
 	if a.lost.Swap(true) {
 		return 0
 	}

@@ -3,6 +3,8 @@ package reprise
 import (
 	"context"
 	"log/slog"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // auditLevels gives the level of each transition; those that are not listed are logged at
@@ -48,7 +50,7 @@ func NewAuditLog(log *slog.Logger) Observer {
 		if e.Label != "" {
 			attrs = append(attrs, slog.String("label", e.Label))
 		}
-		if e.ID != (ID{}) {
+		if e.ID != (store.ID{}) {
 			attrs = append(attrs, slog.String("id", e.ID.Short()))
 		}
 		if e.Scope != "" {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // background ends what a request could not: completions and releases that the store did
@@ -37,8 +39,8 @@ type background struct {
 type task struct {
 	kind    taskKind
 	attempt *Attempt
-	request CompleteRequest // of taskComplete
-	err     error           // of the last try
+	request store.CompleteRequest // of taskComplete
+	err     error                 // of the last try
 
 	twice  bool // of taskReleaseUnknown: release once more when the last try of the claim has arrived
 	silent bool // of taskReleaseUnknown: there is no event for it

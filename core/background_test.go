@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Every claim of unknown outcome has to be released. A goroutine for each of them was 124
@@ -20,20 +21,20 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const claims = 20_000
 		b := setup(t, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		var calls, out, most atomic.Int64
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error {
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error {
 			calls.Add(1)
 			most.Store(max(most.Load(), out.Add(1)))
 			time.Sleep(time.Millisecond)
 			out.Add(-1)
-			return reprise.ErrUnavailable
+			return store.ErrUnavailable
 		}
 		for i := range claims {
 			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 		}
 		s := b.Stats()
 		if s.Background != 500 || s.BackgroundDropped != claims-500 {
@@ -66,7 +67,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const attempts, size = 300, 1 << 20
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
 		payload := make([]byte, size)
 		for i := range attempts {
 			start := time.Now()
@@ -103,24 +104,24 @@ func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
 		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Unrecorded) },
 		"release": func(t *testing.T, a *reprise.Attempt) {
-			wantError(t, "Release", a.Release(), reprise.ErrMisconfigured)
+			wantError(t, "Release", a.Release(), store.ErrMisconfigured)
 		},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrMisconfigured }
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrMisconfigured }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 			a, start := b.claim(t, order("k")), time.Now()
 			end(t, a)
 			if took := time.Since(start); took > 0 {
 				t.Errorf("held the response back for %v", took)
 			}
 			time.Sleep(lease / 2)
-			b.want(t, order("k"), reprise.InProgress)
+			b.want(t, order("k"), store.InProgress)
 			b.store.heal()
 			time.Sleep(2 * time.Second)
 			if name == "completion" {
-				b.want(t, order("k"), reprise.Completed)
+				b.want(t, order("k"), store.Completed)
 			} else {
 				release(t, b.claim(t, order("k")))
 			}
@@ -134,7 +135,7 @@ func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrMisconfigured }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrMisconfigured }
 		a := b.claim(t, order("k"))
 		time.Sleep(5 * lease) // a renewal has succeeded a moment ago
 		complete(t, a, "answer", reprise.Unrecorded)
@@ -143,7 +144,7 @@ func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 			t.Errorf("%+v, want the completion given up", s)
 		}
 		last := b.events.last()
-		if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, reprise.ErrMisconfigured) {
+		if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, store.ErrMisconfigured) {
 			t.Errorf("the last event is %v: %v", last.Kind, last.Err)
 		}
 	})
@@ -153,7 +154,7 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{Background: limits})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 			for i := range 3 {
 				complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded) // 6 bytes
 			}
@@ -161,7 +162,7 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 			if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 1 || s.Running != 2 {
 				t.Errorf("%+v, want 2 that are kept and 1 dropped", s)
 			}
-			b.want(t, order("0"), reprise.InProgress)
+			b.want(t, order("0"), store.InProgress)
 			second := b.claim(t, order("2"))
 			if n := second.View().Number(); n != 2 {
 				t.Errorf("attempt %d, want 2: the first lapsed", n)
@@ -169,8 +170,8 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 			release(t, second)
 			b.store.heal()
 			time.Sleep(2 * time.Second)
-			b.want(t, order("0"), reprise.Completed)
-			b.want(t, order("1"), reprise.Completed)
+			b.want(t, order("0"), store.Completed)
+			b.want(t, order("1"), store.Completed)
 		})
 	}
 }
@@ -179,15 +180,15 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 10}})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		a := b.claim(t, order("k"))
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		for i := range 30 {
 			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 		}
 		complete(t, a, "answer", reprise.Unrecorded)
 		if s := b.Stats(); s.Background != 6 || s.BackgroundDropped != 25 {
@@ -195,7 +196,7 @@ func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 		}
 		b.store.heal()
 		time.Sleep(5 * time.Second)
-		b.want(t, order("k"), reprise.Completed)
+		b.want(t, order("k"), store.Completed)
 	})
 }
 
@@ -207,13 +208,13 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 		var down atomic.Bool
 		var poisoned atomic.Int64
 		down.Store(true)
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if string(r.Payload) == "poison" {
 				poisoned.Add(1)
-				return reprise.ErrUnknown
+				return store.ErrUnknown
 			}
 			if down.Load() {
-				return reprise.ErrUnavailable
+				return store.ErrUnavailable
 			}
 			return b.store.Store.Complete(ctx, r)
 		}
@@ -227,7 +228,7 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 		before := poisoned.Load()
 		time.Sleep(10 * time.Second)
 		for i := range 100 {
-			b.want(t, order(strconv.Itoa(i)), reprise.Completed)
+			b.want(t, order(strconv.Itoa(i)), store.Completed)
 		}
 		if n := poisoned.Load() - before; n < 5 || n > 15 {
 			t.Errorf("the one that fails was tried %d times in 10 s", n)
@@ -243,20 +244,20 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			renewing, released := make(chan struct{}), make(chan struct{})
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				close(renewing)
 				<-released
 				return b.store.Store.Renew(ctx, rs)
 			}
 			answer := make(chan struct{})
 			var once atomic.Bool
-			b.store.onRelease = func(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 				err := b.store.Store.Release(ctx, id, owner)
 				if !once.Swap(true) {
 					close(released)
 					<-answer
 					if fails {
-						return reprise.ErrUnknown
+						return store.ErrUnknown
 					}
 				}
 				return err
@@ -284,10 +285,10 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Age: 5 * time.Minute}})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnknown }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		time.Sleep(5 * time.Minute)
-		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), store.InProgress)
 		time.Sleep(lease + 3*time.Second)
 		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
 			t.Errorf("%+v, want the completion given up", s)
@@ -305,26 +306,26 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 
 // What the background can never do is given up like what it has no room for.
 func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
-	for _, final := range []error{reprise.ErrCorrupt, reprise.ErrInvalid} {
+	for _, final := range []error{store.ErrCorrupt, store.ErrInvalid} {
 		inTimeNamed(t, final.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			err := reprise.ErrUnavailable
+			err := store.ErrUnavailable
 			var mu sync.Mutex
 			fail := func() error {
 				mu.Lock()
 				defer mu.Unlock()
 				return err
 			}
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return fail() }
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return fail() }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return fail() }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return fail() }
 			completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
 			complete(t, completed, "answer", reprise.Unrecorded)
-			wantError(t, "Release", released.Release(), reprise.ErrUnavailable)
-			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+			wantError(t, "Release", released.Release(), store.ErrUnavailable)
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			_, unknown := b.Begin(t.Context(), order("unknown"))
-			wantError(t, "Begin", unknown, reprise.ErrUnknown)
+			wantError(t, "Begin", unknown, store.ErrUnknown)
 			mu.Lock()
 			err = final
 			mu.Unlock()
@@ -334,14 +335,14 @@ func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
 	}
 	inTimeNamed(t, "closed", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		for i := range 3 {
 			complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded)
 		}
 		if err := closeWithin(t, b.Engine, time.Second); err == nil {
 			t.Error("closed although completions were left")
 		}
-		b.wantGivenUp(t, 3, reprise.ErrClosed)
+		b.wantGivenUp(t, 3, store.ErrClosed)
 	})
 }
 
@@ -368,16 +369,16 @@ func (b *bench) wantGivenUp(t *testing.T, n int, err error) {
 func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 12}})
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnknown
 		}
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 		begin := func(n int, preset reprise.Preset) {
 			for i := range n {
 				op := order(strconv.Itoa(i))
 				op.Preset = preset
 				_, err := b.Begin(t.Context(), op)
-				wantError(t, "Begin", err, reprise.ErrUnknown)
+				wantError(t, "Begin", err, store.ErrUnknown)
 			}
 		}
 		begin(8, reprise.Recoverable)
@@ -411,9 +412,9 @@ func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
 		var back atomic.Bool
 		var at, most, ended atomic.Int64
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if !back.Load() {
-				return reprise.ErrUnavailable
+				return store.ErrUnavailable
 			}
 			n := at.Add(1)
 			defer at.Add(-1)
@@ -438,7 +439,7 @@ func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
 			t.Errorf("%d calls at once, want 4; %d ended, want 9", most.Load(), ended.Load())
 		}
 		for i := range 9 {
-			b.want(t, order(strconv.Itoa(i)), reprise.Completed)
+			b.want(t, order(strconv.Itoa(i)), store.Completed)
 		}
 	})
 }
@@ -449,8 +450,8 @@ func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
 	for full, dropped := range map[int]uint64{1: 0, 2: 1} {
 		inTimeNamed(t, strconv.Itoa(full), func(t *testing.T) {
 			b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			var running []*reprise.Attempt
 			for i := range full {
 				running = append(running, b.claim(t, order(strconv.Itoa(i))))
@@ -458,11 +459,11 @@ func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
 			for _, a := range running {
 				complete(t, a, "answer", reprise.Unrecorded)
 			}
-			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			_, err := b.Begin(t.Context(), order("unknown"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 2 {
 				t.Errorf("%d completions: %d dropped and %d held, want %d and 2", full, s.BackgroundDropped, s.Background, dropped)
 			}
@@ -476,12 +477,12 @@ func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
 func TestReleasesOfUnknownClaimsGiveTheirRoomBack(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}}) // of which one may be such a release
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		for i := range 5 {
 			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			time.Sleep(10 * time.Second) // it is released, and once more when its last try has arrived
 		}
 		if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
@@ -496,12 +497,12 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 	for heals, dropped := range map[time.Duration]uint64{lease + time.Second/2: 0, lease + 2*budget: 1} {
 		inTimeNamed(t, heals.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnknown
 			}
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrMisconfigured }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			time.Sleep(heals)
 			b.store.heal()
 			time.Sleep(10 * time.Second)
@@ -529,11 +530,11 @@ func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 				defer mu.Unlock()
 				at[e.Kind] = append(at[e.Kind], time.Since(began))
 			})})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error {
 				if time.Since(began) > lease-margin-2*time.Second {
 					time.Sleep(takes)
 				}
-				return reprise.ErrFull
+				return store.ErrFull
 			}
 			complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 			time.Sleep(2 * lease)

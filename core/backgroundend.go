@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // run makes one try.
@@ -11,19 +13,19 @@ import (
 //nolint:contextcheck // a callContext inherits
 func (b *background) run(ctx context.Context, t *task) error {
 	if err := ctx.Err(); err != nil {
-		return ErrClosed
+		return store.ErrClosed
 	}
-	a, store := t.attempt, &b.engine.store
+	a, st := t.attempt, &b.engine.store
 	ctx, cancel := context.WithTimeout(ctx, b.engine.cfg.CompleteTimeout)
 	defer cancel()
 	ctx = &callContext{Context: ctx, values: a.after}
 	var err error
 	if t.kind == taskComplete {
-		err = store.complete(ctx, t.request)
+		err = st.complete(ctx, t.request)
 	} else {
-		err = store.release(ctx, a.id, a.owner)
+		err = st.release(ctx, a.id, a.owner)
 	}
-	if err != nil && !errors.Is(err, ErrLeaseLost) {
+	if err != nil && !errors.Is(err, store.ErrLeaseLost) {
 		a.report(EventStoreError, err)
 	}
 	return err
@@ -36,7 +38,7 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 	why := ""
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrLeaseLost):
+	case errors.Is(err, store.ErrLeaseLost):
 		why = "the lease was lost"
 	case !f.repeatEnd || ctx.Err() != nil:
 		why = "it cannot be done"
@@ -55,7 +57,7 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 	}
 	switch {
 	case t.kind == taskReleaseUnknown:
-		if err != nil && !errors.Is(err, ErrLeaseLost) {
+		if err != nil && !errors.Is(err, store.ErrLeaseLost) {
 			b.drop(t, err, why)
 		}
 		return b.unknownReleased(ctx, t, err)
@@ -65,7 +67,7 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		a.releaseLateTry()
 		a.concludeLater(EndReleased, nil)
 	default:
-		if errors.Is(err, ErrLeaseLost) {
+		if errors.Is(err, store.ErrLeaseLost) {
 			a.report(a.loseLease(), nil)
 		}
 		b.drop(t, err, why)

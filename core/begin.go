@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -21,17 +23,17 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	answered := false
 	defer func() {
 		if !answered { // the store ended the goroutine
-			c.answer(RequestUnavailable, nil, Event{Err: ErrUnknown})
+			c.answer(RequestUnavailable, nil, Event{Err: store.ErrUnknown})
 		}
 	}()
 	var event Event
 	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
-	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
+	if err == nil && res.Outcome == store.InProgress && op.Wait > 0 {
 		waiting := sinceStart()
 		res, err = c.wait(ctx, op.Scope, op.Wait)
 		event.WaitTime = sinceStart() - waiting
 	}
-	if err == nil && res.Outcome == Completed && op.Decoder != nil {
+	if err == nil && res.Outcome == store.Completed && op.Decoder != nil {
 		if event.Annotation, err = c.decode(op.Decoder, res.Payload); err != nil {
 			res = Result{}
 		}
@@ -45,7 +47,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 // outcomeOf says what is counted for the answer of Begin.
 func outcomeOf(res Result, err error) RequestOutcome {
 	switch {
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return RequestCorrupt
 	case err != nil:
 		return RequestUnavailable
@@ -61,15 +63,15 @@ func outcomeOf(res Result, err error) RequestOutcome {
 func (c *call) decode(by Decoder, payload []byte) (annotation string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the decoder panicked: %v", ErrCorrupt, p)
+			err = fmt.Errorf("%w: the decoder panicked: %v", store.ErrCorrupt, p)
 		}
 		if err != nil {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 		}
 	}()
 	annotation, err = by.Decode(payload)
-	if err != nil && !errors.Is(err, ErrCorrupt) {
-		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	return annotation, err
 }
@@ -113,7 +115,7 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Res
 	published := false
 	defer func() {
 		if !published { // the store ended the goroutine
-			c.engine.table.publish(claim, Result{}, ErrUnknown)
+			c.engine.table.publish(claim, Result{}, store.ErrUnknown)
 		}
 	}()
 	res, err := c.claim(budget, at)
@@ -132,7 +134,7 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 		case <-claim.done: // both at once: the answer is worth more
 			return nil
 		default:
-			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", ErrUnavailable, c.engine.cfg.ClaimTimeout)
+			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
 		}
 	}
 }
@@ -156,7 +158,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 		if err == nil && c.failOpen {
 			e.outage.end()
 		}
-		if err == nil && g.Outcome == Claimed {
+		if err == nil && g.Outcome == store.Claimed {
 			return c.start(g, mayHold)
 		}
 		again := false
@@ -164,7 +166,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
-			again = f.repeatClaim && try < claimTries && !(c.failOpen && errors.Is(err, ErrUnavailable)) &&
+			again = f.repeatClaim && try < claimTries && !(c.failOpen && errors.Is(err, store.ErrUnavailable)) &&
 				pause(ctx, firstPause<<(2*(try-1)))
 			sent = now()
 		}
@@ -174,7 +176,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 		if mayHold {
 			c.releaseLater(err)
 		}
-		if c.failOpen && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown)) {
+		if c.failOpen && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)) {
 			e.outage.begin(sent)
 			return c.startUnprotected(err)
 		}
@@ -192,7 +194,7 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 		return grant{}, err
 	}
 	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as for an Atomic claim
-	if r.Outcome != Claimed || r.Atomic {
+	if r.Outcome != store.Claimed || r.Atomic {
 		return g, nil
 	}
 	g.count(sent, min(r.Remaining, e.cfg.Lease))
@@ -201,13 +203,13 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	}
 
 	sent = now()
-	statuses, err := e.store.renew(ctx, []RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
+	statuses, err := e.store.renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
 	if err != nil {
-		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
+		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", store.ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
 	g.count(sent, e.cfg.Lease)
-	if statuses[0] != Renewed || now().reached(g.deadline) {
-		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", ErrUnknown)
+	if statuses[0] != store.Renewed || now().reached(g.deadline) {
+		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", store.ErrUnknown)
 	}
 	return g, nil
 }

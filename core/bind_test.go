@@ -7,15 +7,16 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // binding is a store that binds, or panics instead.
 type binding struct {
-	reprise.Store
-	bind func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context
+	store.Store
+	bind func(ctx context.Context, id store.ID, owner store.Owner) context.Context
 }
 
-func (b *binding) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+func (b *binding) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	return b.bind(ctx, id, owner)
 }
 
@@ -23,15 +24,15 @@ func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		type key struct{}
 		binds := 0
-		store := &binding{Store: memstore.New()}
-		store.bind = func(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+		st := &binding{Store: memstore.New()}
+		st.bind = func(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 			binds++
 			if id != idOf(order("k")) || owner.IsZero() {
 				t.Errorf("bound %v of owner %v", id, owner)
 			}
 			return context.WithValue(ctx, key{}, "transaction")
 		}
-		e := newEngine(t, store, nil, reprise.Config{})
+		e := newEngine(t, st, nil, reprise.Config{})
 		res, err := e.Begin(context.WithValue(t.Context(), "trace", "t1"), order("k")) //nolint:revive,staticcheck // any key will do
 		if err != nil {
 			t.Fatal(err)
@@ -52,24 +53,24 @@ func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 }
 
 func TestBindThatFailsRunsNothingAndFreesTheKey(t *testing.T) {
-	for name, bind := range map[string]func(context.Context, reprise.ID, reprise.Owner) context.Context{
-		"panic": func(context.Context, reprise.ID, reprise.Owner) context.Context { panic("a bug in the store") },
-		"nil":   func(context.Context, reprise.ID, reprise.Owner) context.Context { return nil },
+	for name, bind := range map[string]func(context.Context, store.ID, store.Owner) context.Context{
+		"panic": func(context.Context, store.ID, store.Owner) context.Context { panic("a bug in the store") },
+		"nil":   func(context.Context, store.ID, store.Owner) context.Context { return nil },
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
-			store := &binding{Store: memstore.New(), bind: bind}
-			e := newEngine(t, store, nil, reprise.Config{})
+			st := &binding{Store: memstore.New(), bind: bind}
+			e := newEngine(t, st, nil, reprise.Config{})
 			_, err := e.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			synctest.Wait()
-			release(t, setupOver(t, store.Store, reprise.Config{}).claim(t, order("k")))
+			release(t, setupOver(t, st.Store, reprise.Config{}).claim(t, order("k")))
 		})
 	}
 }
 
 func TestEngineSaysWhetherItsStoreBinds(t *testing.T) {
 	t.Parallel()
-	for want, store := range map[bool]reprise.Store{false: memstore.New(), true: &binding{Store: memstore.New()}} {
+	for want, store := range map[bool]store.Store{false: memstore.New(), true: &binding{Store: memstore.New()}} {
 		e, err := reprise.New(store, reprise.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -79,4 +80,26 @@ func TestEngineSaysWhetherItsStoreBinds(t *testing.T) {
 		}
 		_ = e.Close(t.Context())
 	}
+}
+
+// decorator wraps a store and intercepts nothing.
+type decorator struct{ store.Store }
+
+// Unwrap returns the wrapped store.
+func (d *decorator) Unwrap() store.Store { return d.Store }
+
+// What the engine uses itself it finds behind decorators too.
+func TestEngineFindsAbilitiesBehindADecorator(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		type key struct{}
+		bound := &binding{Store: memstore.New(), bind: func(ctx context.Context, _ store.ID, _ store.Owner) context.Context {
+			return context.WithValue(ctx, key{}, "transaction")
+		}}
+		e := newEngine(t, &decorator{Store: bound}, nil, reprise.Config{})
+		res, err := e.Begin(t.Context(), order("k"))
+		if err != nil || res.Attempt.Context().Value(key{}) != "transaction" {
+			t.Fatalf("error %v, or the handler's context misses what the store bound", err)
+		}
+		release(t, res.Attempt)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // of returns the only event of a kind.
@@ -35,15 +36,15 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 		}
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				time.Sleep(claiming)
 				return b.store.Store.Claim(ctx, r)
 			}
-			b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+			b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 				time.Sleep(completing)
 				return b.store.Store.Complete(ctx, r)
 			}
-			b.store.onRelease = func(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 				time.Sleep(completing)
 				return b.store.Store.Release(ctx, id, owner)
 			}
@@ -72,11 +73,11 @@ func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
 		}
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			a := b.claim(t, order("k"))
 			if released {
-				wantError(t, "Release", a.Release(), reprise.ErrUnavailable)
+				wantError(t, "Release", a.Release(), store.ErrUnavailable)
 			} else {
 				complete(t, a, "answer", reprise.Unrecorded)
 			}
@@ -104,11 +105,11 @@ func TestABackgroundCompletionThatLostItsLeaseSaysSo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var lost atomic.Bool
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error {
 			if lost.Load() {
-				return reprise.ErrLeaseLost
+				return store.ErrLeaseLost
 			}
-			return reprise.ErrUnavailable
+			return store.ErrUnavailable
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		lost.Store(true)
@@ -145,7 +146,7 @@ func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
 	for name, r := range map[string]reader{
 		"read":    {answered: "note"},
 		"plain":   {err: plain},
-		"corrupt": {err: fmt.Errorf("%w: cut", reprise.ErrCorrupt)},
+		"corrupt": {err: fmt.Errorf("%w: cut", store.ErrCorrupt)},
 		"panics":  {panics: true},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
@@ -156,12 +157,12 @@ func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
 			res, err := b.Begin(t.Context(), op)
 			errors := b.events.count(reprise.EventStoreError)
 			if name == "read" {
-				if err != nil || res.Outcome != reprise.Completed || errors != 0 || b.events.last().Annotation != "note" {
+				if err != nil || res.Outcome != store.Completed || errors != 0 || b.events.last().Annotation != "note" {
 					t.Errorf("%v, %v, %d failures reported, annotation %q", res.Outcome, err, errors, b.events.last().Annotation)
 				}
 				return
 			}
-			wantError(t, "Begin", err, reprise.ErrCorrupt)
+			wantError(t, "Begin", err, store.ErrCorrupt)
 			if r.err != nil {
 				wantError(t, "Begin", err, r.err)
 			}
@@ -178,7 +179,7 @@ func TestAnAnswerSaysHowLongItWasWaitedFor(t *testing.T) {
 		first := b.claim(t, order("k"))
 		time.AfterFunc(2*time.Second, func() { complete(t, first, "answer", reprise.Recorded) })
 		time.Sleep(time.Second)
-		b.want(t, wait(order("k"), lease), reprise.Completed)
+		b.want(t, wait(order("k"), lease), store.Completed)
 		if e := b.events.of(t, reprise.EventReplayed); e.WaitTime != time.Second || e.Elapsed != e.WaitTime+e.ClaimTime {
 			t.Errorf("waited for %v and claimed for %v of %v, want 1s", e.WaitTime, e.ClaimTime, e.Elapsed)
 		}
@@ -207,8 +208,8 @@ func TestALostLeaseAndALongRunAreReportedForTheirOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const maxRun = lease * 2 / 3
 		b := setup(t, reprise.Config{MaxRun: maxRun})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		lost := b.claim(t, order("lost"))
 		time.Sleep(lease - margin - maxRun)
@@ -219,7 +220,7 @@ func TestALostLeaseAndALongRunAreReportedForTheirOwn(t *testing.T) {
 		if e := b.events.of(t, reprise.EventLeaseLost); e.ID != idOf(order("lost")) {
 			t.Error("the loss is reported for another attempt")
 		}
-		runs := map[reprise.ID]int{}
+		runs := map[store.ID]int{}
 		for _, e := range b.events.list {
 			if e.Kind == reprise.EventRunTooLong {
 				runs[e.ID]++

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"hash/maphash"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // call is one call to Begin: an operation, and the owner that would run it. Most calls
@@ -13,9 +15,9 @@ import (
 // of one that was granted.
 type call struct {
 	engine      *Engine
-	id          ID
-	owner       Owner
-	fingerprint Fingerprint
+	id          store.ID
+	owner       store.Owner
+	fingerprint store.Fingerprint
 	retention   time.Duration // of the answer
 	horizon     time.Duration // how much longer the operation is remembered
 	maxAttempts int
@@ -30,12 +32,13 @@ type call struct {
 	values      context.Context // of the request, for its values only: its end is not the attempt's
 }
 
-// scopeSeed makes the scopes of [ClaimRequest] unpredictable outside of this process.
+// scopeSeed makes the scopes of [store.ClaimRequest] unpredictable outside of this
+// process.
 var scopeSeed = maphash.MakeSeed()
 
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
-		engine: e, id: DeriveID(op.Scope, op.Endpoint, op.Key), owner: NewOwner(), fingerprint: op.Fingerprint,
+		engine: e, id: store.DeriveID(op.Scope, op.Endpoint, op.Key), owner: store.NewOwner(), fingerprint: op.Fingerprint,
 		retention: op.Retention, horizon: op.Horizon, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
@@ -46,8 +49,8 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	return c
 }
 
-func (c *call) claimRequest(takeover bool) ClaimRequest {
-	return ClaimRequest{
+func (c *call) claimRequest(takeover bool) store.ClaimRequest {
+	return store.ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope,
 		Lease: c.engine.cfg.Lease, Retention: c.remembered(),
 		Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.horizon > 0,
@@ -59,12 +62,12 @@ func (c *call) remembered() time.Duration { return c.retention + c.horizon }
 
 // found returns the answer of the store as the policy of the call has it: a record whose
 // retention has ended, and which is remembered, has no answer any more.
-func (c *call) found(r ClaimResult) Result {
+func (c *call) found(r store.ClaimResult) Result {
 	res := Result{Outcome: r.Outcome, Payload: r.Payload}
 	switch {
-	case r.Outcome == InProgress:
+	case r.Outcome == store.InProgress:
 		res.Remaining = r.Remaining
-	case r.Outcome == Completed && c.horizon > 0 && r.Age >= c.retention:
+	case r.Outcome == store.Completed && c.horizon > 0 && r.Age >= c.retention:
 		res = Result{Outcome: Expired}
 	}
 	return res

@@ -12,23 +12,24 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // owners remembers who called, and when.
 type owners struct {
 	mu   sync.Mutex
-	list []reprise.Owner
+	list []store.Owner
 	at   []time.Time
 }
 
-func (o *owners) add(owner reprise.Owner) (calls int) {
+func (o *owners) add(owner store.Owner) (calls int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.list, o.at = append(o.list, owner), append(o.at, time.Now())
 	return len(o.list)
 }
 
-func (o *owners) get() ([]reprise.Owner, []time.Time) {
+func (o *owners) get() ([]store.Owner, []time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.list), slices.Clone(o.at)
@@ -47,14 +48,14 @@ func (o *owners) sameOwner(t *testing.T, n int) {
 }
 
 func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
-	for _, failure := range []error{reprise.ErrUnknown, reprise.ErrUnavailable, reprise.ErrNotReplicated, errors.New("a raw driver error")} {
+	for _, failure := range []error{store.ErrUnknown, store.ErrUnavailable, store.ErrNotReplicated, errors.New("a raw driver error")} {
 		inTimeNamed(t, failure.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var calls owners
-			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				res, err := b.store.Store.Claim(ctx, r)
 				if calls.add(r.Owner) < 3 {
-					return reprise.ClaimResult{}, fmt.Errorf("lost: %w", failure)
+					return store.ClaimResult{}, fmt.Errorf("lost: %w", failure)
 				}
 				return res, err
 			}
@@ -70,15 +71,15 @@ func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
 }
 
 func TestClaimIsNotRepeatedWhereThatIsOfNoUse(t *testing.T) {
-	for _, failure := range []error{reprise.ErrFull, reprise.ErrCorrupt, reprise.ErrMisconfigured, reprise.ErrInvalid, reprise.ErrClosed} {
+	for _, failure := range []error{store.ErrFull, store.ErrCorrupt, store.ErrMisconfigured, store.ErrInvalid, store.ErrClosed} {
 		inTimeNamed(t, failure.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var claims, releases owners
-			b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				claims.add(r.Owner)
-				return reprise.ClaimResult{}, failure
+				return store.ClaimResult{}, failure
 			}
-			b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+			b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 				releases.add(o)
 				return nil
 			}
@@ -96,15 +97,15 @@ func TestClaimIsNotRepeatedWhereThatIsOfNoUse(t *testing.T) {
 func TestClaimIsBoundedAndNotByItsClient(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 			<-ctx.Done()
-			return reprise.ClaimResult{}, ctx.Err()
+			return store.ClaimResult{}, ctx.Err()
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		start := time.Now()
 		_, err := b.Begin(gone, order("k"))
-		wantError(t, "Begin", err, reprise.ErrUnknown)
+		wantError(t, "Begin", err, store.ErrUnknown)
 		if took := time.Since(start); took < budget*95/100 || took > budget {
 			t.Errorf("gave up after %v, want 1.9s to 2s", took)
 		}
@@ -118,16 +119,16 @@ func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 		inTimeNamed(t, late.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var executions sync.WaitGroup
-			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				<-ctx.Done()
 				executions.Go(func() {
 					time.Sleep(late)
 					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
 				})
-				return reprise.ClaimResult{}, fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+				return store.ClaimResult{}, fmt.Errorf("%w: gave up", store.ErrUnknown)
 			}
 			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			executions.Wait()
 			b.store.heal()
 			time.Sleep(budget + time.Second - late)
@@ -140,18 +141,18 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims, releases owners
-		b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			claims.add(r.Owner)
-			return reprise.ClaimResult{}, reprise.ErrNotReplicated
+			return store.ClaimResult{}, store.ErrNotReplicated
 		}
-		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			if releases.add(o) <= 2 {
-				return reprise.ErrUnavailable // and repeated until it has an answer
+				return store.ErrUnavailable // and repeated until it has an answer
 			}
 			return nil
 		}
 		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, reprise.ErrNotReplicated)
+		wantError(t, "Begin", err, store.ErrNotReplicated)
 		time.Sleep(time.Minute)
 		claims.sameOwner(t, 4)
 		releases.sameOwner(t, 4)
@@ -173,18 +174,18 @@ func TestClaimThatEndsUnavailableIsReleasedForItsFirstTry(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims, releases owners
-		b.store.onClaim = func(_ context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.add(r.Owner) == 1 {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+				return store.ClaimResult{}, store.ErrUnknown
 			}
-			return reprise.ClaimResult{}, reprise.ErrUnavailable
+			return store.ClaimResult{}, store.ErrUnavailable
 		}
-		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			releases.add(o)
 			return nil
 		}
 		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, reprise.ErrUnavailable)
+		wantError(t, "Begin", err, store.ErrUnavailable)
 		time.Sleep(2 * budget)
 		releases.sameOwner(t, 2)
 	})
@@ -197,17 +198,17 @@ func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		held := other.claim(t, order("k"))
 		var claims, releases owners
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.add(r.Owner) == 1 {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
-		b.store.onRelease = func(ctx context.Context, id reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
 			releases.add(o)
 			return b.store.Store.Release(ctx, id, o)
 		}
-		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), store.InProgress)
 		time.Sleep(2 * budget)
 		releases.sameOwner(t, 2)
 		complete(t, held, "answer", reprise.Recorded)
@@ -222,16 +223,16 @@ func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		held := other.claim(t, order("k"))
 		var claims owners
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.add(r.Owner) == 1 {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
 		time.AfterFunc(budget/2, func() { _ = held.Release() })
 		a := b.claim(t, wait(order("k"), time.Minute))
 		time.Sleep(2 * budget) // the second release comes in here
-		other.want(t, order("k"), reprise.InProgress)
+		other.want(t, order("k"), store.InProgress)
 		complete(t, a, "answer", reprise.Recorded)
 	})
 }
@@ -242,13 +243,13 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
 		var late sync.WaitGroup
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if calls.add(r.Owner) == 1 {
 				late.Go(func() {
 					time.Sleep(time.Second)
 					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
 				})
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -264,7 +265,7 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 // grantedWith makes the store answer the claims of b with what is left of the lease, and
 // as it is otherwise.
 func grantedWith(b *bench, left time.Duration) {
-	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		if left > 0 {
 			r.Lease = left
 		}
@@ -280,7 +281,7 @@ func TestOwnLapsedClaimIsRenewedBeforeItRuns(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			grantedWith(b, left)
 			var renewals atomic.Int64
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				renewals.Add(1)
 				return b.store.Store.Renew(ctx, rs)
 			}
@@ -296,18 +297,18 @@ func TestOwnLapsedClaimIsRenewedBeforeItRuns(t *testing.T) {
 }
 
 func TestOwnLapsedClaimThatIsNotRenewedDoesNotRun(t *testing.T) {
-	for name, renew := range map[string]func() ([]reprise.RenewStatus, error){
-		"lost":        func() ([]reprise.RenewStatus, error) { return []reprise.RenewStatus{reprise.RenewLost}, nil },
-		"busy":        func() ([]reprise.RenewStatus, error) { return []reprise.RenewStatus{reprise.RenewBusy}, nil },
-		"unavailable": func() ([]reprise.RenewStatus, error) { return nil, reprise.ErrUnavailable },
-		"too few":     func() ([]reprise.RenewStatus, error) { return nil, nil },
+	for name, renew := range map[string]func() ([]store.RenewStatus, error){
+		"lost":        func() ([]store.RenewStatus, error) { return []store.RenewStatus{store.RenewLost}, nil },
+		"busy":        func() ([]store.RenewStatus, error) { return []store.RenewStatus{store.RenewBusy}, nil },
+		"unavailable": func() ([]store.RenewStatus, error) { return nil, store.ErrUnavailable },
+		"too few":     func() ([]store.RenewStatus, error) { return nil, nil },
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			grantedWith(b, 0)
-			b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) { return renew() }
+			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return renew() }
 			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 			time.Sleep(2 * budget)
 			b.store.heal() // the claim was written, so it has to be gone now
 			release(t, b.claim(t, order("k")))
@@ -331,11 +332,11 @@ func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
 	inTimeNamed(t, "before it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		bug := func() error { panic("a bug in the store") }
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, bug()
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, bug()
 		}
 		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, reprise.ErrUnknown)
+		wantError(t, "Begin", err, store.ErrUnknown)
 		if !strings.Contains(err.Error(), "a bug in the store") {
 			t.Errorf("the error does not mention the panic: %v", err)
 		}
@@ -343,30 +344,30 @@ func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
 	inTimeNamed(t, "while it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		bug := func() error { panic("a bug in the store") }
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) { return nil, bug() }
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return bug() }
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return bug() }
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return nil, bug() }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return bug() }
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return bug() }
 		kept, released := b.claim(t, order("kept")), b.claim(t, order("released"))
 		time.Sleep(lease)
-		wantCause(t, kept.Context(), reprise.ErrLeaseLost)
+		wantCause(t, kept.Context(), store.ErrLeaseLost)
 		complete(t, kept, "answer", reprise.Unrecorded)
-		wantError(t, "Release", released.Release(), reprise.ErrUnknown)
+		wantError(t, "Release", released.Release(), store.ErrUnknown)
 		b.store.heal()
 		time.Sleep(2 * time.Second)
-		b.want(t, order("kept"), reprise.Completed)
+		b.want(t, order("kept"), store.Completed)
 		release(t, b.claim(t, order("released")))
 	})
 }
 
 func TestAnswerThatIsNoneHasNoDefiniteAnswer(t *testing.T) {
-	for _, outcome := range []reprise.Outcome{0, reprise.Lapsed + 1} {
+	for _, outcome := range []store.Outcome{0, store.Lapsed + 1} {
 		inTimeNamed(t, outcome.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{Outcome: outcome}, nil
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{Outcome: outcome}, nil
 			}
 			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestCloseWaitsForWhatRuns(t *testing.T) {
@@ -26,8 +27,8 @@ func TestCloseWaitsForWhatRuns(t *testing.T) {
 			t.Errorf("closed after %v, want 5m: when the last attempt ended, its lease kept", took)
 		}
 		_, err := b.Begin(t.Context(), order("another"))
-		wantError(t, "Begin", err, reprise.ErrClosed)
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.Completed)
+		wantError(t, "Begin", err, store.ErrClosed)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.Completed)
 	})
 }
 
@@ -35,16 +36,16 @@ func TestCloseTakesNoNewOperations(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, order("k"))
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			t.Error("asked the store")
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		var closing sync.WaitGroup
 		closing.Go(func() { _ = closeWithin(t, b.Engine, time.Hour) })
 		synctest.Wait()
 		for _, op := range []reprise.Operation{order("k"), order("another"), wait(order("k"), time.Minute)} {
 			_, err := b.Begin(t.Context(), op)
-			wantError(t, "Begin", err, reprise.ErrClosed)
+			wantError(t, "Begin", err, store.ErrClosed)
 		}
 		release(t, a)
 		closing.Wait()
@@ -57,20 +58,20 @@ func TestCloseWaitsForTheWorkInTheBackground(t *testing.T) {
 			complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		},
 		"a release": func(t *testing.T, b *bench) {
-			wantError(t, "Release", b.claim(t, order("k")).Release(), reprise.ErrUnavailable)
+			wantError(t, "Release", b.claim(t, order("k")).Release(), store.ErrUnavailable)
 		},
 		"a claim that was given up": func(t *testing.T, b *bench) {
-			b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, reprise.ErrUnknown)
+			wantError(t, "Begin", err, store.ErrUnknown)
 		},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			begin(t, b)
 			time.AfterFunc(time.Minute, b.store.heal)
 			start := time.Now()
@@ -89,7 +90,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var releases atomic.Int64
-		b.store.onRelease = func(ctx context.Context, id reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
 			releases.Add(1)
 			return b.store.Store.Release(ctx, id, o)
 		}
@@ -100,12 +101,12 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		for _, a := range []*reprise.Attempt{a, other} {
-			if !errors.Is(context.Cause(a.Context()), reprise.ErrLeaseLost) { // already, when Close returned
+			if !errors.Is(context.Cause(a.Context()), store.ErrLeaseLost) { // already, when Close returned
 				t.Errorf("cause %v", context.Cause(a.Context()))
 			}
 		}
 		second := setupOver(t, b.store.Store, reprise.Config{})
-		second.want(t, order("k"), reprise.InProgress)
+		second.want(t, order("k"), store.InProgress)
 		time.Sleep(lease)
 		if n := second.claim(t, order("k")); n.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2: the record lapses", n.View().Number())
@@ -123,7 +124,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 		if err := closeWithin(t, b.Engine, time.Second); err == nil {
 			t.Error("Close again does not wait for the other")
 		}
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		complete(t, other, "answer", reprise.Unrecorded) // and where it does not, nothing goes on
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Errorf("Close again: %v", err)
@@ -136,14 +137,14 @@ func TestCloseTellsHandlersThoughARenewalHangs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		let := make(chan struct{})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 			<-let
-			return nil, reprise.ErrUnknown
+			return nil, store.ErrUnknown
 		}
 		a := b.claim(t, order("k"))
 		time.Sleep(lease / 2)
 		wantError(t, "Close", closeWithin(t, b.Engine, time.Second), context.DeadlineExceeded)
-		wantCause(t, a.Context(), reprise.ErrLeaseLost)
+		wantCause(t, a.Context(), store.ErrLeaseLost)
 		close(let)
 		_ = a.Release()
 	})
@@ -153,10 +154,10 @@ func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls atomic.Int64
-		b.store.onComplete = func(ctx context.Context, _ reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error {
 			calls.Add(1)
 			<-ctx.Done()
-			return reprise.ErrUnknown
+			return store.ErrUnknown
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		wantError(t, "Close", closeWithin(t, b.Engine, time.Minute), context.DeadlineExceeded)
@@ -183,7 +184,7 @@ func TestCloseOfAnEngineThatDidNothing(t *testing.T) {
 			t.Errorf("nothing was left, and Close says %v", err)
 		}
 		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, reprise.ErrClosed)
+		wantError(t, "Begin", err, store.ErrClosed)
 	})
 }
 
@@ -218,7 +219,7 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 				release(t, b.claim(t, order("before")))
 			}
 			let := make(chan struct{})
-			b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				<-let
 				return b.store.Store.Claim(context.WithoutCancel(ctx), r)
 			}
@@ -226,7 +227,7 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 			s.begin(t.Context(), b.Engine, order("k"), 1)
 			wantError(t, "Close", closeWithin(t, b.Engine, time.Second), context.DeadlineExceeded)
 			close(let)
-			wantError(t, "Begin", s.want(t, 0, 1)[0].err, reprise.ErrClosed)
+			wantError(t, "Begin", s.want(t, 0, 1)[0].err, store.ErrClosed)
 			release(t, setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k")))
 		})
 	}
@@ -244,11 +245,11 @@ func TestManyOperationsAtOnceLeaveNothingBehind(t *testing.T) {
 				switch {
 				case err != nil:
 					t.Error(err)
-				case res.Outcome == reprise.Claimed:
+				case res.Outcome == store.Claimed:
 					ran[i%len(ran)].Add(1)
 					time.Sleep(time.Duration(i%7) * time.Millisecond)
 					complete(t, res.Attempt, "answer", reprise.Recorded)
-				case res.Outcome != reprise.Completed:
+				case res.Outcome != store.Completed:
 					t.Error(res.Outcome)
 				}
 			})

@@ -12,8 +12,8 @@ import (
 // A Codec turns the values that [Do] keeps into bytes, and back. One that keeps errors
 // too is an [ErrorCodec]. Its methods are safe for concurrent use.
 type Codec[T any] interface {
-	// Encode returns the bytes to keep, up to [MaxPayload] less a few. They are read at
-	// once, so they may be a part of value.
+	// Encode returns the bytes to keep, up to [store.MaxPayload] less a few. They are read
+	// at once, so they may be a part of value.
 	Encode(value T) ([]byte, error)
 
 	// Decode returns the value in data. It must not modify data, nor return a view of

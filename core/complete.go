@@ -3,6 +3,9 @@ package reprise
 import (
 	"context"
 	"errors"
+
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Completion is the answer to keep.
@@ -36,15 +39,15 @@ const (
 // lostStatus says what the claim that follows a lost lease means for the answer in hand.
 // Claimed is not in it: the record itself was lost, so the completion is tried once more.
 var lostStatus = [...]CompleteStatus{
-	InProgress: Contested,
-	Completed:  Superseded,
-	Mismatch:   Unrecorded,
-	Lapsed:     Contested,
+	store.InProgress: Contested,
+	store.Completed:  Superseded,
+	store.Mismatch:   Unrecorded,
+	store.Lapsed:     Contested,
 }
 
 // atomicStatus says what a failed completion of an Atomic attempt means.
 func atomicStatus(err error) CompleteStatus {
-	if errors.Is(err, ErrNotApplied) {
+	if errors.Is(err, store.ErrNotApplied) {
 		return RolledBack
 	}
 	return Undecided
@@ -54,8 +57,8 @@ func atomicStatus(err error) CompleteStatus {
 // result says which response may. It is bounded by Config.CompleteTimeout. A completion
 // that the store could not take by then is repeated in the background, while the lease is
 // kept, until the store has a definite answer, or refuses it and the lease has passed, or
-// Config.Background.Age has passed, or the engine closes. The error is [ErrInvalid], for
-// an attempt that was ended before.
+// Config.Background.Age has passed, or the engine closes. The error is
+// [store.ErrInvalid], for an attempt that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err
@@ -65,7 +68,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return CompleteResult{Status: Unrecorded, Err: a.claimErr}, nil
 	}
 	ctx := a.completionContext()
-	r := CompleteRequest{
+	r := store.CompleteRequest{
 		ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.remembered(),
 		Fingerprint: a.fingerprint, Label: a.label, Attempt: a.number, Fence: a.fence,
 		DiscardEffects: c.DiscardEffects,
@@ -79,7 +82,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		status := atomicStatus(err)
 		a.conclude(completeEnds[status], err)
 		return CompleteResult{Status: status, Err: err}, nil
-	case errors.Is(err, ErrLeaseLost):
+	case errors.Is(err, store.ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
 		return a.completeLater(r, err), nil
@@ -88,16 +91,16 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 
 // completeLost finds out what became of the operation after the store called the lease
 // lost: the claim of the same owner, without takeover, says who has it now.
-func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteResult {
+func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
 	if !a.lost.Swap(true) {
 		a.observe(EventLeaseLost, nil)
 	}
-	var holder ClaimResult
+	var holder store.ClaimResult
 	err := a.repeat(ctx, func(ctx context.Context) (err error) {
 		holder, err = a.engine.store.claim(ctx, a.claimRequest(false))
 		return err
 	})
-	if err == nil && holder.Outcome == Claimed { // the record itself was lost, and is this attempt's anew
+	if err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
 		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 		if err == nil {
@@ -109,13 +112,13 @@ func (a *Attempt) completeLost(ctx context.Context, r CompleteRequest) CompleteR
 		return a.completeLater(r, err)
 	}
 	status := lostStatus[holder.Outcome]
-	a.conclude(completeEnds[status], ErrLeaseLost)
-	return CompleteResult{Status: status, Payload: holder.Payload, Err: ErrLeaseLost}
+	a.conclude(completeEnds[status], store.ErrLeaseLost)
+	return CompleteResult{Status: status, Payload: holder.Payload, Err: store.ErrLeaseLost}
 }
 
 // completeLater lets the response leave, unrecorded, and goes on completing where that is
 // of use.
-func (a *Attempt) completeLater(r CompleteRequest, err error) CompleteResult {
+func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
 		a.observe(EventUnrecorded, err)
 		a.engine.background.add(&task{kind: taskComplete, attempt: a, request: r, err: err})
@@ -147,7 +150,7 @@ func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) er
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, ErrLeaseLost) { // which is an answer
+		if !errors.Is(err, store.ErrLeaseLost) { // which is an answer
 			a.observe(EventStoreError, err)
 		}
 		if f, _ := classify(err); !f.repeatEnd || f.refused || a.atomic || !pause(ctx, wait) {
@@ -157,7 +160,7 @@ func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) er
 }
 
 // String returns the status as it appears in logs.
-func (s CompleteStatus) String() string { return name(completeNames[:], int(s)) }
+func (s CompleteStatus) String() string { return text.Name(completeNames[:], int(s)) }
 
 var completeNames = [...]string{
 	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", Contested: "contested",

@@ -10,6 +10,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestCompletedAnswerIsReplayed(t *testing.T) {
@@ -17,21 +18,21 @@ func TestCompletedAnswerIsReplayed(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		op := order("k")
 		a := b.claim(t, op)
-		b.want(t, op, reprise.InProgress)
+		b.want(t, op, store.InProgress)
 		changed := op
 		changed.Fingerprint[0]++
-		b.want(t, changed, reprise.Mismatch)
+		b.want(t, changed, store.Mismatch)
 		payload := []byte("answer")
 		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.Status != reprise.Recorded {
 			t.Fatal(end, err)
 		}
 		copy(payload, "reused")
 		for range 2 {
-			if got := b.want(t, op, reprise.Completed).Payload; string(got) != "answer" {
+			if got := b.want(t, op, store.Completed).Payload; string(got) != "answer" {
 				t.Fatalf("replayed %q", got)
 			}
 		}
-		b.want(t, changed, reprise.Mismatch)
+		b.want(t, changed, store.Mismatch)
 		time.Sleep(retention)
 		release(t, b.claim(t, op))
 		b.events.want(t, reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventCompleted,
@@ -47,10 +48,10 @@ func TestAttemptEndsOnce(t *testing.T) {
 		release(t, released)
 		for _, a := range []*reprise.Attempt{completed, released} {
 			_, err := a.Complete(reprise.Completion{Payload: []byte("another")})
-			wantError(t, "Complete", err, reprise.ErrInvalid)
-			wantError(t, "Release", a.Release(), reprise.ErrInvalid)
+			wantError(t, "Complete", err, store.ErrInvalid)
+			wantError(t, "Release", a.Release(), store.ErrInvalid)
 		}
-		if got := b.want(t, order("completed"), reprise.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("completed"), store.Completed).Payload; string(got) != "answer" {
 			t.Errorf("replayed %q", got)
 		}
 		release(t, b.claim(t, order("released")))
@@ -61,10 +62,10 @@ func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			err := b.store.Store.Complete(ctx, r)
 			if calls.add(r.Owner) < 3 {
-				return fmt.Errorf("%w: reply lost", reprise.ErrUnknown)
+				return fmt.Errorf("%w: reply lost", store.ErrUnknown)
 			}
 			return err
 		}
@@ -79,9 +80,9 @@ func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
 func TestCompletionGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease})
-		b.store.onComplete = func(ctx context.Context, _ reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error {
 			<-ctx.Done()
-			return fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+			return fmt.Errorf("%w: gave up", store.ErrUnknown)
 		}
 		a := b.claim(t, order("k"))
 		payload, start := []byte("answer"), time.Now()
@@ -90,20 +91,20 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 		if err != nil || end.Status != reprise.Unrecorded {
 			t.Fatal(end, err)
 		}
-		wantError(t, "the result", end.Err, reprise.ErrUnknown)
+		wantError(t, "the result", end.Err, store.ErrUnknown)
 		if took := time.Since(start); took < budget*95/100 || took > budget {
 			t.Errorf("held the response back for %v, want 1.9s to 2s", took)
 		}
 
 		time.Sleep(3 * lease) // the lease is kept meanwhile
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
-		b.want(t, order("k"), reprise.InProgress)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.InProgress)
+		b.want(t, order("k"), store.InProgress)
 		if n := b.events.count(reprise.EventRunTooLong); n > 0 {
 			t.Error("MaxRun counts on after the handler has returned")
 		}
 		b.store.heal()
 		time.Sleep(2 * budget)
-		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
 		}
 		if u, c := b.events.count(reprise.EventUnrecorded), b.events.count(reprise.EventCompleted); u != 1 || c != 1 {
@@ -116,12 +117,12 @@ func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) 
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls, lost atomic.Int64
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error {
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error {
 			calls.Add(1)
 			if lost.Load() > 0 {
-				return reprise.ErrLeaseLost
+				return store.ErrLeaseLost
 			}
-			return reprise.ErrUnavailable
+			return store.ErrUnavailable
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		time.Sleep(time.Minute)
@@ -144,12 +145,12 @@ func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
-		b.store.onComplete = func(_ context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(_ context.Context, r store.CompleteRequest) error {
 			calls.add(r.Owner)
-			return reprise.ErrCorrupt
+			return store.ErrCorrupt
 		}
 		end := complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
-		wantError(t, "the result", end.Err, reprise.ErrCorrupt)
+		wantError(t, "the result", end.Err, store.ErrCorrupt)
 		time.Sleep(time.Minute)
 		calls.sameOwner(t, 1)
 	})
@@ -159,8 +160,8 @@ func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
 func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
 	if b.store.onRenew == nil {
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 	}
 	a := b.claim(t, op)
@@ -198,7 +199,7 @@ func TestLostCompletion(t *testing.T) {
 				t.Errorf("the answer to send is %q", end.Payload)
 			}
 			time.Sleep(2 * time.Second)
-			if got := b.want(t, op, reprise.Completed).Payload; string(got) != c.after {
+			if got := b.want(t, op, store.Completed).Payload; string(got) != c.after {
 				t.Errorf("replayed %q, want %q", got, c.after)
 			}
 			if n := b.events.count(reprise.EventLeaseLost); n != 1 {
@@ -215,7 +216,7 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 		a := overtake(t, b, order("k"))
 		rivals := overtake(t, paused, order("k"))
 		end := complete(t, a, "mine", reprise.Contested)
-		wantError(t, "the result", end.Err, reprise.ErrLeaseLost)
+		wantError(t, "the result", end.Err, store.ErrLeaseLost)
 		complete(t, rivals, "rival's", reprise.Recorded)
 	})
 }
@@ -232,8 +233,8 @@ func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T)
 		changed.Fingerprint[0]++
 		complete(t, other.claim(t, changed), "another's", reprise.Recorded)
 		end := complete(t, a, "mine", reprise.Unrecorded)
-		wantError(t, "the result", end.Err, reprise.ErrLeaseLost)
-		b.want(t, order("k"), reprise.Mismatch)
+		wantError(t, "the result", end.Err, store.ErrLeaseLost)
+		b.want(t, order("k"), store.Mismatch)
 	})
 }
 
@@ -242,9 +243,9 @@ func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		var claims owners
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if n := claims.add(r.Owner); n == 2 || n == 3 {
-				return reprise.ClaimResult{}, reprise.ErrUnavailable
+				return store.ClaimResult{}, store.ErrUnavailable
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -261,14 +262,14 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		replaced := memstore.New()
 		var calls atomic.Int64
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if n := calls.Add(1); n > 1 && n < 20 {
-				return reprise.ErrUnavailable
+				return store.ErrUnavailable
 			}
 			return replaced.Complete(ctx, r)
 		}
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.Add(1) == 1 {
 				return b.store.Store.Claim(ctx, r)
 			}
@@ -276,7 +277,7 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		time.Sleep(time.Minute)
-		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
 		}
 	})
@@ -300,14 +301,14 @@ func TestReleasedKeyRunsAgainAsAFirstAttempt(t *testing.T) {
 func TestReleaseThatFailsGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		a := b.claim(t, order("k"))
 		start := time.Now()
-		wantError(t, "Release", a.Release(), reprise.ErrUnavailable)
+		wantError(t, "Release", a.Release(), store.ErrUnavailable)
 		if took := time.Since(start); took > budget {
 			t.Errorf("held the response back for %v, want 2s at most", took)
 		}
-		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), store.InProgress)
 		b.store.heal()
 		time.Sleep(time.Second * 5 / 4) // the longest pause
 		synctest.Wait()
@@ -322,11 +323,11 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
-		b.store.onRelease = func(_ context.Context, _ reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			calls.add(o)
-			return reprise.ErrCorrupt
+			return store.ErrCorrupt
 		}
-		wantError(t, "Release", b.claim(t, order("k")).Release(), reprise.ErrCorrupt)
+		wantError(t, "Release", b.claim(t, order("k")).Release(), store.ErrCorrupt)
 		time.Sleep(lease)
 		calls.sameOwner(t, 1)
 		b.store.heal()
@@ -342,14 +343,14 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			_ = b.store.Store.Complete(ctx, r)
 			<-ctx.Done()
-			return reprise.ErrUnknown
+			return store.ErrUnknown
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
 		time.Sleep(lease / 2)
-		b.want(t, order("k"), reprise.Completed) // no need to wait for the reply
+		b.want(t, order("k"), store.Completed) // no need to wait for the reply
 		time.Sleep(lease)
 		b.store.heal()
 		time.Sleep(2 * budget)

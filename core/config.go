@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Config tunes an [Engine]. The zero value is the documented default in every field.
@@ -81,7 +83,7 @@ const (
 )
 
 // withDefaults fills in the defaults and reports the first field that is out of its
-// range, as [ErrInvalid].
+// range, as [store.ErrInvalid].
 func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Lease, defaultLease)
 	orDefault(&c.Retention, defaultRetention)
@@ -98,15 +100,15 @@ func (c Config) withDefaults() (Config, error) {
 		name              string
 		value, least, top time.Duration
 	}{
-		{"Lease", c.Lease, minLease, MaxDuration},
-		{"Retention", c.Retention, MinDuration, MaxDuration},
+		{"Lease", c.Lease, minLease, store.MaxDuration},
+		{"Retention", c.Retention, store.MinDuration, store.MaxDuration},
 		{"ClaimTimeout", c.ClaimTimeout, minBudget, maxBudget},
 		{"CompleteTimeout", c.CompleteTimeout, minBudget, maxBudget},
-		{"MaxRun", c.MaxRun, 0, MaxDuration},
-		{"Background.Age", c.Background.Age, time.Second, MaxDuration},
+		{"MaxRun", c.MaxRun, 0, store.MaxDuration},
+		{"Background.Age", c.Background.Age, time.Second, store.MaxDuration},
 	} {
 		if f.value < f.least || f.value > f.top {
-			return c, fmt.Errorf("%w: Config.%s is %v, want %v to %v", ErrInvalid, f.name, f.value, f.least, f.top)
+			return c, fmt.Errorf("%w: Config.%s is %v, want %v to %v", store.ErrInvalid, f.name, f.value, f.least, f.top)
 		}
 	}
 	for _, f := range []struct {
@@ -120,7 +122,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"Background.Bytes", c.Background.Bytes},
 	} {
 		if f.value < 1 {
-			return c, fmt.Errorf("%w: Config.%s is %d, want 1 or more", ErrInvalid, f.name, f.value)
+			return c, fmt.Errorf("%w: Config.%s is %d, want 1 or more", store.ErrInvalid, f.name, f.value)
 		}
 	}
 	return c, nil

@@ -8,6 +8,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
@@ -18,23 +19,23 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 	}{
 		{reprise.Config{Lease: -1}, "Config.Lease"},
 		{reprise.Config{Lease: time.Second - 1}, "Config.Lease"},
-		{reprise.Config{Lease: reprise.MaxDuration + 1}, "Config.Lease"},
+		{reprise.Config{Lease: store.MaxDuration + 1}, "Config.Lease"},
 		{reprise.Config{Retention: -1}, "Config.Retention"},
 		{reprise.Config{Retention: time.Millisecond - 1}, "Config.Retention"},
-		{reprise.Config{Retention: reprise.MaxDuration + 1}, "Config.Retention"},
+		{reprise.Config{Retention: store.MaxDuration + 1}, "Config.Retention"},
 		{reprise.Config{ClaimTimeout: -1}, "Config.ClaimTimeout"},
 		{reprise.Config{ClaimTimeout: 10*time.Millisecond - 1}, "Config.ClaimTimeout"},
 		{reprise.Config{ClaimTimeout: time.Minute + 1}, "Config.ClaimTimeout"},
 		{reprise.Config{CompleteTimeout: -1}, "Config.CompleteTimeout"},
 		{reprise.Config{CompleteTimeout: time.Minute + 1}, "Config.CompleteTimeout"},
 		{reprise.Config{MaxRun: -1}, "Config.MaxRun"},
-		{reprise.Config{MaxRun: reprise.MaxDuration + 1}, "Config.MaxRun"},
+		{reprise.Config{MaxRun: store.MaxDuration + 1}, "Config.MaxRun"},
 		{reprise.Config{Waiting: reprise.WaitLimits{Total: -1}}, "Config.Waiting.Total"},
 		{reprise.Config{Waiting: reprise.WaitLimits{PerKey: -1}}, "Config.Waiting.PerKey"},
 		{reprise.Config{Waiting: reprise.WaitLimits{PerScope: -1}}, "Config.Waiting.PerScope"},
 	} {
 		_, err := reprise.New(memstore.New(), c.cfg)
-		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), c.field+" is ") {
+		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.field+" is ") {
 			t.Errorf("%s: %v", c.field, err)
 		}
 	}
@@ -45,7 +46,7 @@ func TestConfigInRange(t *testing.T) {
 	for _, cfg := range []reprise.Config{
 		{},
 		{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
-		{Lease: reprise.MaxDuration, Retention: reprise.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: reprise.MaxDuration},
+		{Lease: store.MaxDuration, Retention: store.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: store.MaxDuration},
 		{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
 	} {
 		e, err := reprise.New(memstore.New(), cfg)
@@ -67,7 +68,7 @@ func TestConfigInRange(t *testing.T) {
 func TestNewWithoutAStore(t *testing.T) {
 	t.Parallel()
 	_, err := reprise.New(nil, reprise.Config{})
-	wantError(t, "New", err, reprise.ErrInvalid)
+	wantError(t, "New", err, store.ErrInvalid)
 }
 
 func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
@@ -85,12 +86,12 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Label has the byte 0xa":   func(op *reprise.Operation) { op.Label = "a\n" },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
-			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = reprise.MaxDuration + time.Millisecond },
+			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = store.MaxDuration + time.Millisecond },
 		} {
 			op := order("k")
 			change(&op)
 			res, err := b.Begin(t.Context(), op)
-			if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) || res.Attempt != nil {
+			if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) || res.Attempt != nil {
 				t.Errorf("%s: %v", field, err)
 			}
 			refused++
@@ -110,11 +111,11 @@ func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
 		complete(t, b.claim(t, short), "answer", reprise.Recorded)
 		complete(t, b.claim(t, order("long")), "answer", reprise.Recorded)
 		time.Sleep(time.Minute - 1)
-		b.want(t, short, reprise.Completed)
+		b.want(t, short, store.Completed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, short))
 		time.Sleep(time.Hour - time.Minute - 1)
-		b.want(t, order("long"), reprise.Completed)
+		b.want(t, order("long"), store.Completed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, order("long")))
 	})

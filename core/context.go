@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/digest"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // runContext is the context of a handler. It has the values of the request and neither
@@ -131,7 +134,7 @@ func (v AttemptView) Number() int { return v.a.number }
 func (v AttemptView) Fence() uint64 { return v.a.fence }
 
 // ID returns the operation's ID, for logs.
-func (v AttemptView) ID() ID { return v.a.id }
+func (v AttemptView) ID() store.ID { return v.a.id }
 
 // Retention returns how long the response is kept, counted from its completion: until the
 // horizon ends, if there is one.
@@ -150,7 +153,7 @@ func (v AttemptView) Key(name string) string {
 	b = append(b, "reprise/downstream/1\x00"...)
 	b = append(b, v.a.id[:]...)
 	b = append(b, v.a.fingerprint[:]...)
-	b = appendPart(b, name)
+	b = digest.AppendPart(b, name)
 	sum := sha256.Sum256(b)
 	sum[6] = sum[6]&0x0f | 0x80
 	sum[8] = sum[8]&0x3f | 0x80

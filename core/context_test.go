@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 type traceKey struct{}
@@ -25,7 +26,7 @@ func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
 func begun(t *testing.T, ctx context.Context, b *bench) *reprise.Attempt {
 	t.Helper()
 	res, err := b.Begin(ctx, order("k"))
-	if err != nil || res.Outcome != reprise.Claimed {
+	if err != nil || res.Outcome != store.Claimed {
 		t.Fatal(res, err)
 	}
 	return res.Attempt
@@ -131,8 +132,8 @@ func TestFirstCauseStays(t *testing.T) {
 func TestChildrenOfTheHandlersContext(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		a := b.claim(t, order("k"))
 		timed, stop := context.WithTimeout(a.Context(), time.Hour)
@@ -153,12 +154,12 @@ func TestChildrenOfTheHandlersContext(t *testing.T) {
 		wantCause(t, a.Context(), nil)
 		time.Sleep(lease)
 		for _, ctx := range []context.Context{a.Context(), timed, valued} {
-			wantCause(t, ctx, reprise.ErrLeaseLost)
+			wantCause(t, ctx, store.ErrLeaseLost)
 			if !errors.Is(ctx.Err(), context.Canceled) {
 				t.Errorf("error %v, want canceled", ctx.Err())
 			}
 		}
-		wantError(t, "AfterFunc", <-ran, reprise.ErrLeaseLost)
+		wantError(t, "AfterFunc", <-ran, store.ErrLeaseLost)
 		wantCause(t, free, nil)
 		if v, ok := reprise.AttemptFrom(free); !ok || v != a.View() || free.Value(traceKey{}) != "child" {
 			t.Error("a context without cancellation lost its values")
@@ -168,7 +169,7 @@ func TestChildrenOfTheHandlersContext(t *testing.T) {
 
 		late, stopLate := context.WithCancel(a.Context())
 		defer stopLate()
-		wantCause(t, late, reprise.ErrLeaseLost)
+		wantCause(t, late, store.ErrLeaseLost)
 	})
 }
 
@@ -245,15 +246,15 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 				t.Errorf("%s: a child may take until %v", what, at2)
 			}
 		}
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			check(ctx, "a claim")
 			return inner.Claim(ctx, r)
 		}
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			check(ctx, "a completion")
 			return inner.Complete(ctx, r)
 		}
-		b.store.onRelease = func(ctx context.Context, id reprise.ID, o reprise.Owner) error {
+		b.store.onRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
 			check(ctx, "a release")
 			return inner.Release(ctx, id, o)
 		}
@@ -273,11 +274,11 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{ClaimTimeout: time.Second})
-		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 			<-ctx.Done()
 			wantError(t, "the call", ctx.Err(), context.DeadlineExceeded)
 			wantError(t, "the call", context.Cause(ctx), context.DeadlineExceeded)
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		var s answers
 		for range 40 {
@@ -337,7 +338,7 @@ type valueReader struct {
 
 type readerKey struct{}
 
-func (r *valueReader) Claim(ctx context.Context, c reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (r *valueReader) Claim(ctx context.Context, c store.ClaimRequest) (store.ClaimResult, error) {
 	r.seen = append(r.seen, ctx.Value(readerKey{}))
 	return r.Store.Claim(ctx, c)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Do runs fn once for op, and gives its result to every caller that asks for op again. It
@@ -67,9 +69,9 @@ import (
 func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
 	switch {
 	case e == nil || fn == nil:
-		return value, false, &DoError{Outcome: RequestFailed, Cause: fmt.Errorf("%w: Do needs an engine and a function", ErrInvalid)}
+		return value, false, &DoError{Outcome: RequestFailed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
 	case op.Decoder != nil:
-		err = fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", ErrInvalid)
+		err = fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
 		e.Refuse(ctx, op.Label, RequestFailed, err)
 		return value, false, &DoError{Outcome: RequestFailed, Cause: err}
 	}
@@ -79,10 +81,10 @@ func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn 
 	switch {
 	case err != nil:
 		return value, false, notBegun(err)
-	case res.Outcome == Claimed:
+	case res.Outcome == store.Claimed:
 		d.attempt = res.Attempt
 		return d.run(fn) //nolint:contextcheck // the attempt has its own
-	case res.Outcome == Completed:
+	case res.Outcome == store.Completed:
 		return d.kept.value, true, d.kept.replayError()
 	default:
 		return value, false, &DoError{Outcome: claimOutcomes[res.Outcome], Remaining: res.Remaining, Cause: refusals[res.Outcome]}
@@ -90,12 +92,12 @@ func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn 
 }
 
 // refusals are the errors of the answers that refuse an operation.
-var refusals = [...]error{InProgress: ErrInProgress, Mismatch: ErrMismatch, Lapsed: ErrLapsed, Expired: ErrExpired}
+var refusals = [...]error{store.InProgress: ErrInProgress, store.Mismatch: ErrMismatch, store.Lapsed: ErrLapsed, Expired: ErrExpired}
 
 // notBegun returns the error for a failed Begin.
 func notBegun(err error) error {
 	outcome := outcomeOf(Result{}, err)
-	if errors.Is(err, ErrInvalid) {
+	if errors.Is(err, store.ErrInvalid) {
 		outcome = RequestFailed
 	}
 	return &DoError{Outcome: outcome, Cause: err}

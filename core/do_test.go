@@ -12,6 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var (
@@ -119,7 +120,7 @@ func TestDoKeepsOrReleases(t *testing.T) {
 			inTimeNamed(t, preset.String()+"/"+r.name, func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), preset)
 				discard := false
-				d.store.onComplete = func(ctx context.Context, c reprise.CompleteRequest) error {
+				d.store.onComplete = func(ctx context.Context, c store.CompleteRequest) error {
 					discard = c.DiscardEffects
 					return d.store.Store.Complete(ctx, c)
 				}
@@ -197,27 +198,27 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
 	unavailable := func(err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, err
+			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, err
 			}
 		}
 	}
 	lapse := func(_ context.Context, d *doer) {
-		d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+		d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{Outcome: store.Lapsed}, nil
 		}
 	}
 	running := func(remaining time.Duration) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: remaining}, nil
+			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{Outcome: store.InProgress, Remaining: remaining}, nil
 			}
 		}
 	}
 	payload := func(p string) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte(p)}, nil
+			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{Outcome: store.Completed, Payload: []byte(p)}, nil
 			}
 		}
 	}
@@ -242,20 +243,20 @@ func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
 			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
 			time.Sleep(retention)
 		}, reprise.ErrExpired, reprise.RequestExpired, reprise.Park, 0},
-		{"unreachable", unavailable(reprise.ErrUnavailable), reprise.ErrUnavailable, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"unknown", unavailable(reprise.ErrUnknown), reprise.ErrUnknown, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"not replicated", unavailable(reprise.ErrNotReplicated), reprise.ErrNotReplicated, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"full", unavailable(reprise.ErrFull), reprise.ErrFull, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"misconfigured", unavailable(reprise.ErrMisconfigured), reprise.ErrMisconfigured, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, reprise.ErrClosed, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"an unreadable record", unavailable(reprise.ErrCorrupt), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"no payload", payload(""), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
+		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"no payload", payload(""), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
 		{"another type", func(ctx context.Context, d *doer) {
 			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
-		}, reprise.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, reprise.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
-		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, reprise.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
+		}, store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
+		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
@@ -286,16 +287,16 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 	failure := func(context.Context) error { return errSoldOut }
 	refuse := func(err error) func(*doer) {
 		return func(d *doer) {
-			d.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return err }
+			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return err }
 		}
 	}
 	// lost answers that the lease is lost, and then that the record is in the given
 	// state.
-	lost := func(holder reprise.ClaimResult) func(*doer) {
+	lost := func(holder store.ClaimResult) func(*doer) {
 		return func(d *doer) {
-			d.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrLeaseLost }
+			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrLeaseLost }
 			first := true
-			d.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			d.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				if first {
 					first = false
 					return d.store.Store.Claim(ctx, r)
@@ -304,17 +305,17 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 			}
 		}
 	}
-	kept := func(value receipt, err error) reprise.ClaimResult {
+	kept := func(value receipt, err error) store.ClaimResult {
 		payload, failed := reprise.EncodeResult(receipts, value, err)
 		if failed != nil {
 			t.Fatal(failed)
 		}
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: payload}
+		return store.ClaimResult{Outcome: store.Completed, Payload: payload}
 	}
 	atomically := func(err error) func(*doer) {
 		return func(d *doer) {
 			refuse(err)(d)
-			d.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			d.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				res, err := d.store.Store.Claim(ctx, r)
 				res.Atomic, res.Remaining = true, time.Minute
 				return res, err
@@ -338,26 +339,26 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 		{"answer/recorded", func(*doer) {}, answer, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Ack, 0},
 		{"failure/recorded", func(*doer) {}, failure, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Park, 0},
 
-		{"value/unrecorded", refuse(reprise.ErrCorrupt), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, reprise.ErrCorrupt, reprise.Ack, 0},
-		{"answer/unrecorded", refuse(reprise.ErrClosed), answer, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/unrecorded", refuse(reprise.ErrClosed), failure, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
-		{"value/dropped later", refuse(reprise.ErrUnavailable), succeed, reprise.Unrecorded, reprise.EndDropped, 1, false, reprise.ErrUnavailable, reprise.Ack, 0},
-		{"value/the key is another's", lost(reprise.ClaimResult{Outcome: reprise.Mismatch}), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, reprise.ErrLeaseLost, reprise.Ack, 0},
+		{"value/unrecorded", refuse(store.ErrCorrupt), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, store.ErrCorrupt, reprise.Ack, 0},
+		{"answer/unrecorded", refuse(store.ErrClosed), answer, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/unrecorded", refuse(store.ErrClosed), failure, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
+		{"value/dropped later", refuse(store.ErrUnavailable), succeed, reprise.Unrecorded, reprise.EndDropped, 1, false, store.ErrUnavailable, reprise.Ack, 0},
+		{"value/the key is another's", lost(store.ClaimResult{Outcome: store.Mismatch}), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, store.ErrLeaseLost, reprise.Ack, 0},
 
 		{"value/superseded by a value", lost(kept(receipt{Number: 9}, nil)), succeed, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
 		{"answer/superseded by a value", lost(kept(receipt{Number: 9}, nil)), answer, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
 		{"value/superseded by an answer", lost(kept(receipt{}, reprise.Keep(errSoldOut))), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Ack, 0},
 		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
-		{"value/superseded by garbage", lost(reprise.ClaimResult{Outcome: reprise.Completed}), succeed, reprise.Superseded, reprise.EndSuperseded, 0, false, reprise.ErrCorrupt, reprise.Park, 0},
+		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.Superseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, reprise.Park, 0},
 
-		{"value/contested", lost(reprise.ClaimResult{Outcome: reprise.InProgress}), succeed, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
-		{"answer/contested", lost(reprise.ClaimResult{Outcome: reprise.Lapsed}), answer, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
-		{"failure/contested", lost(reprise.ClaimResult{Outcome: reprise.Lapsed}), failure, reprise.Contested, reprise.EndContested, 0, false, reprise.ErrLeaseLost, reprise.Nack, second},
+		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 
-		{"value/rolled back", atomically(reprise.ErrNotApplied), succeed, reprise.RolledBack, reprise.EndNotApplied, 0, false, reprise.ErrNotApplied, reprise.Nack, second},
-		{"answer/rolled back", atomically(reprise.ErrNotApplied), answer, reprise.RolledBack, reprise.EndNotApplied, 0, false, reprise.ErrNotApplied, reprise.Nack, second},
-		{"value/undecided", atomically(reprise.ErrUnknown), succeed, reprise.Undecided, reprise.EndUndecided, 0, false, reprise.ErrUnknown, reprise.Nack, 2 * second},
-		{"failure/undecided", atomically(reprise.ErrUnavailable), failure, reprise.Undecided, reprise.EndUndecided, 0, false, reprise.ErrUnavailable, reprise.Nack, 2 * second},
+		{"value/rolled back", atomically(store.ErrNotApplied), succeed, reprise.RolledBack, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
+		{"answer/rolled back", atomically(store.ErrNotApplied), answer, reprise.RolledBack, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
+		{"value/undecided", atomically(store.ErrUnknown), succeed, reprise.Undecided, reprise.EndUndecided, 0, false, store.ErrUnknown, reprise.Nack, 2 * second},
+		{"failure/undecided", atomically(store.ErrUnavailable), failure, reprise.Undecided, reprise.EndUndecided, 0, false, store.ErrUnavailable, reprise.Nack, 2 * second},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			preset := reprise.Recoverable
@@ -392,7 +393,7 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onComplete = func(ctx context.Context, _ reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		d.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error { return store.ErrUnavailable }
 		got, _, err := d.do(t.Context(), succeed)
 		if e := doError(t, err); e.Status != reprise.Unrecorded || e.Err != nil || got.Number != 1 {
 			t.Fatalf("%+v %v", got, err)
@@ -413,10 +414,10 @@ func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 func TestDoReleaseThatFails(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+		d.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		_, _, err := d.do(t.Context(), func(context.Context) error { return errAway })
 		wantError(t, "Do", err, errAway)
-		wantError(t, "its cause", doError(t, err).Cause, reprise.ErrUnavailable)
+		wantError(t, "its cause", doError(t, err).Cause, store.ErrUnavailable)
 		wantSettlement(t, err, reprise.Nack, 0)
 		d.store.heal()
 		time.Sleep(lease)
@@ -440,8 +441,8 @@ func TestDoWithoutProtection(t *testing.T) {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 			d.op.FailOpen = true
-			d.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, reprise.ErrUnavailable
+			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnavailable
 			}
 			got, replayed, err := d.do(t.Context(), func(context.Context) error { return r.err })
 			e := doError(t, err)
@@ -451,7 +452,7 @@ func TestDoWithoutProtection(t *testing.T) {
 			if r.err == nil && got != (receipt{Number: 1}) || r.err != nil && !errors.Is(err, errSoldOut) {
 				t.Errorf("%+v, %v", got, err)
 			}
-			wantError(t, "the cause", e.Cause, reprise.ErrUnavailable)
+			wantError(t, "the cause", e.Cause, store.ErrUnavailable)
 			wantSettlement(t, err, r.action, 0)
 		})
 	}
@@ -485,8 +486,8 @@ func TestDoWaits(t *testing.T) {
 func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		d.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		former := d.claim(t, d.op)
 		time.Sleep(2 * lease) // it lapses
@@ -554,10 +555,10 @@ func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 	e := newEngine(t, memstore.New(), nil, reprise.Config{})
 	fn := func(context.Context) (int, error) { return 1, nil }
 	_, _, err := reprise.Do(t.Context(), nil, order("k"), nil, fn)
-	wantError(t, "no engine", err, reprise.ErrInvalid)
+	wantError(t, "no engine", err, store.ErrInvalid)
 	wantSettlement(t, err, reprise.Park, 0)
 	_, _, err = reprise.Do[int](t.Context(), e, order("k"), nil, nil)
-	wantError(t, "no function", err, reprise.ErrInvalid)
+	wantError(t, "no function", err, store.ErrInvalid)
 	if reprise.Keep(nil) != nil || reprise.Retry(nil) != nil {
 		t.Error("no error is an error")
 	}

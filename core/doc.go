@@ -1,10 +1,10 @@
 // Package reprise runs an operation once and gives every retry the first answer.
 //
 // An [Engine] decides over a [Store] that keeps the records. [Engine.Begin] claims an
-// operation by its scope and key and answers with one [Outcome]: run it, replay it, come
-// back later, or refuse it. The caller that runs it ends the [Attempt] with Complete,
-// which keeps the answer for every retry, or with Release, which lets the next request
-// run.
+// operation by its scope and key and answers with one [store.Outcome]: run it, replay it,
+// come back later, or refuse it. The caller that runs it ends the [Attempt] with
+// Complete, which keeps the answer for every retry, or with Release, which lets the next
+// request run.
 //
 // It guarantees that at any instant of the store's clock at most one owner holds an
 // unexpired lease on an operation; that a completed operation is answered from its

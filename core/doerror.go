@@ -3,6 +3,9 @@ package reprise
 import (
 	"errors"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // What [Do] says of an operation besides its value, for [errors.Is].
@@ -169,7 +172,7 @@ const (
 )
 
 // String returns the action as it appears in logs.
-func (a Action) String() string { return name(actionNames[:], int(a)) }
+func (a Action) String() string { return text.Name(actionNames[:], int(a)) }
 
 var actionNames = [...]string{Ack: "ack", Nack: "nack", Park: "park"}
 
@@ -204,7 +207,7 @@ func (e *DoError) settlement() Settlement {
 		return Settlement{Action: Park}
 	case e.Status == Unrecorded: // the effect is done, and another run could only repeat it
 		return Settlement{Action: Ack}
-	case errors.Is(e.Cause, ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
+	case errors.Is(e.Cause, store.ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
 		return Settlement{Action: Park}
 	}
 	switch e.Outcome {

@@ -3,83 +3,85 @@ package reprise
 import (
 	"context"
 	"fmt"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // driver calls the store and guarantees what the engine relies on: every error wraps a
 // sentinel, and a store that panics has an unknown outcome instead of ending the process
 // from a background goroutine.
 type driver struct {
-	store  Store
-	binder ContextBinder // nil where the store has none
-	waiter Waiter        // likewise
-	meter  Meter         // likewise
+	store  store.Store
+	binder store.ContextBinder // nil where the store has none
+	waiter store.Waiter        // likewise
+	meter  store.Meter         // likewise
 
 	ignoresValues bool
 }
 
 // newDriver is the one place where the optional abilities that the engine itself uses are
 // found.
-func newDriver(s Store) driver {
+func newDriver(s store.Store) driver {
 	d := driver{store: s}
-	d.binder, _ = As[ContextBinder](s)
-	d.waiter, _ = As[Waiter](s)
-	d.meter, _ = As[Meter](s)
+	d.binder, _ = store.As[store.ContextBinder](s)
+	d.waiter, _ = store.As[store.Waiter](s)
+	d.meter, _ = store.As[store.Meter](s)
 	d.ignoresValues = ignoresValues(s)
 	return d
 }
 
-func ignoresValues(s Store) (ignores bool) {
+func ignoresValues(s store.Store) (ignores bool) {
 	defer func() { _ = recover() }() // a store of a type that cannot be compared
-	v, ok := s.(ValueIgnorer)
+	v, ok := s.(store.ValueIgnorer)
 	return ok && v.IgnoresValues() == s
 }
 
-func (d *driver) claim(ctx context.Context, r ClaimRequest) (res ClaimResult, err error) {
+func (d *driver) claim(ctx context.Context, r store.ClaimRequest) (res store.ClaimResult, err error) {
 	defer classified(&err)
 	res, err = d.store.Claim(ctx, r)
-	if err == nil && (res.Outcome < Claimed || res.Outcome > Lapsed) {
-		return ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", ErrUnknown, res.Outcome)
+	if err == nil && (res.Outcome < store.Claimed || res.Outcome > store.Lapsed) {
+		return store.ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", store.ErrUnknown, res.Outcome)
 	}
-	if err == nil && r.Validity && res.Outcome == Completed && res.Validity <= 0 {
-		return ClaimResult{}, fmt.Errorf("%w: the store does not know ClaimRequest.Validity, which a horizon needs", ErrMisconfigured)
+	if err == nil && r.Validity && res.Outcome == store.Completed && res.Validity <= 0 {
+		return store.ClaimResult{}, fmt.Errorf("%w: the store does not know ClaimRequest.Validity, which a horizon needs", store.ErrMisconfigured)
 	}
 	return res, err
 }
 
-func (d *driver) renew(ctx context.Context, rs []RenewRequest) (statuses []RenewStatus, err error) {
+func (d *driver) renew(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
 	defer classified(&err)
 	statuses, err = d.store.Renew(ctx, rs)
 	if err == nil && len(statuses) != len(rs) {
-		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", ErrUnknown, len(statuses), len(rs))
+		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", store.ErrUnknown, len(statuses), len(rs))
 	}
 	return statuses, err
 }
 
-func (d *driver) complete(ctx context.Context, r CompleteRequest) (err error) {
+func (d *driver) complete(ctx context.Context, r store.CompleteRequest) (err error) {
 	defer classified(&err)
 	return d.store.Complete(ctx, r)
 }
 
-func (d *driver) release(ctx context.Context, id ID, owner Owner) (err error) {
+func (d *driver) release(ctx context.Context, id store.ID, owner store.Owner) (err error) {
 	defer classified(&err)
 	return d.store.Release(ctx, id, owner)
 }
 
 // bind returns the context for the handler of a claim.
-func (d *driver) bind(ctx context.Context, id ID, owner Owner) (bound context.Context, err error) {
+func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (bound context.Context, err error) {
 	if d.binder == nil {
 		return ctx, nil
 	}
 	defer classified(&err)
 	bound = d.binder.Bind(ctx, id, owner)
 	if bound == nil {
-		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", ErrUnknown)
+		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", store.ErrUnknown)
 	}
 	return bound, nil
 }
 
 // usage returns what the store uses of its resources, nil where it does not say.
-func (d *driver) usage() (list []Usage) {
+func (d *driver) usage() (list []store.Usage) {
 	if d.meter == nil {
 		return nil
 	}
@@ -89,7 +91,7 @@ func (d *driver) usage() (list []Usage) {
 
 // watch returns the store's hint that id may have changed, and what ends it. Where there
 // is none the channel is nil.
-func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func()) {
+func (d *driver) watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func()) {
 	none := func() {}
 	if d.waiter == nil {
 		return nil, none
@@ -110,13 +112,13 @@ func (d *driver) watch(ctx context.Context, id ID) (changed <-chan struct{}, sto
 // deferred.
 func classified(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: the store panicked: %v", ErrUnknown, p)
+		*err = fmt.Errorf("%w: the store panicked: %v", store.ErrUnknown, p)
 		return
 	}
 	if *err == nil {
 		return
 	}
 	if _, known := classify(*err); !known {
-		*err = fmt.Errorf("%w: %w", ErrUnknown, *err)
+		*err = fmt.Errorf("%w: %w", store.ErrUnknown, *err)
 	}
 }

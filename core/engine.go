@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/bounds"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Engine decides, over one [Store], which request runs an operation and which gets its
@@ -34,17 +37,17 @@ type Engine struct {
 	work openWork
 }
 
-// New makes an engine over a store. It starts nothing. The error wraps [ErrInvalid] and
-// names the field of cfg that is out of its range.
-func New(store Store, cfg Config) (*Engine, error) {
-	if store == nil {
-		return nil, fmt.Errorf("%w: New: the store is nil", ErrInvalid)
+// New makes an engine over a store. It starts nothing. The error wraps [store.ErrInvalid]
+// and names the field of cfg that is out of its range.
+func New(st store.Store, cfg Config) (*Engine, error) {
+	if st == nil {
+		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, store: newDriver(store)}
+	e := &Engine{cfg: cfg, store: newDriver(st)}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
@@ -59,12 +62,12 @@ func New(store Store, cfg Config) (*Engine, error) {
 func (e *Engine) Config() Config { return e.cfg }
 
 // Binds reports whether the store puts something into the contexts of handlers, such as
-// the transaction in which their effects commit: see [ContextBinder].
+// the transaction in which their effects commit: see [store.ContextBinder].
 func (e *Engine) Binds() bool { return e.store.binder != nil }
 
 // Result is the answer to [Engine.Begin].
 type Result struct {
-	Outcome Outcome
+	Outcome store.Outcome
 	Attempt *Attempt // of Claimed: run it, and end it by Complete or Release
 	Payload []byte   // of Completed; it must not be modified
 
@@ -82,9 +85,10 @@ type Result struct {
 // op.Wait has passed, and then answers InProgress. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
-// An error means that there is no definite answer and nothing may run: [ErrInvalid] for
-// an operation with a field out of its range, [ErrClosed] after Close, or the failure of
-// the store. A claim that may have been written anyway is released in the background.
+// An error means that there is no definite answer and nothing may run: [store.ErrInvalid]
+// for an operation with a field out of its range, [store.ErrClosed] after Close, or the
+// failure of the store. A claim that may have been written anyway is released in the
+// background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
@@ -92,8 +96,8 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 		return Result{}, err
 	}
 	if !e.work.begin() {
-		e.Refuse(ctx, op.Label, RequestUnavailable, ErrClosed)
-		return Result{}, ErrClosed
+		e.Refuse(ctx, op.Label, RequestUnavailable, store.ErrClosed)
+		return Result{}, store.ErrClosed
 	}
 	defer func() { // also when the store ends the goroutine
 		if res.Attempt == nil {
@@ -111,7 +115,7 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome RequestOutcom
 	if outcome < 1 || int(outcome) >= len(requestEvents) {
 		outcome = RequestFailed
 	}
-	if checkLabel("label", label) != nil {
+	if bounds.Label("label", label) != nil {
 		label = ""
 	}
 	e.tallies.of(label).outcome(outcome)
@@ -121,8 +125,8 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome RequestOutcom
 // Close takes no new operations, waits until the attempts that run and the work in the
 // background have ended, and stops what the engine started. When ctx ends first it stops
 // anyway and returns an error that wraps the cause: handlers that still run are cancelled
-// with [ErrLeaseLost], and their records lapse; they are not released. An attempt that
-// ends after that is recorded if the store takes it within Config.CompleteTimeout.
+// with [store.ErrLeaseLost], and their records lapse; they are not released. An attempt
+// that ends after that is recorded if the store takes it within Config.CompleteTimeout.
 // Closing again waits again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.work.close()
@@ -191,5 +195,5 @@ type Stats struct {
 	EventsDropped uint64 // those that there was no room for
 	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
 
-	Store []Usage // what the store uses of its slots, connections or memory; nil unless it is a [Meter]
+	Store []store.Usage // what the store uses of its slots, connections or memory; nil unless it is a [store.Meter]
 }

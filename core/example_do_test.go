@@ -7,6 +7,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 type transfer struct {
@@ -30,7 +31,7 @@ func ExampleDo() {
 	consume := func(id string, message []byte) {
 		op := reprise.Operation{
 			Scope: "transfers", // the consumer: another consumer of the same messages has another
-			Key:   id, Fingerprint: reprise.FingerprintOf([]byte(id), message),
+			Key:   id, Fingerprint: store.FingerprintOf([]byte(id), message),
 		}
 		done, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
 			numbers++

@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // One engine per process and store. The zero Config is the documented default in every
@@ -40,9 +41,9 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	switch {
 	case err != nil:
 		return "", err // nothing ran: say so, and let the client retry
-	case begun.Outcome == reprise.Completed:
+	case begun.Outcome == store.Completed:
 		return string(begun.Payload), nil
-	case begun.Outcome != reprise.Claimed:
+	case begun.Outcome != store.Claimed:
 		return "", errors.New(begun.Outcome.String())
 	}
 
@@ -175,12 +176,12 @@ func ExampleEngine_Close() {
 
 // timed is a decorator: it measures purges, and has every other ability of the store
 // inside.
-type timed struct{ reprise.Store }
+type timed struct{ store.Store }
 
-func (t timed) Unwrap() reprise.Store { return t.Store }
+func (t timed) Unwrap() store.Store { return t.Store }
 
 func (t timed) Purge(ctx context.Context, limit int) (int, error) {
-	inner, ok := reprise.As[reprise.Purger](t.Store)
+	inner, ok := store.As[store.Purger](t.Store)
 	if !ok {
 		return 0, errors.ErrUnsupported // As finds no Purger in t either
 	}
@@ -190,13 +191,13 @@ func (t timed) Purge(ctx context.Context, limit int) (int, error) {
 
 // A decorator intercepts one ability and keeps the others.
 func ExampleAs() {
-	store := timed{memstore.New()}
-	if purger, ok := reprise.As[reprise.Purger](store); ok {
+	st := timed{memstore.New()}
+	if purger, ok := store.As[store.Purger](st); ok {
 		deleted, err := purger.Purge(context.Background(), 100)
 		fmt.Println(deleted, err)
 	}
-	_, inspects := reprise.As[reprise.Inspector](store)
-	_, checks := reprise.As[reprise.Checker](store)
+	_, inspects := store.As[store.Inspector](st)
+	_, checks := store.As[store.Checker](st)
 	fmt.Println(inspects, checks)
 	// Output:
 	// measured a purge

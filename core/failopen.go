@@ -3,6 +3,8 @@ package reprise
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // outagePause is about how long operations that fail open do not ask a store that could
@@ -48,9 +50,9 @@ func (c *call) startUnprotected(err error) (Result, error) {
 	a := newAttempt(c)
 	a.unprotected, a.claimErr, a.bound = true, err, &a.run
 	if !c.engine.renewer.add(c.engine.base, a, never, never, c.engine.runUntil()) {
-		return Result{}, ErrClosed
+		return Result{}, store.ErrClosed
 	}
-	return Result{Outcome: Claimed, Attempt: a}, nil
+	return Result{Outcome: store.Claimed, Attempt: a}, nil
 }
 
 // discard ends an attempt that the table turned away. The call to Begin goes on without

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func open(op reprise.Operation) reprise.Operation {
@@ -19,15 +20,15 @@ func open(op reprise.Operation) reprise.Operation {
 // away makes the store fail with err, and counts the claims that it is asked for.
 func away(b *bench, err error) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	return claims
 }
 
 func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
-	for _, err := range []error{reprise.ErrUnavailable, reprise.ErrUnknown} {
+	for _, err := range []error{store.ErrUnavailable, store.ErrUnknown} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			away(b, err)
@@ -35,16 +36,16 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				var s answers
 				s.begin(t.Context(), b.Engine, open(order("k")), 50)
 				s.Wait()
-				a := s.want(t, reprise.Claimed, 1)[0].Attempt
-				s.want(t, reprise.InProgress, 49)
+				a := s.want(t, store.Claimed, 1)[0].Attempt
+				s.want(t, store.InProgress, 49)
 				if !a.Unprotected() || a.Atomic() || a.View().Number() != 0 {
 					t.Error("not unprotected")
 				}
-				b.want(t, changed(open(order("k"))), reprise.Mismatch)
-				b.want(t, order("k"), reprise.InProgress) // also of a policy that does not fail open
+				b.want(t, changed(open(order("k"))), store.Mismatch)
+				b.want(t, order("k"), store.InProgress) // also of a policy that does not fail open
 				time.Sleep(2 * lease)
 				wantCause(t, a.Context(), nil)
-				b.want(t, open(order("k")), reprise.InProgress)
+				b.want(t, open(order("k")), store.InProgress)
 				if v, ok := reprise.AttemptFrom(a.Context()); !ok || v.Key("call") == "" {
 					t.Error("the handler has no attempt")
 				}
@@ -72,9 +73,9 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(300 * time.Millisecond)
-			return reprise.ClaimResult{}, reprise.ErrUnavailable
+			return store.ClaimResult{}, store.ErrUnavailable
 		}
 		var closed, opened answers
 		closed.begin(t.Context(), b.Engine, order("k"), 1)
@@ -82,8 +83,8 @@ func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 		closed.Wait()
 		opened.Wait()
 		closed.want(t, 0, 1)
-		opened.want(t, reprise.InProgress, 19)
-		release(t, opened.want(t, reprise.Claimed, 1)[0].Attempt)
+		opened.want(t, store.InProgress, 19)
+		release(t, opened.want(t, store.Claimed, 1)[0].Attempt)
 	})
 }
 
@@ -92,16 +93,16 @@ func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 			<-ctx.Done()
-			return reprise.ClaimResult{}, reprise.ErrUnknown
+			return store.ClaimResult{}, store.ErrUnknown
 		}
 		var s answers
 		s.begin(t.Context(), b.Engine, open(order("k")), 50)
 		s.Wait()
-		s.want(t, reprise.InProgress, 49)
-		a := s.want(t, reprise.Claimed, 1)[0].Attempt
-		b.want(t, open(order("k")), reprise.InProgress)
+		s.want(t, store.InProgress, 49)
+		a := s.want(t, store.Claimed, 1)[0].Attempt
+		b.want(t, open(order("k")), store.InProgress)
 		release(t, a)
 		b.store.heal()
 	})
@@ -113,17 +114,17 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 		fail func(ctx context.Context) error
 		most time.Duration // of the requests that ask
 	}{
-		"refusing connections": {func(context.Context) error { return reprise.ErrUnavailable }, 0},
-		"hanging":              {func(ctx context.Context) error { <-ctx.Done(); return reprise.ErrUnknown }, budget},
+		"refusing connections": {func(context.Context) error { return store.ErrUnavailable }, 0},
+		"hanging":              {func(ctx context.Context) error { <-ctx.Done(); return store.ErrUnknown }, budget},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var claims atomic.Int64
-			b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+			b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 				claims.Add(1)
-				return reprise.ClaimResult{}, c.fail(ctx)
+				return store.ClaimResult{}, c.fail(ctx)
 			}
-			b.store.onRelease = func(context.Context, reprise.ID, reprise.Owner) error { return reprise.ErrUnavailable }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			asked := 0
 			for i := range 1000 {
 				start, before := time.Now(), claims.Load()
@@ -151,13 +152,13 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 				t.Error("unprotected, and the store is back")
 			}
 			complete(t, a, "answer", reprise.Recorded)
-			b.want(t, open(order("back")), reprise.Completed)
+			b.want(t, open(order("back")), store.Completed)
 		})
 	}
 }
 
 func TestFailOpenOpensForNothingElse(t *testing.T) {
-	for _, err := range []error{reprise.ErrFull, reprise.ErrMisconfigured, reprise.ErrCorrupt, reprise.ErrNotReplicated, reprise.ErrClosed} {
+	for _, err := range []error{store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			away(b, err)
@@ -173,7 +174,7 @@ func TestFailOpenOpensForNothingElse(t *testing.T) {
 func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: time.Minute})
-		away(b, reprise.ErrUnavailable)
+		away(b, store.ErrUnavailable)
 		a := b.claim(t, open(order("k")))
 		time.Sleep(time.Minute)
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
@@ -193,15 +194,15 @@ func TestTriesOfAClaim(t *testing.T) {
 		open  bool
 		tries int64
 	}{
-		"unavailable":          {reprise.ErrUnavailable, false, 4},
-		"unavailable, open":    {reprise.ErrUnavailable, true, 1},
-		"unknown":              {reprise.ErrUnknown, false, 4},
-		"unknown, open":        {reprise.ErrUnknown, true, 4},
-		"not replicated":       {reprise.ErrNotReplicated, false, 4},
-		"not replicated, open": {reprise.ErrNotReplicated, true, 4},
-		"full":                 {reprise.ErrFull, false, 1},
-		"misconfigured, open":  {reprise.ErrMisconfigured, true, 1},
-		"corrupt":              {reprise.ErrCorrupt, false, 1},
+		"unavailable":          {store.ErrUnavailable, false, 4},
+		"unavailable, open":    {store.ErrUnavailable, true, 1},
+		"unknown":              {store.ErrUnknown, false, 4},
+		"unknown, open":        {store.ErrUnknown, true, 4},
+		"not replicated":       {store.ErrNotReplicated, false, 4},
+		"not replicated, open": {store.ErrNotReplicated, true, 4},
+		"full":                 {store.ErrFull, false, 1},
+		"misconfigured, open":  {store.ErrMisconfigured, true, 1},
+		"corrupt":              {store.ErrCorrupt, false, 1},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -222,7 +223,7 @@ func TestTriesOfAClaim(t *testing.T) {
 				t.Errorf("it took %v, want about %v", took, pauses)
 			}
 			switch runs := res.Attempt != nil; {
-			case runs != (c.open && (errors.Is(c.err, reprise.ErrUnavailable) || errors.Is(c.err, reprise.ErrUnknown))):
+			case runs != (c.open && (errors.Is(c.err, store.ErrUnavailable) || errors.Is(c.err, store.ErrUnknown))):
 				t.Errorf("runs: %t, %v", runs, err)
 			case runs:
 				release(t, res.Attempt)
@@ -238,7 +239,7 @@ func TestTriesOfAClaim(t *testing.T) {
 func TestStoreThatIsBackIsAsked(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		claims := away(b, reprise.ErrUnavailable)
+		claims := away(b, store.ErrUnavailable)
 		release(t, b.claim(t, open(order("1"))))
 		for _, key := range []string{"2", "3"} {
 			if release(t, b.claim(t, open(order(key)))); claims.Load() != 1 {
@@ -246,7 +247,7 @@ func TestStoreThatIsBackIsAsked(t *testing.T) {
 			}
 		}
 		_, err := b.Begin(t.Context(), order("closed")) // which asks in any case, and does not end the outage
-		wantError(t, "fail closed", err, reprise.ErrUnavailable)
+		wantError(t, "fail closed", err, store.ErrUnavailable)
 		before := claims.Load()
 		if release(t, b.claim(t, open(order("4")))); claims.Load() != before {
 			t.Errorf("%d claims more of a store that is away", claims.Load()-before)

@@ -1,6 +1,10 @@
 package reprise
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/reprise-go/reprise/core/store"
+)
 
 // failure says what a failed store operation means for what comes next.
 type failure struct {
@@ -16,16 +20,16 @@ type failure struct {
 // have been executed. An error that wraps none is ErrUnknown before it gets here (see
 // driver).
 var failures = []failure{
-	{err: ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
-	{err: ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
-	{err: ErrUnavailable, repeatClaim: true, repeatEnd: true},
-	{err: ErrFull, repeatEnd: true, refused: true},
-	{err: ErrMisconfigured, repeatEnd: true, refused: true},
-	{err: ErrLeaseLost},
-	{err: ErrNotApplied},
-	{err: ErrCorrupt},
-	{err: ErrInvalid},
-	{err: ErrClosed},
+	{err: store.ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: store.ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: store.ErrUnavailable, repeatClaim: true, repeatEnd: true},
+	{err: store.ErrFull, repeatEnd: true, refused: true},
+	{err: store.ErrMisconfigured, repeatEnd: true, refused: true},
+	{err: store.ErrLeaseLost},
+	{err: store.ErrNotApplied},
+	{err: store.ErrCorrupt},
+	{err: store.ErrInvalid},
+	{err: store.ErrClosed},
 }
 
 // classify finds the row of an error, and reports false for one that no row names.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestClassify(t *testing.T) {
@@ -14,20 +16,20 @@ func TestClassify(t *testing.T) {
 		err  error
 		want int
 	}{
-		{ErrUnavailable, again | end},
-		{ErrUnknown, again | holds | end},
-		{ErrNotReplicated, again | holds | end},
-		{ErrFull, end | refused},
-		{ErrMisconfigured, end | refused},
-		{ErrLeaseLost, 0},
-		{ErrNotApplied, 0},
-		{ErrCorrupt, 0},
-		{ErrInvalid, 0},
-		{ErrClosed, 0},
+		{store.ErrUnavailable, again | end},
+		{store.ErrUnknown, again | holds | end},
+		{store.ErrNotReplicated, again | holds | end},
+		{store.ErrFull, end | refused},
+		{store.ErrMisconfigured, end | refused},
+		{store.ErrLeaseLost, 0},
+		{store.ErrNotApplied, 0},
+		{store.ErrCorrupt, 0},
+		{store.ErrInvalid, 0},
+		{store.ErrClosed, 0},
 		// Two at once break the contract, and the careful reading is the one that
 		// releases.
-		{fmt.Errorf("%w: %w", ErrUnavailable, ErrUnknown), again | holds | end},
-		{fmt.Errorf("%w: %w", ErrUnavailable, ErrNotReplicated), again | holds | end},
+		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrUnknown), again | holds | end},
+		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNotReplicated), again | holds | end},
 	} {
 		f, known := classify(fmt.Errorf("wrapped: %w", c.err))
 		got := 0
@@ -40,7 +42,7 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: known %v, %04b, want %04b", c.err, known, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, errors.New("another"), ErrNotFound, ErrRecordChanged, ErrRunTooLong, ErrDropped} {
+	for _, err := range []error{nil, errors.New("another"), store.ErrNotFound, store.ErrRecordChanged, ErrRunTooLong, ErrDropped} {
 		if _, known := classify(err); known {
 			t.Errorf("%v is known", err)
 		}
@@ -49,22 +51,22 @@ func TestClassify(t *testing.T) {
 
 func TestStatusOfALostCompletion(t *testing.T) {
 	t.Parallel()
-	for outcome, want := range map[Outcome]CompleteStatus{
-		InProgress: Contested, Completed: Superseded, Mismatch: Unrecorded, Lapsed: Contested,
+	for outcome, want := range map[store.Outcome]CompleteStatus{
+		store.InProgress: Contested, store.Completed: Superseded, store.Mismatch: Unrecorded, store.Lapsed: Contested,
 	} {
 		if got := lostStatus[outcome]; got != want {
 			t.Errorf("%v: %v, want %v", outcome, got, want)
 		}
 	}
-	if len(lostStatus) != int(Lapsed)+1 {
-		t.Errorf("the table has %d rows, and outcomes end at %d", len(lostStatus), Lapsed)
+	if len(lostStatus) != int(store.Lapsed)+1 {
+		t.Errorf("the table has %d rows, and outcomes end at %d", len(lostStatus), store.Lapsed)
 	}
 }
 
 func TestStatusOfAFailedAtomicCompletion(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]CompleteStatus{
-		ErrNotApplied: RolledBack, ErrUnknown: Undecided, ErrUnavailable: Undecided, ErrLeaseLost: Undecided, ErrNotReplicated: Undecided,
+		store.ErrNotApplied: RolledBack, store.ErrUnknown: Undecided, store.ErrUnavailable: Undecided, store.ErrLeaseLost: Undecided, store.ErrNotReplicated: Undecided,
 	} {
 		if got := atomicStatus(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
@@ -123,17 +125,17 @@ func TestNamesInLogs(t *testing.T) {
 		got  fmt.Stringer
 		want string
 	}{
-		{Claimed, "claimed"},
-		{InProgress, "in-progress"},
-		{Completed, "completed"},
-		{Mismatch, "mismatch"},
-		{Lapsed, "lapsed"},
-		{Renewed, "renewed"},
-		{RenewBusy, "busy"},
-		{RenewCompleted, "completed"},
-		{RenewLost, "lost"},
-		{Warning, "warning"},
-		{Unsafe, "unsafe"},
+		{store.Claimed, "claimed"},
+		{store.InProgress, "in-progress"},
+		{store.Completed, "completed"},
+		{store.Mismatch, "mismatch"},
+		{store.Lapsed, "lapsed"},
+		{store.Renewed, "renewed"},
+		{store.RenewBusy, "busy"},
+		{store.RenewCompleted, "completed"},
+		{store.RenewLost, "lost"},
+		{store.Warning, "warning"},
+		{store.Unsafe, "unsafe"},
 		{Recorded, "recorded"},
 		{Unrecorded, "unrecorded"},
 		{Superseded, "superseded"},
@@ -144,7 +146,7 @@ func TestNamesInLogs(t *testing.T) {
 		{AtMostOnce, "at-most-once"},
 		{EventClaimed, "claimed"},
 		{EventStoreError, "store-error"},
-		{Outcome(0), "invalid(0)"},
+		{store.Outcome(0), "invalid(0)"},
 		{Expired, "expired"},
 		{Expired + 1, "invalid(7)"},
 		{EventKind(200), "invalid(200)"},

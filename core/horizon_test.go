@@ -10,6 +10,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -33,17 +34,17 @@ func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
 		other := changed(once("k"))
 
 		time.Sleep(kept - 1)
-		if got := b.want(t, once("k"), reprise.Completed); string(got.Payload) != "answer" {
+		if got := b.want(t, once("k"), store.Completed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 		time.Sleep(time.Nanosecond)
 		if got := b.want(t, once("k"), reprise.Expired); got.Payload != nil {
 			t.Errorf("expired with the payload %q", got.Payload)
 		}
-		b.want(t, other, reprise.Mismatch)
+		b.want(t, other, store.Mismatch)
 		time.Sleep(horizon - 1)
 		b.want(t, once("k"), reprise.Expired)
-		b.want(t, other, reprise.Mismatch)
+		b.want(t, other, store.Mismatch)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, other))
 		b.events.want(t, reprise.EventClaimed, reprise.EventCompleted, reprise.EventReplayed,
@@ -63,7 +64,7 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 		_ = closeWithin(t, dead.Engine, 0)
 		defer func() { _ = left.Release() }()
 		time.Sleep(kept + horizon - time.Second)
-		b.want(t, op, reprise.Lapsed)
+		b.want(t, op, store.Lapsed)
 		time.Sleep(time.Second)
 		release(t, b.claim(t, op))
 	})
@@ -73,18 +74,18 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 // resolution keeps it.
 func TestAResolvedAnswerIsReplayedBeforeItExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		store := memstore.New()
-		b := setupOver(t, store, reprise.Config{})
+		st := memstore.New()
+		b := setupOver(t, st, reprise.Config{})
 		op := once("k")
-		owner := reprise.NewOwner()
-		granted, err := store.Claim(t.Context(), reprise.ClaimRequest{
+		owner := store.NewOwner()
+		granted, err := st.Claim(t.Context(), store.ClaimRequest{
 			ID: idOf(op), Owner: owner, Fingerprint: op.Fingerprint, Lease: time.Second, Retention: kept + horizon,
 		})
 		wantError(t, "claim", err, nil)
 		time.Sleep(time.Minute)
-		err = store.Resolve(t.Context(), idOf(op), reprise.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: 2 * kept})
+		err = st.Resolve(t.Context(), idOf(op), store.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: 2 * kept})
 		wantError(t, "resolve", err, nil)
-		b.want(t, op, reprise.Completed)
+		b.want(t, op, store.Completed)
 		time.Sleep(kept)
 		b.want(t, op, reprise.Expired)
 		time.Sleep(kept)
@@ -106,15 +107,15 @@ func TestAHorizonIsTurnedOnAndOffAgain(t *testing.T) {
 		complete(t, b.claim(t, without("old")), "old", reprise.Recorded)
 		complete(t, b.claim(t, once("new")), "new", reprise.Recorded)
 		time.Sleep(kept - 1)
-		b.want(t, once("old"), reprise.Completed)
-		b.want(t, once("new"), reprise.Completed)
+		b.want(t, once("old"), store.Completed)
+		b.want(t, once("new"), store.Completed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, once("old")))
 		b.want(t, once("new"), reprise.Expired)
 
-		b.want(t, without("new"), reprise.Completed)
+		b.want(t, without("new"), store.Completed)
 		time.Sleep(horizon - 1)
-		b.want(t, without("new"), reprise.Completed)
+		b.want(t, without("new"), store.Completed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, without("new")))
 	})
@@ -139,14 +140,14 @@ func TestASharedClaimAnswersEachByItsOwnHorizon(t *testing.T) {
 			}
 			for i, op := range order {
 				results[i].Wait()
-				want := reprise.Completed
+				want := store.Completed
 				if op.Horizon > 0 && op.Retention == kept {
 					want = reprise.Expired
 				}
 				results[i].want(t, want, 2)
 			}
 		}
-		b.want(t, changed(once("k")), reprise.Mismatch)
+		b.want(t, changed(once("k")), store.Mismatch)
 		if claims.Load() >= 3*6 {
 			t.Errorf("%d claims: nothing was shared", claims.Load())
 		}
@@ -162,7 +163,7 @@ func TestAWaitingDuplicateIsAnsweredByItsHorizon(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		complete(t, a, "answer", reprise.Recorded)
 		s.Wait()
-		s.want(t, reprise.Completed, 2)
+		s.want(t, store.Completed, 2)
 	})
 }
 
@@ -170,16 +171,16 @@ func TestAWaitingDuplicateIsAnsweredByItsHorizon(t *testing.T) {
 func TestAHorizonNeedsAStoreThatKnowsTheValidity(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			r.Validity = false
 			return b.store.Store.Claim(ctx, r)
 		}
 		complete(t, b.claim(t, once("k")), "answer", reprise.Recorded)
 		_, err := b.Begin(t.Context(), once("k"))
-		wantError(t, "begin", err, reprise.ErrMisconfigured)
+		wantError(t, "begin", err, store.ErrMisconfigured)
 		without := once("k")
 		without.Horizon = 0
-		b.want(t, without, reprise.Completed)
+		b.want(t, without, store.Completed)
 	})
 }
 
@@ -187,21 +188,21 @@ func TestAHorizonNeedsAStoreThatKnowsTheValidity(t *testing.T) {
 func TestWithoutAHorizonNobodyAsksForTheValidity(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if r.Validity || r.Retention != retention {
 				t.Errorf("asked for %+v", r)
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
 		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
-		b.want(t, order("k"), reprise.Completed)
+		b.want(t, order("k"), store.Completed)
 	})
 }
 
 func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		for _, d := range []time.Duration{-1, time.Millisecond - 1, reprise.MaxDuration - kept + 1, reprise.MaxDuration + 1, 1<<63 - 1} {
+		for _, d := range []time.Duration{-1, time.Millisecond - 1, store.MaxDuration - kept + 1, store.MaxDuration + 1, 1<<63 - 1} {
 			op := once("k")
 			op.Horizon = d
 			if _, err := b.Begin(t.Context(), op); err == nil || !strings.Contains(err.Error(), "Operation.Horizon") {
@@ -209,10 +210,10 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 			}
 		}
 		op := once("k")
-		op.Horizon = reprise.MaxDuration - kept
+		op.Horizon = store.MaxDuration - kept
 		a := b.claim(t, op)
-		if got := a.View().Retention(); got != reprise.MaxDuration {
-			t.Errorf("a transaction of the handler's own would keep the answer for %v, want %v", got, reprise.MaxDuration)
+		if got := a.View().Retention(); got != store.MaxDuration {
+			t.Errorf("a transaction of the handler's own would keep the answer for %v, want %v", got, store.MaxDuration)
 		}
 		release(t, a)
 	})
@@ -222,17 +223,17 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 // keeps longer than a shortened retention is replayed without one.
 func TestOnlyAnAnswerExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		for age, outcomes := range map[time.Duration]map[reprise.Outcome][2]reprise.Outcome{ // without a horizon, and with one
-			0:            {reprise.Completed: {reprise.Completed, reprise.Completed}},
-			kept - 1:     {reprise.Completed: {reprise.Completed, reprise.Completed}},
-			kept:         {reprise.Completed: {reprise.Completed, reprise.Expired}},
-			100 * kept:   {reprise.Completed: {reprise.Completed, reprise.Expired}, reprise.Mismatch: {reprise.Mismatch, reprise.Mismatch}, reprise.Lapsed: {reprise.Lapsed, reprise.Lapsed}},
-			-time.Second: {reprise.Completed: {reprise.Completed, reprise.Completed}},
+		for age, outcomes := range map[time.Duration]map[store.Outcome][2]store.Outcome{ // without a horizon, and with one
+			0:            {store.Completed: {store.Completed, store.Completed}},
+			kept - 1:     {store.Completed: {store.Completed, store.Completed}},
+			kept:         {store.Completed: {store.Completed, reprise.Expired}},
+			100 * kept:   {store.Completed: {store.Completed, reprise.Expired}, store.Mismatch: {store.Mismatch, store.Mismatch}, store.Lapsed: {store.Lapsed, store.Lapsed}},
+			-time.Second: {store.Completed: {store.Completed, store.Completed}},
 		} {
 			for outcome, want := range outcomes {
 				b := setup(t, reprise.Config{})
-				b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-					return reprise.ClaimResult{Outcome: outcome, Payload: []byte("answer"), Age: age, Validity: time.Hour}, nil
+				b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+					return store.ClaimResult{Outcome: outcome, Payload: []byte("answer"), Age: age, Validity: time.Hour}, nil
 				}
 				without := once("k")
 				without.Horizon = 0
@@ -249,11 +250,11 @@ func TestWaitersOfTwoRetentionsAreAnsweredApart(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var ended atomic.Bool
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			if !ended.Load() {
-				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: lease}, nil
+				return store.ClaimResult{Outcome: store.InProgress, Remaining: lease}, nil
 			}
-			return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer"), Age: kept / 2, Validity: time.Hour}, nil
+			return store.ClaimResult{Outcome: store.Completed, Payload: []byte("answer"), Age: kept / 2, Validity: time.Hour}, nil
 		}
 		short := once("k")
 		short.Retention = kept / 4
@@ -263,7 +264,7 @@ func TestWaitersOfTwoRetentionsAreAnsweredApart(t *testing.T) {
 		ended.Store(true)
 		long.Wait()
 		brief.Wait()
-		long.want(t, reprise.Completed, 2)
+		long.want(t, store.Completed, 2)
 		brief.want(t, reprise.Expired, 2)
 	})
 }

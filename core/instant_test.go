@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestInstantIsReachedWhenEitherClockSaysSo(t *testing.T) {
@@ -55,7 +57,7 @@ func TestNeverIsNotReached(t *testing.T) {
 }
 
 // mute is a store that is asked for nothing.
-type mute struct{ Store }
+type mute struct{ store.Store }
 
 // renewing returns a renewer of leases of 30 s, the goroutine of which is not started,
 // and which of its attempts it cancelled.
@@ -77,7 +79,7 @@ func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil in
 		return a
 	}
 	return e.renewer, add, func() []*Attempt {
-		return slices.DeleteFunc(slices.Clone(list), func(a *Attempt) bool { return !errors.Is(context.Cause(&a.run), ErrLeaseLost) })
+		return slices.DeleteFunc(slices.Clone(list), func(a *Attempt) bool { return !errors.Is(context.Cause(&a.run), store.ErrLeaseLost) })
 	}
 }
 

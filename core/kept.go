@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // keptKind says what a record of [Do] holds.
@@ -45,7 +47,7 @@ var (
 	errKeptContent = corrupt("has content that its kind does not have")
 )
 
-func corrupt(what string) error { return fmt.Errorf("%w: the result %s", ErrCorrupt, what) }
+func corrupt(what string) error { return fmt.Errorf("%w: the result %s", store.ErrCorrupt, what) }
 
 // appendKept returns the payload for a record.
 func appendKept(kind keptKind, content []byte) []byte {
@@ -106,7 +108,7 @@ var keptTexts = [...]string{
 }
 
 // EncodeResult returns the payload of a record of [Do], for what writes one besides Do:
-// an operator who resolves a lapsed record (see [Inspector]), or a function that
+// an operator who resolves a lapsed record (see [store.Inspector]), or a function that
 // completes its operation in a transaction of its own. It keeps value if err is nil, and
 // otherwise err: as the answer of the operation if it was made by [Keep], and as a
 // failure if not. An error of EncodeResult wraps [ErrUnkept], and says why the codec
@@ -118,8 +120,8 @@ func EncodeResult[T any](codec Codec[T], value T, err error) ([]byte, error) {
 
 // DecodeResult returns the result in the payload of a record: what a retry of the
 // operation gets from [Do]. A kept error is a [*DoError]. An error that wraps
-// [ErrCorrupt] says that the payload is unreadable. A nil codec is JSON; [Bytes] gives
-// the value as it is kept.
+// [store.ErrCorrupt] says that the payload is unreadable. A nil codec is JSON; [Bytes]
+// gives the value as it is kept.
 func DecodeResult[T any](codec Codec[T], payload []byte) (T, error) {
 	r, err := decodeResult(orJSON(codec), payload)
 	if err != nil {
@@ -157,8 +159,8 @@ func encodeResult[T any](codec Codec[T], value T, err error) (payload []byte, re
 	} else {
 		content, failed = encodeValue(codec, value)
 	}
-	if failed == nil && len(content) > MaxPayload-keptHeadSize-keptSumSize {
-		failed = fmt.Errorf("it has %d bytes, want %d at most", len(content), MaxPayload-keptHeadSize-keptSumSize)
+	if failed == nil && len(content) > store.MaxPayload-keptHeadSize-keptSumSize {
+		failed = fmt.Errorf("it has %d bytes, want %d at most", len(content), store.MaxPayload-keptHeadSize-keptSumSize)
 	}
 	if failed != nil {
 		return nil, read, fmt.Errorf("%w: it was not encoded: %w", ErrUnkept, failed)
@@ -198,7 +200,7 @@ func decodeResult[T any](codec Codec[T], payload []byte) (r result[T], err error
 		r.err = ErrUnkept
 	}
 	if err != nil {
-		return result[T]{}, fmt.Errorf("%w: the codec cannot read the result: %w", ErrCorrupt, err)
+		return result[T]{}, fmt.Errorf("%w: the codec cannot read the result: %w", store.ErrCorrupt, err)
 	}
 	return r, nil
 }

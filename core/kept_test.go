@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // These vectors were computed by a separate program from docs/engineering/adr/0019-do.md,
@@ -72,10 +73,10 @@ func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 			damaged := bytes.Clone(sound)
 			damaged[i] ^= 1 << bit
 			_, err := reprise.DecodeResult(receipts, damaged)
-			wantError(t, hex.EncodeToString(damaged), err, reprise.ErrCorrupt)
+			wantError(t, hex.EncodeToString(damaged), err, store.ErrCorrupt)
 		}
 		_, err := reprise.DecodeResult(receipts, sound[:i])
-		wantError(t, "cut short", err, reprise.ErrCorrupt)
+		wantError(t, "cut short", err, store.ErrCorrupt)
 	}
 	for name, head := range map[string]string{
 		"another mark, as that of a guard's 404 without its body": "\x01\x01\x01{}",
@@ -84,7 +85,7 @@ func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 		"a length that is not the shortest": "\xd0\x01\x02\x80\x00text",
 	} {
 		_, err := reprise.DecodeResult(receipts, summed(head))
-		wantError(t, name, err, reprise.ErrCorrupt)
+		wantError(t, name, err, store.ErrCorrupt)
 	}
 	if got, err := reprise.DecodeResult(reprise.Bytes(), summed("\xd0\x01\x01{")); err != nil || string(got) != "{" {
 		t.Errorf("%q, %v", got, err)
@@ -109,7 +110,7 @@ func FuzzDecodeResult(f *testing.F) {
 		}
 		var kept *reprise.DoError
 		switch {
-		case errors.Is(err, reprise.ErrCorrupt):
+		case errors.Is(err, store.ErrCorrupt):
 		case errors.As(err, &kept):
 			if !kept.Kept || value != nil {
 				t.Fatalf("%q, %+v", value, kept)
@@ -193,7 +194,7 @@ func TestDoWithAResultThatCannotBeKept(t *testing.T) {
 	for name, codec := range map[string]badCodec{
 		"encode fails": {encode: fails}, "encode panics": {encode: panics},
 		"decode fails": {decode: fails}, "decode panics": {decode: panics},
-		"too large": {size: reprise.MaxPayload - 6},
+		"too large": {size: store.MaxPayload - 6},
 	} {
 		for _, leave := range []error{nil, reprise.Keep(errSoldOut)} {
 			inTimeNamed(t, name+" with error "+errText(leave), func(t *testing.T) {
@@ -248,11 +249,11 @@ func TestFingerprintOfIsLayoutVersion1(t *testing.T) {
 		for _, p := range parts {
 			list = append(list, []byte(p))
 		}
-		if got := reprise.FingerprintOf(list...); hex.EncodeToString(got[:]) != want {
+		if got := store.FingerprintOf(list...); hex.EncodeToString(got[:]) != want {
 			t.Errorf("%q: %x, want %s", parts, got, want)
 		}
 	}
-	if reprise.FingerprintOf([]byte("ab")) == reprise.FingerprintOf([]byte("a"), []byte("b")) {
+	if store.FingerprintOf([]byte("ab")) == store.FingerprintOf([]byte("a"), []byte("b")) {
 		t.Error("bytes that move from one part to the next make no difference")
 	}
 }
@@ -300,9 +301,9 @@ func TestDoErrorEndsWithItsCause(t *testing.T) {
 // A result is kept up to the largest payload, of which the form takes 7 bytes.
 func TestResultsAreKeptUpToTheLargestPayload(t *testing.T) {
 	t.Parallel()
-	value := make([]byte, reprise.MaxPayload-6)
+	value := make([]byte, store.MaxPayload-6)
 	payload, err := reprise.EncodeResult(reprise.Bytes(), value[1:], nil)
-	if err != nil || len(payload) != reprise.MaxPayload {
+	if err != nil || len(payload) != store.MaxPayload {
 		t.Errorf("%d bytes are kept in %d: %v", len(value)-1, len(payload), err)
 	}
 	_, err = reprise.EncodeResult(reprise.Bytes(), value, nil)
@@ -323,7 +324,7 @@ func TestKeptErrorThatACodecForgetsIsCorrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reprise.DecodeResult(forgetting{reprise.Bytes()}, payload); !errors.Is(err, reprise.ErrCorrupt) {
+	if _, err := reprise.DecodeResult(forgetting{reprise.Bytes()}, payload); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestLapsedAttemptIsTakenOver(t *testing.T) {
@@ -25,7 +26,7 @@ func TestLapsedAttemptIsTakenOver(t *testing.T) {
 		if first.View().Key("payment") != second.View().Key("payment") {
 			t.Error("the attempts pass different keys downstream")
 		}
-		wantCause(t, first.Context(), reprise.ErrLeaseLost)
+		wantCause(t, first.Context(), store.ErrLeaseLost)
 		wantCause(t, second.Context(), nil)
 		complete(t, second, "second's", reprise.Recorded)
 		complete(t, first, "first's", reprise.Superseded)
@@ -44,11 +45,11 @@ func TestTakeoverIsRefused(t *testing.T) {
 			op := order("k")
 			change(&op)
 			a := overtake(t, b, op)
-			other.want(t, op, reprise.Lapsed)
-			b.want(t, op, reprise.Lapsed)
+			other.want(t, op, store.Lapsed)
+			b.want(t, op, store.Lapsed)
 			other.events.want(t, reprise.EventLapsed)
 			complete(t, a, "late", reprise.Recorded) // it was running after all
-			other.want(t, op, reprise.Completed)
+			other.want(t, op, store.Completed)
 		})
 	}
 }
@@ -65,7 +66,7 @@ func TestMaxAttemptsAllowsThatMany(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = a.Release() })
 		}
-		b.want(t, op, reprise.Lapsed)
+		b.want(t, op, store.Lapsed)
 	})
 }
 
@@ -75,23 +76,23 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := 0
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			claims++
 			return b.store.Store.Claim(ctx, r)
 		}
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		op := order("k")
 		zombie := b.claim(t, op)
 		time.Sleep(lease - margin - 1)
-		b.want(t, op, reprise.InProgress)
+		b.want(t, op, store.InProgress)
 		if claims != 1 {
 			t.Fatalf("%d round trips while its lease is relied on, want 1", claims)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		b.want(t, op, reprise.InProgress) // says the store, by its own clock
+		b.want(t, op, store.InProgress) // says the store, by its own clock
 		if claims != 2 {
 			t.Fatalf("%d round trips past the local deadline, want 2", claims)
 		}
@@ -100,14 +101,14 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 		if second.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2", second.View().Number())
 		}
-		b.want(t, op, reprise.InProgress)
+		b.want(t, op, store.InProgress)
 		if claims != 3 {
 			t.Errorf("%d round trips, want 3: the table speaks for the second attempt", claims)
 		}
 		complete(t, zombie, "zombie's", reprise.Contested)
-		b.want(t, op, reprise.InProgress) // the end of the first does not end the second
+		b.want(t, op, store.InProgress) // the end of the first does not end the second
 		complete(t, second, "second's", reprise.Recorded)
-		if got := b.want(t, op, reprise.Completed).Payload; string(got) != "second's" {
+		if got := b.want(t, op, store.Completed).Payload; string(got) != "second's" {
 			t.Errorf("replayed %q", got)
 		}
 	})
@@ -123,7 +124,7 @@ func TestMaxRunCancelsTheHandlerAndKeepsTheLease(t *testing.T) {
 			t.Errorf("cancelled after %v, want 1m", took)
 		}
 		time.Sleep(10 * lease)
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.InProgress)
 		if n := b.events.count(reprise.EventRunTooLong); n != 1 {
 			t.Errorf("reported %d times", n)
 		}

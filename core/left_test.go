@@ -10,6 +10,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The tests of this file show that nothing which refers to an attempt when it ends
@@ -22,7 +23,7 @@ import (
 func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
 	t.Helper()
 	before := asked.Load()
-	b.want(t, order("k"), reprise.InProgress)
+	b.want(t, order("k"), store.InProgress)
 	if asked.Load() != before {
 		t.Error("the table of the process has forgotten the attempt")
 	}
@@ -31,7 +32,7 @@ func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
 // counted forwards the claims of b, and counts them.
 func counted(b *bench) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
 		return b.store.Store.Claim(ctx, r)
 	}
@@ -39,18 +40,18 @@ func counted(b *bench) (claims *atomic.Int64) {
 }
 
 func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
-	for _, status := range []reprise.RenewStatus{reprise.Renewed, reprise.RenewBusy, reprise.RenewCompleted, reprise.RenewLost} {
+	for _, status := range []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost} {
 		inTimeNamed(t, status.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			asked := counted(b)
 			sent, answer := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) (statuses []reprise.RenewStatus, err error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
 				statuses, err = b.store.Store.Renew(ctx, rs)
 				once.Do(func() {
 					close(sent)
 					<-answer
-					statuses, err = []reprise.RenewStatus{status}, nil
+					statuses, err = []store.RenewStatus{status}, nil
 				})
 				return statuses, err
 			}
@@ -84,27 +85,27 @@ func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			asked := counted(b)
 			var down atomic.Bool
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				if down.Load() {
-					return nil, reprise.ErrUnavailable
+					return nil, store.ErrUnavailable
 				}
 				return b.store.Store.Renew(ctx, rs)
 			}
 			down.Store(true)
 			a := b.claim(t, order("k"))
 			time.Sleep(lease)
-			wantCause(t, a.Context(), reprise.ErrLeaseLost)
+			wantCause(t, a.Context(), store.ErrLeaseLost)
 			down.Store(false)
 			next := b.claim(t, order("k"))
 			end(t, a)
 			wantCause(t, next.Context(), nil)
-			wantCause(t, a.Context(), reprise.ErrLeaseLost)
+			wantCause(t, a.Context(), store.ErrLeaseLost)
 			b.answeredHere(t, asked)
 			time.Sleep(5 * lease)
 			wantCause(t, next.Context(), nil)
 			b.answeredHere(t, asked)
 			complete(t, next, "answer", reprise.Recorded)
-			b.want(t, order("k"), reprise.Completed)
+			b.want(t, order("k"), store.Completed)
 		})
 	}
 }
@@ -131,7 +132,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 		})
 		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
 		res, err := b.Begin(request, order("k"))
-		if err != nil || res.Outcome != reprise.Claimed {
+		if err != nil || res.Outcome != store.Claimed {
 			t.Fatal(res.Outcome, err)
 		}
 		first := res.Attempt.View()
@@ -139,7 +140,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 		release(t, res.Attempt)
 		request.over.Store(true)
 		next, err := b.Begin(context.WithValue(t.Context(), traceKey{}, "second"), order("k"))
-		if err != nil || next.Outcome != reprise.Claimed {
+		if err != nil || next.Outcome != store.Claimed {
 			t.Fatal(next.Outcome, err)
 		}
 		close(answer)
@@ -154,7 +155,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 func TestBackgroundCompletesWithNothingOfTheNextRequest(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnavailable }
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		buffer := []byte(strings.Repeat("first ", 100))
 		a := b.claim(t, order("k"))
 		if end, err := a.Complete(reprise.Completion{Payload: buffer}); err != nil || end.Status != reprise.Unrecorded {
@@ -164,7 +165,7 @@ func TestBackgroundCompletesWithNothingOfTheNextRequest(t *testing.T) {
 		time.Sleep(2 * lease)
 		b.store.heal()
 		time.Sleep(2 * time.Second)
-		if got := b.want(t, order("k"), reprise.Completed).Payload; string(got) != strings.Repeat("first ", 100) {
+		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != strings.Repeat("first ", 100) {
 			t.Errorf("kept %.12q…, which is not its own", got)
 		}
 	})

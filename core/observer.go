@@ -3,6 +3,9 @@ package reprise
 import (
 	"context"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Observer is notified of every transition that an [Engine] makes or sees, from many
@@ -56,12 +59,12 @@ type Event struct {
 	Outcome RequestOutcome
 	End     AttemptEnd
 
-	Label   string // of the policy: see Operation.Label
-	ID      ID     // log [ID.Short] of it; zero where the operation is not known
-	Scope   string // the first 12 hexadecimal digits of the scope's SHA-256; empty where it is not known
-	Attempt int    // the attempt's number; 0 where there is none
-	Fence   uint64 // likewise
-	Err     error  // of a failure; nil otherwise
+	Label   string   // of the policy: see Operation.Label
+	ID      store.ID // log [store.ID.Short] of it; zero where the operation is not known
+	Scope   string   // the first 12 hexadecimal digits of the scope's SHA-256; empty where it is not known
+	Attempt int      // the attempt's number; 0 where there is none
+	Fence   uint64   // likewise
+	Err     error    // of a failure; nil otherwise
 
 	Elapsed time.Duration // since the call to Begin
 
@@ -121,7 +124,7 @@ var eventNames = [...]string{
 }
 
 // String returns the kind as it appears in logs.
-func (k EventKind) String() string { return name(eventNames[:], int(k)) }
+func (k EventKind) String() string { return text.Name(eventNames[:], int(k)) }
 
 // Report notifies the engine's observer of something that its caller saw or did, as the
 // engine does: a panic beside a request, or the resolution of a record by an operator. It

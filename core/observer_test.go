@@ -14,6 +14,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Every transition is reported once, with what belongs to it.
@@ -22,35 +23,35 @@ func TestEveryTransitionIsReportedOnce(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		var down atomic.Bool
-		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if down.Load() {
-				return statuses(len(rs), reprise.RenewLost), nil
+				return statuses(len(rs), store.RenewLost), nil
 			}
 			return b.store.Store.Renew(ctx, rs)
 		}
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if string(r.Payload) == "corrupt" {
-				return reprise.ErrCorrupt
+				return store.ErrCorrupt
 			}
 			return b.store.Store.Complete(ctx, r)
 		}
 
 		a := b.claim(t, order("k"))
-		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), store.InProgress)
 		changed := order("k")
 		changed.Fingerprint[0]++
-		b.want(t, changed, reprise.Mismatch)
+		b.want(t, changed, store.Mismatch)
 		time.Sleep(lease * 5 / 12) // a renewal
 		time.Sleep(lease / 12)     // MaxRun
 		synctest.Wait()
 		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, order("k"), reprise.Completed)
+		b.want(t, order("k"), store.Completed)
 		release(t, b.claim(t, order("released")))
 
 		lapsed := overtake(t, other, order("lapsed"))
 		refused := order("lapsed")
 		refused.Preset = reprise.AtMostOnce
-		b.want(t, refused, reprise.Lapsed)
+		b.want(t, refused, store.Lapsed)
 		second := b.claim(t, order("lapsed"))
 		down.Store(true)
 		time.Sleep(lease * 5 / 12)
@@ -99,7 +100,7 @@ func TestObserverThatPanicsIsHarmless(t *testing.T) {
 		time.Sleep(lease)
 		wantCause(t, a.Context(), nil)
 		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, order("k"), reprise.Completed)
+		b.want(t, order("k"), store.Completed)
 		if seen.count(reprise.EventClaimed) != 1 || seen.count(reprise.EventReplayed) != 1 {
 			t.Errorf("the observer behind it saw %v", seen.kinds())
 		}
@@ -142,9 +143,9 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 				traces[e.Kind] = ctx.Value(traceKey{})
 			})})
 			var later any
-			b.store.onRelease = func(ctx context.Context, _ reprise.ID, _ reprise.Owner) error {
+			b.store.onRelease = func(ctx context.Context, _ store.ID, _ store.Owner) error {
 				later = ctx.Value(traceKey{})
-				return reprise.ErrUnavailable
+				return store.ErrUnavailable
 			}
 			ctx, leave := client(t)
 			request := &recycled{Context: ctx, t: t}
@@ -206,19 +207,19 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 		handler := slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
 		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
 		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
-		b.store.onComplete = func(ctx context.Context, r reprise.CompleteRequest) error {
+		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			_ = b.store.Store.Complete(ctx, r)
-			return fmt.Errorf("%w: reply lost", reprise.ErrUnknown)
+			return fmt.Errorf("%w: reply lost", store.ErrUnknown)
 		}
 		a := b.claim(t, op)
 		time.Sleep(lease / 2)
-		b.want(t, op, reprise.InProgress)
+		b.want(t, op, store.InProgress)
 		complete(t, a, secretBody, reprise.Unrecorded)
 		b.store.heal()
 		time.Sleep(time.Minute)
-		b.want(t, op, reprise.Completed)
+		b.want(t, op, store.Completed)
 		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
-		wantError(t, "Begin", err, reprise.ErrInvalid)
+		wantError(t, "Begin", err, store.ErrInvalid)
 
 		text := log.String() + err.Error()
 		for _, secret := range []string{secretKey, secretScope, secretBody, "secret"} {
@@ -257,11 +258,11 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		cause := errors.New("connection reset by peer")
-		b.store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-			return reprise.ClaimResult{}, cause
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, cause
 		}
 		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, reprise.ErrUnknown)
+		wantError(t, "Begin", err, store.ErrUnknown)
 		wantError(t, "Begin", err, cause)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // One observer that blocked kept every other handler from being cancelled when its lease
@@ -30,8 +31,8 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 				<-block
 			}
 		})})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		const n = 20
 		attempts, cancelled := make([]*reprise.Attempt, n), new(atomic.Int64)
@@ -39,7 +40,7 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 			attempts[i] = b.claim(t, order(strconv.Itoa(i)))
 			start, ctx := time.Now(), attempts[i].Context()
 			context.AfterFunc(ctx, func() {
-				if errors.Is(context.Cause(ctx), reprise.ErrLeaseLost) && time.Since(start) <= lease-margin {
+				if errors.Is(context.Cause(ctx), store.ErrLeaseLost) && time.Since(start) <= lease-margin {
 					cancelled.Add(1)
 				}
 			})
@@ -54,7 +55,7 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 			t.Errorf("the observer is called %d times at once, want by one goroutine", blocked.Load())
 		}
 		complete(t, b.claim(t, order("another")), "answer", reprise.Recorded) // a request's own events are its own
-		b.want(t, order("another"), reprise.Completed)
+		b.want(t, order("another"), store.Completed)
 		if s := b.Stats(); s.EventsQueued < n-1 {
 			t.Errorf("%+v, want the events queued", s)
 		}
@@ -139,11 +140,11 @@ func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
 		first.begin(t.Context(), b.Engine, order("k"), 1)
 		others.begin(t.Context(), b.Engine, order("k"), 10)
 		time.Sleep(time.Second)
-		others.want(t, reprise.InProgress, 10)
+		others.want(t, store.InProgress, 10)
 		first.none(t)
 		close(block)
 		first.Wait()
-		release(t, first.want(t, reprise.Claimed, 1)[0].Attempt)
+		release(t, first.want(t, store.Claimed, 1)[0].Attempt)
 	})
 }
 
@@ -161,7 +162,7 @@ func TestReportPassesTheCallersEventOn(t *testing.T) {
 				t.Errorf("%v has the label %q", e.Kind, e.Label)
 			}
 		}
-		if e := b.events.list[0]; e.Outcome != reprise.RequestKeyMissing || e.ID != (reprise.ID{}) {
+		if e := b.events.list[0]; e.Outcome != reprise.RequestKeyMissing || e.ID != (store.ID{}) {
 			t.Errorf("%+v", e)
 		}
 		bad := newEngine(t, memstore.New(), reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug") }), reprise.Config{})
@@ -180,25 +181,25 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
-		store := &hooked{Store: memstore.New()}
-		store.onComplete = func(context.Context, reprise.CompleteRequest) error { return reprise.ErrFull }
-		quiet, loud := newEngine(t, store, reprise.Silent, reprise.Config{}), newEngine(t, store, nil, reprise.Config{})
+		st := &hooked{Store: memstore.New()}
+		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
+		quiet, loud := newEngine(t, st, reprise.Silent, reprise.Config{}), newEngine(t, st, nil, reprise.Config{})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
-			store.onClaim = func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-				return reprise.ClaimResult{}, fmt.Errorf("%w: %w", err, cause)
+			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, fmt.Errorf("%w: %w", err, cause)
 			}
 		}
 		for _, e := range []*reprise.Engine{quiet, loud} {
-			fail(reprise.ErrMisconfigured)
+			fail(store.ErrMisconfigured)
 			for range 100 { // logged once
 				_, _ = e.Begin(t.Context(), order("misconfigured"))
 			}
-			fail(reprise.ErrCorrupt)
+			fail(store.ErrCorrupt)
 			_, _ = e.Begin(t.Context(), order("corrupt"))
-			fail(reprise.ErrFull)
+			fail(store.ErrFull)
 			_, _ = e.Begin(t.Context(), order("full"))
-			store.onClaim = nil
+			st.onClaim = nil
 			res, err := e.Begin(t.Context(), order("unrecorded"))
 			if err != nil || res.Attempt == nil {
 				t.Fatal(res, err)
@@ -207,7 +208,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			time.Sleep(lease)
 			strict := order("unrecorded")
 			strict.Preset = reprise.AtMostOnce
-			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
+			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != store.Lapsed {
 				t.Fatal(res, err)
 			}
 			if err := e.Close(t.Context()); err != nil {
@@ -216,7 +217,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			if e == quiet && log.String() != "" {
 				t.Errorf("an observer that does nothing is not silent: %s", log)
 			}
-			a := newEngine(t, store, reprise.Silent, reprise.Config{})
+			a := newEngine(t, st, reprise.Silent, reprise.Config{})
 			res, err = a.Begin(t.Context(), order("unrecorded"))
 			if err != nil {
 				t.Fatal(err)
@@ -250,7 +251,7 @@ func TestOperatorLogKnowsEveryKind(t *testing.T) {
 	kinds := 0
 	for kind := reprise.EventKind(1); !strings.HasPrefix(kind.String(), "invalid"); kind++ {
 		kinds++
-		text := logged(reprise.Event{Kind: kind, Err: reprise.ErrFull, Outcome: reprise.RequestFailed, Label: "orders", ID: reprise.ID{1}})
+		text := logged(reprise.Event{Kind: kind, Err: store.ErrFull, Outcome: reprise.RequestFailed, Label: "orders", ID: store.ID{1}})
 		if silent[kind] != (text == "") || !silent[kind] && !strings.Contains(text, "label=orders id=010000000000 error=") {
 			t.Errorf("%v is logged as %q", kind, text)
 		}
@@ -259,17 +260,17 @@ func TestOperatorLogKnowsEveryKind(t *testing.T) {
 		t.Errorf("%d kinds", kinds)
 	}
 	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client
-		{Kind: reprise.EventStoreError, Err: reprise.ErrUnavailable},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrMisconfigured},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrClosed},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestCorrupt, Err: reprise.ErrCorrupt},
+		{Kind: reprise.EventStoreError, Err: store.ErrUnavailable},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrMisconfigured},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrClosed},
+		{Kind: reprise.EventRefused, Outcome: reprise.RequestCorrupt, Err: store.ErrCorrupt},
 		{Kind: reprise.EventRefused, Outcome: reprise.RequestKeyMissing},
 	} {
 		if text := logged(e); text != "" {
 			t.Errorf("%+v is logged as %q", e, text)
 		}
 	}
-	if text := logged(reprise.Event{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: reprise.ErrUnknown}); !strings.Contains(text, "no answer") {
+	if text := logged(reprise.Event{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no answer") {
 		t.Errorf("an outage is logged as %q", text)
 	}
 	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {

@@ -3,11 +3,14 @@ package reprise
 import (
 	"fmt"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/bounds"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Operation names what is to run once. Scope, Key and Endpoint make its [ID]. Nothing
-// keeps these three strings after Begin returned, so they may be views into buffers that
-// are used again.
+// Operation names what is to run once. Scope, Key and Endpoint make its [store.ID].
+// Nothing keeps these three strings after Begin returned, so they may be views into
+// buffers that are used again.
 type Operation struct {
 	// Scope is the authenticated principal that the key belongs to. Equal keys of
 	// different scopes are different operations. It is never empty: callers that share
@@ -22,8 +25,8 @@ type Operation struct {
 	Endpoint string
 
 	// Fingerprint digests what the request asks for. The same key with another
-	// fingerprint is a [Mismatch].
-	Fingerprint Fingerprint
+	// fingerprint is a [store.Mismatch].
+	Fingerprint store.Fingerprint
 
 	// Preset decides what happens to failures and to lapsed attempts.
 	Preset Preset
@@ -39,7 +42,7 @@ type Operation struct {
 	// most. Zero remembers nothing beyond the retention; otherwise at least 1 ms.
 	//
 	// An engine without this field, or with a release that has none, replays for as long
-	// as the operation is remembered. The store must know [ClaimRequest.Validity].
+	// as the operation is remembered. The store must know [store.ClaimRequest.Validity].
 	Horizon time.Duration
 
 	// MaxAttempts is the attempt number from which on a lapsed record is not taken over
@@ -53,11 +56,11 @@ type Operation struct {
 	FailOpen bool
 
 	// Label names the policy in events and, for operators, in the record: at most
-	// [MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
+	// [store.MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
 	Label string
 
-	// Decoder, if not nil, reads the payload of a [Completed] answer before Begin returns
-	// it. If it fails, Begin answers [ErrCorrupt] instead.
+	// Decoder, if not nil, reads the payload of a [store.Completed] answer before Begin
+	// returns it. If it fails, Begin answers [store.ErrCorrupt] instead.
 	Decoder Decoder
 
 	// Wait is how long Begin may wait for another attempt to end before it answers
@@ -98,26 +101,26 @@ func (p Preset) String() string {
 func (op *Operation) validate() error {
 	switch {
 	case op.Scope == "":
-		return fmt.Errorf("%w: Operation.Scope is empty", ErrInvalid)
+		return fmt.Errorf("%w: Operation.Scope is empty", store.ErrInvalid)
 	case op.Key == "":
-		return fmt.Errorf("%w: Operation.Key is empty", ErrInvalid)
+		return fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
 	case op.Preset > AtMostOnce:
-		return fmt.Errorf("%w: Operation.Preset is %d, which is not a preset", ErrInvalid, op.Preset)
+		return fmt.Errorf("%w: Operation.Preset is %d, which is not a preset", store.ErrInvalid, op.Preset)
 	case op.MaxAttempts < 0:
-		return fmt.Errorf("%w: Operation.MaxAttempts is %d, want 0 or more", ErrInvalid, op.MaxAttempts)
+		return fmt.Errorf("%w: Operation.MaxAttempts is %d, want 0 or more", store.ErrInvalid, op.MaxAttempts)
 	case op.FailOpen && op.Preset == AtMostOnce:
-		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", ErrInvalid)
+		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
 	case op.Wait < 0:
-		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", ErrInvalid, op.Wait)
+		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}
-	if err := checkLabel("Operation.Label", op.Label); err != nil {
+	if err := bounds.Label("Operation.Label", op.Label); err != nil {
 		return err
 	}
-	if err := checkDuration("Operation.Retention", op.Retention); err != nil || op.Horizon == 0 {
+	if err := bounds.Duration("Operation.Retention", op.Retention); err != nil || op.Horizon == 0 {
 		return err
 	}
-	if err := checkDuration("Operation.Horizon", op.Horizon); err != nil {
+	if err := bounds.Duration("Operation.Horizon", op.Horizon); err != nil {
 		return err
 	}
-	return checkDuration("the sum of Operation.Retention and Operation.Horizon", op.Retention+op.Horizon)
+	return bounds.Duration("the sum of Operation.Retention and Operation.Horizon", op.Retention+op.Horizon)
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // operatorLogPause is how long one message of an [operatorLog] is not repeated.
@@ -50,7 +52,7 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
-	if e.ID != (ID{}) {
+	if e.ID != (store.ID{}) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
 	}
 	if e.Reason != "" {
@@ -116,11 +118,11 @@ func notice(e *Event) (slog.Level, string) {
 // try; the request or attempt that gets no answer is reported.
 func storeNotice(err error) string {
 	switch {
-	case errors.Is(err, ErrMisconfigured):
+	case errors.Is(err, store.ErrMisconfigured):
 		return "reprise: the store is misconfigured"
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return "reprise: a record cannot be read"
-	case errors.Is(err, ErrFull):
+	case errors.Is(err, store.ErrFull):
 		return "reprise: the store is full"
 	default:
 		return ""
@@ -131,7 +133,7 @@ func refusalNotice(e *Event) string {
 	switch {
 	case e.Outcome == RequestFailed:
 		return "reprise: a request was refused because a function of its policy failed"
-	case e.Outcome != RequestUnavailable || errors.Is(e.Err, ErrClosed) || storeNotice(e.Err) != "":
+	case e.Outcome != RequestUnavailable || errors.Is(e.Err, store.ErrClosed) || storeNotice(e.Err) != "":
 		return "" // caused by the client, expected, or reported as an EventStoreError before
 	default:
 		return "reprise: a request was refused because the store gave no answer"
@@ -142,7 +144,7 @@ func refusalNotice(e *Event) string {
 func operatorKinds() uint64 {
 	kinds := uint64(0)
 	for kind := range EventKind(len(eventNames)) {
-		for _, e := range []Event{{Kind: kind, Err: ErrFull}, {Kind: kind, Outcome: RequestFailed}} {
+		for _, e := range []Event{{Kind: kind, Err: store.ErrFull}, {Kind: kind, Outcome: RequestFailed}} {
 			if _, message := notice(&e); message != "" {
 				kinds |= 1 << kind
 			}

@@ -1,5 +1,14 @@
 package reprise
 
+import (
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Expired is an answer of [Engine.Begin], and of no store: the operation is completed,
+// and the retention of its answer has ended. See [Operation.Horizon].
+const Expired = store.Expired
+
 // RequestOutcome says what became of a request with a key: whether its handler ran, and
 // if not, why. Each request has exactly one, which the engine counts under the label of
 // its policy (see [Stats]), and which exactly one [Event] carries.
@@ -29,7 +38,7 @@ const (
 )
 
 // String returns the outcome as it appears in logs and metrics.
-func (o RequestOutcome) String() string { return name(requestNames[:], int(o)) }
+func (o RequestOutcome) String() string { return text.Name(requestNames[:], int(o)) }
 
 var requestNames = [...]string{
 	RequestClaimed: "claimed", RequestReplayed: "replayed", RequestInProgress: "in-progress",
@@ -64,7 +73,7 @@ const (
 )
 
 // String returns the end as it appears in logs and metrics.
-func (e AttemptEnd) String() string { return name(endNames[:], int(e)) }
+func (e AttemptEnd) String() string { return text.Name(endNames[:], int(e)) }
 
 var endNames = [...]string{
 	EndRecorded: "recorded", EndReleased: "released", EndUnrecorded: "unrecorded", EndSuperseded: "superseded",
@@ -87,8 +96,8 @@ func enumerate[T ~uint8](n int) []T {
 
 // claimOutcomes maps the answers to a claim to the outcomes of their requests.
 var claimOutcomes = [...]RequestOutcome{
-	Claimed: RequestClaimed, InProgress: RequestInProgress, Completed: RequestReplayed,
-	Mismatch: RequestMismatch, Lapsed: RequestLapsed, Expired: RequestExpired,
+	store.Claimed: RequestClaimed, store.InProgress: RequestInProgress, store.Completed: RequestReplayed,
+	store.Mismatch: RequestMismatch, store.Lapsed: RequestLapsed, Expired: RequestExpired,
 }
 
 // requestEvents maps the outcomes of requests to their events. A claim that is not the

@@ -3,6 +3,8 @@ package reprise
 import (
 	"context"
 	"fmt"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A claim is released in four places:
@@ -14,8 +16,8 @@ import (
 
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the response leaves. It is bounded and repeated as Complete is; an error other
-// than [ErrInvalid] says that the release goes on in the background, or, where repeating
-// is of no use, that the claim lapses.
+// than [store.ErrInvalid] says that the release goes on in the background, or, where
+// repeating is of no use, that the claim lapses.
 func (a *Attempt) Release() error {
 	if err := a.end(stateReleasing); err != nil {
 		return err
@@ -55,5 +57,5 @@ func (a *Attempt) releaseLateTry() {
 // later, as a waiting call does, is not released with this one.
 func (c *call) releaseLater(err error) {
 	c.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: newAttempt(c), twice: true, err: err})
-	c.owner = NewOwner()
+	c.owner = store.NewOwner()
 }

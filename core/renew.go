@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // renewer keeps the leases of all attempts of an engine. It is a heap of due times served
@@ -238,15 +240,15 @@ func (r *renewer) align(at instant) {
 func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	ctx, cancel := context.WithTimeout(ctx, renewalTimeout(r.lease))
 	defer cancel()
-	requests := make([]RenewRequest, len(batch))
+	requests := make([]store.RenewRequest, len(batch))
 	for i, a := range batch {
-		requests[i] = RenewRequest{ID: a.id, Owner: a.owner, Lease: r.lease}
+		requests[i] = store.RenewRequest{ID: a.id, Owner: a.owner, Lease: r.lease}
 	}
 	sent := now()
 	statuses, err := r.store.renew(ctx, requests)
 	var lost []*Attempt
 	for i, a := range batch {
-		status := RenewBusy // not renewed, and not known to be lost: ask again until the deadline
+		status := store.RenewBusy // not renewed, and not known to be lost: ask again until the deadline
 		if err == nil {
 			status = statuses[i]
 		}
@@ -259,7 +261,7 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 		switch {
 		case err != nil:
 			a.report(EventStoreError, err)
-		case statuses[i] == Renewed:
+		case statuses[i] == store.Renewed:
 			a.report(EventRenewed, nil)
 		}
 	}
@@ -267,7 +269,7 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 
 // apply applies the answer to one renewal that was sent at the given instant, and reports
 // whether the lease is lost.
-func (r *renewer) apply(a *Attempt, status RenewStatus, sent instant) (lost bool) {
+func (r *renewer) apply(a *Attempt, status store.RenewStatus, sent instant) (lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &a.lease
@@ -275,10 +277,10 @@ func (r *renewer) apply(a *Attempt, status RenewStatus, sent instant) (lost bool
 		return false
 	}
 	switch status {
-	case RenewLost, RenewCompleted: // nothing is left to keep, and from now on the store answers
+	case store.RenewLost, store.RenewCompleted: // nothing is left to keep, and from now on the store answers
 		heap.Remove(&r.due, l.index)
-		return status == RenewLost
-	case Renewed:
+		return status == store.RenewLost
+	case store.Renewed:
 		l.deadline = sent.add(localDeadline(r.lease))
 		l.renewAt = renewalDue(sent, r.lease)
 	default:

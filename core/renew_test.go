@@ -11,6 +11,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // batches remembers the renewals that a store was asked for.
@@ -20,7 +21,7 @@ type batches struct {
 	size []int
 }
 
-func (s *batches) add(rs []reprise.RenewRequest) (n int) {
+func (s *batches) add(rs []store.RenewRequest) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.size = append(s.at, time.Now()), append(s.size, len(rs))
@@ -34,15 +35,15 @@ func (s *batches) get() (at []time.Time, size []int) {
 }
 
 // statuses answers a whole batch alike.
-func statuses(n int, status reprise.RenewStatus) []reprise.RenewStatus {
-	return slices.Repeat([]reprise.RenewStatus{status}, n)
+func statuses(n int, status store.RenewStatus) []store.RenewStatus {
+	return slices.Repeat([]store.RenewStatus{status}, n)
 }
 
 func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var renewals batches
-		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			renewals.add(rs)
 			return b.store.Store.Renew(ctx, rs)
 		}
@@ -51,7 +52,7 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 		a := b.claim(t, order("k"))
 		for range 200 {
 			time.Sleep(lease / 2)
-			other.want(t, order("k"), reprise.InProgress)
+			other.want(t, order("k"), store.InProgress)
 		}
 		wantCause(t, a.Context(), nil)
 		at, _ := renewals.get()
@@ -78,9 +79,9 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 func TestShortRunsAreNeverRenewed(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 			t.Error("renewed")
-			return nil, reprise.ErrUnknown
+			return nil, store.ErrUnknown
 		}
 		for i := range 100 {
 			a := b.claim(t, order(strconv.Itoa(i)))
@@ -96,7 +97,7 @@ func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
 		const n = 500
 		var renewals batches
 		hold := make(chan struct{})
-		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if renewals.add(rs) == 1 {
 				<-hold // until all others are due
 			}
@@ -136,7 +137,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 			var mu sync.Mutex
 			out, most := 0, 0
 			let := make(chan struct{})
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				mu.Lock()
 				out++
 				most = max(most, out)
@@ -153,19 +154,19 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 				mu.Lock()
 				out--
 				mu.Unlock()
-				return nil, reprise.ErrUnknown
+				return nil, store.ErrUnknown
 			}
 			first := b.claim(t, order("first"))
 			time.Sleep(lease / 4)
 			second := b.claim(t, order("second"))
 			time.Sleep(lease*3/4 - margin - time.Millisecond)
 			wantCause(t, first.Context(), nil)
-			b.want(t, order("first"), reprise.InProgress)
+			b.want(t, order("first"), store.InProgress)
 			time.Sleep(time.Millisecond)
-			wantCause(t, first.Context(), reprise.ErrLeaseLost)
+			wantCause(t, first.Context(), store.ErrLeaseLost)
 			wantCause(t, second.Context(), nil)
 			time.Sleep(lease / 4)
-			wantCause(t, second.Context(), reprise.ErrLeaseLost)
+			wantCause(t, second.Context(), store.ErrLeaseLost)
 			mu.Lock()
 			if most != 1 {
 				t.Errorf("%d batches at once, want one", most)
@@ -184,41 +185,41 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 func TestAnswersToARenewal(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error)
+		answer func(try int, rs []store.RenewRequest) ([]store.RenewStatus, error)
 		lostAt time.Duration // the latest; zero: never
 	}{
-		{"busy twice, then renewed", func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		{"busy twice, then renewed", func(try int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if try%3 != 0 {
-				return statuses(len(rs), reprise.RenewBusy), nil
+				return statuses(len(rs), store.RenewBusy), nil
 			}
 			return nil, nil
 		}, 0},
-		{"failed twice, then renewed", func(try int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		{"failed twice, then renewed", func(try int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if try%3 != 0 {
-				return nil, reprise.ErrUnknown
+				return nil, store.ErrUnknown
 			}
 			return nil, nil
 		}, 0},
-		{"lost", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return statuses(len(rs), reprise.RenewLost), nil
+		{"lost", func(_ int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			return statuses(len(rs), store.RenewLost), nil
 		}, lease/3 + lease/30},
-		{"always busy", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return statuses(len(rs), reprise.RenewBusy), nil
+		{"always busy", func(_ int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			return statuses(len(rs), store.RenewBusy), nil
 		}, lease - margin},
-		{"always unavailable", func(int, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		{"always unavailable", func(int, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}, lease - margin},
-		{"of another length", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return statuses(len(rs)+1, reprise.Renewed), nil
+		{"of another length", func(_ int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			return statuses(len(rs)+1, store.Renewed), nil
 		}, lease - margin},
-		{"no answer that there is", func(_ int, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		{"no answer that there is", func(_ int, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			return statuses(len(rs), 0), nil
 		}, lease - margin},
 	} {
 		inTimeNamed(t, c.name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var renewals batches
-			b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				got, err := c.answer(renewals.add(rs), rs)
 				if got == nil && err == nil {
 					return b.store.Store.Renew(ctx, rs)
@@ -231,7 +232,7 @@ func TestAnswersToARenewal(t *testing.T) {
 				wantCause(t, a.Context(), nil)
 			} else {
 				<-a.Context().Done()
-				wantCause(t, a.Context(), reprise.ErrLeaseLost)
+				wantCause(t, a.Context(), store.ErrLeaseLost)
 				if took := time.Since(start); took > c.lostAt {
 					t.Errorf("cancelled after %v, want %v at most", took, c.lostAt)
 				}
@@ -249,18 +250,18 @@ func TestAnswersToARenewal(t *testing.T) {
 func TestLossOfOneLeavesTheOthers(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			answers, err := b.store.Store.Renew(ctx, rs)
 			for i, r := range rs {
 				if r.ID == idOf(order("lost")) {
-					answers[i] = reprise.RenewLost
+					answers[i] = store.RenewLost
 				}
 			}
 			return answers, err
 		}
 		lost, kept := b.claim(t, order("lost")), b.claim(t, order("kept"))
 		time.Sleep(2 * lease)
-		wantCause(t, lost.Context(), reprise.ErrLeaseLost)
+		wantCause(t, lost.Context(), store.ErrLeaseLost)
 		wantCause(t, kept.Context(), nil)
 		release(t, lost)
 		release(t, kept)
@@ -273,10 +274,10 @@ func TestEndDuringARenewal(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		out := make(chan struct{})
 		answer := make(chan struct{})
-		b.store.onRenew = func(_ context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+		b.store.onRenew = func(_ context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			out <- struct{}{}
 			<-answer
-			return statuses(len(rs), reprise.RenewLost), nil
+			return statuses(len(rs), store.RenewLost), nil
 		}
 		a := b.claim(t, order("k"))
 		<-out
@@ -292,8 +293,8 @@ func TestEndDuringARenewal(t *testing.T) {
 func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Lease: time.Second})
-		b.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		a, start := b.claim(t, order("k")), time.Now()
 		<-a.Context().Done()

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // slowClaims lets claims take a while, so that duplicates arrive meanwhile, and counts
 // them.
 func slowClaims(b *bench) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
 		res, err := b.store.Store.Claim(ctx, r)
 		time.Sleep(100 * time.Millisecond)
@@ -41,9 +42,9 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 		others.begin(t.Context(), b.Engine, changed(order("k")), n)
 		s.Wait()
 		others.Wait()
-		first := s.want(t, reprise.Claimed, 1)[0]
-		s.want(t, reprise.InProgress, n-1)
-		others.want(t, reprise.Mismatch, n)
+		first := s.want(t, store.Claimed, 1)[0]
+		s.want(t, store.InProgress, n-1)
+		others.want(t, store.Mismatch, n)
 		if claims.Load() != 1 || b.Stats().SharedClaims != 2*n-1 {
 			t.Errorf("%d claims, %d shared, want 1 and the others", claims.Load(), b.Stats().SharedClaims)
 		}
@@ -53,7 +54,7 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 		claims.Store(0)
 		replays.begin(t.Context(), b.Engine, order("k"), n)
 		replays.Wait()
-		for _, got := range replays.want(t, reprise.Completed, n) {
+		for _, got := range replays.want(t, store.Completed, n) {
 			if string(got.Payload) != "answer" {
 				t.Fatalf("replayed %q", got.Payload)
 			}
@@ -80,8 +81,8 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 		others.begin(t.Context(), b.Engine, changed(order("k")), n)
 		s.Wait()
 		others.Wait()
-		s.want(t, reprise.InProgress, n)
-		others.want(t, reprise.Mismatch, n)
+		s.want(t, store.InProgress, n)
+		others.want(t, store.Mismatch, n)
 		if got := claims.Load(); got > 3 { // the second one may be led by the wrong request, which finds out nothing for the others
 			t.Errorf("%d claims", got)
 		}
@@ -92,10 +93,10 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 	for name, end := range map[string]struct {
 		how  func(*testing.T, *reprise.Attempt)
-		want reprise.Outcome
+		want store.Outcome
 	}{
-		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) }, reprise.Completed},
-		"released meanwhile":  {release, reprise.Claimed},
+		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) }, store.Completed},
+		"released meanwhile":  {release, store.Claimed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -107,7 +108,7 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 			late.begin(t.Context(), b.Engine, order("k"), 1)
 			early.Wait()
 			late.Wait()
-			early.want(t, reprise.InProgress, 1)
+			early.want(t, store.InProgress, 1)
 			got := late.want(t, end.want, 1)[0]
 			if got.Attempt != nil {
 				release(t, got.Attempt)
@@ -128,8 +129,8 @@ func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
 		right.begin(t.Context(), b.Engine, order("k"), 10)
 		wrong.Wait()
 		right.Wait()
-		wrong.want(t, reprise.Mismatch, 10)
-		right.want(t, reprise.Completed, 10)
+		wrong.want(t, store.Mismatch, 10)
+		right.want(t, store.Completed, 10)
 	})
 }
 
@@ -137,29 +138,29 @@ func TestClaimThatFailsLeavesEachOnItsOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			n := claims.Add(1)
 			time.Sleep(100 * time.Millisecond)
 			if n == 1 {
-				return reprise.ClaimResult{}, reprise.ErrFull
+				return store.ClaimResult{}, store.ErrFull
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
 		var s answers
 		s.begin(t.Context(), b.Engine, order("k"), 10)
 		s.Wait()
-		s.want(t, reprise.InProgress, 8)
-		wantError(t, "the first", s.want(t, 0, 1)[0].err, reprise.ErrFull)
-		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+		s.want(t, store.InProgress, 8)
+		wantError(t, "the first", s.want(t, 0, 1)[0].err, store.ErrFull)
+		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
 	})
 }
 
 func TestAClaimThatHangsHoldsNobodyLongerThanTheBudget(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 			<-ctx.Done()
-			return reprise.ClaimResult{}, fmt.Errorf("%w: gave up", reprise.ErrUnknown)
+			return store.ClaimResult{}, fmt.Errorf("%w: gave up", store.ErrUnknown)
 		}
 		var s answers
 		for range 20 {
@@ -182,7 +183,7 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(100 * time.Millisecond)
 			if claims.Add(1) == 1 {
 				runtime.Goexit()
@@ -192,8 +193,8 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, order("k"), 3)
 		s.Wait()
-		s.want(t, reprise.InProgress, 1)
-		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+		s.want(t, store.InProgress, 1)
+		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Error(err)
 		}
@@ -216,8 +217,8 @@ func TestLapsedIsNotSharedBetweenPresets(t *testing.T) {
 		runs.begin(t.Context(), b.Engine, order("k"), 1)
 		refused.Wait()
 		runs.Wait()
-		refused.want(t, reprise.Lapsed, 1)
-		release(t, runs.want(t, reprise.Claimed, 1)[0].Attempt)
+		refused.want(t, store.Lapsed, 1)
+		release(t, runs.want(t, store.Claimed, 1)[0].Attempt)
 		_ = lapsed.Release()
 	})
 }
@@ -231,12 +232,12 @@ func TestWaitersShareClaims(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		first := s.want(t, reprise.Claimed, 1)[0]
+		first := s.want(t, store.Claimed, 1)[0]
 		if claims.Load() != 1 {
 			t.Errorf("%d claims", claims.Load())
 		}
 		complete(t, first.Attempt, "answer", reprise.Recorded)
 		s.Wait()
-		s.want(t, reprise.Completed, 49)
+		s.want(t, store.Completed, 49)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // slowRenewals answers every renewal, after a while.
@@ -21,7 +22,7 @@ type slowRenewals struct {
 	takes time.Duration
 }
 
-func (s *slowRenewals) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *slowRenewals) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	defer time.Sleep(s.takes)
 	return s.Store.Renew(ctx, rs)
 }
@@ -77,14 +78,14 @@ type lateClaims struct {
 	claims atomic.Int64
 }
 
-func (s *lateClaims) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *lateClaims) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if s.claims.Add(1) == 1 {
 		time.Sleep(1500 * time.Millisecond)
-		return reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+		return store.ClaimResult{Outcome: store.InProgress}, nil
 	}
 	select {
 	case <-ctx.Done():
-		return reprise.ClaimResult{}, fmt.Errorf("%w: no answer", reprise.ErrUnknown)
+		return store.ClaimResult{}, fmt.Errorf("%w: no answer", store.ErrUnknown)
 	case <-time.After(time.Second):
 		return s.Store.Claim(ctx, r)
 	}

@@ -12,6 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Where a test does not say otherwise, its engine has these.
@@ -45,7 +46,7 @@ func setup(t *testing.T, cfg reprise.Config) *bench {
 }
 
 // setupOver makes a process over a store that it may share with others.
-func setupOver(t *testing.T, inner reprise.Store, cfg reprise.Config) *bench {
+func setupOver(t *testing.T, inner store.Store, cfg reprise.Config) *bench {
 	t.Helper()
 	b := &bench{store: &hooked{Store: inner}, events: &events{}}
 	b.Engine = newEngine(t, b.store, b.events, cfg)
@@ -54,7 +55,7 @@ func setupOver(t *testing.T, inner reprise.Store, cfg reprise.Config) *bench {
 
 // newEngine makes an engine that is closed at the end of the test, and fails it if
 // something did not end by then.
-func newEngine(t *testing.T, store reprise.Store, observer reprise.Observer, cfg reprise.Config) *reprise.Engine {
+func newEngine(t *testing.T, store store.Store, observer reprise.Observer, cfg reprise.Config) *reprise.Engine {
 	t.Helper()
 	if cfg.Observer == nil {
 		cfg.Observer = observer
@@ -82,10 +83,10 @@ func newEngine(t *testing.T, store reprise.Store, observer reprise.Observer, cfg
 
 // order is an operation of the default preset.
 func order(key string) reprise.Operation {
-	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: reprise.Fingerprint{1}}
+	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: store.Fingerprint{1}}
 }
 
-func idOf(op reprise.Operation) reprise.ID { return reprise.DeriveID(op.Scope, op.Endpoint, op.Key) }
+func idOf(op reprise.Operation) store.ID { return store.DeriveID(op.Scope, op.Endpoint, op.Key) }
 
 // wait is op with patience.
 func wait(op reprise.Operation, d time.Duration) reprise.Operation {
@@ -94,7 +95,7 @@ func wait(op reprise.Operation, d time.Duration) reprise.Operation {
 }
 
 // want begins op and fails the test unless the answer is the wanted one.
-func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
+func (b *bench) want(t *testing.T, op reprise.Operation, outcome store.Outcome) reprise.Result {
 	t.Helper()
 	res, err := b.Begin(t.Context(), op)
 	if err != nil {
@@ -103,7 +104,7 @@ func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome
 	if res.Outcome != outcome {
 		t.Fatalf("Begin answered %v, want %v", res.Outcome, outcome)
 	}
-	if (res.Attempt != nil) != (outcome == reprise.Claimed) {
+	if (res.Attempt != nil) != (outcome == store.Claimed) {
 		t.Fatalf("%v with attempt %v", outcome, res.Attempt)
 	}
 	return res
@@ -112,7 +113,7 @@ func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome
 // claim begins op, which nobody else holds.
 func (b *bench) claim(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
-	return b.want(t, op, reprise.Claimed).Attempt
+	return b.want(t, op, store.Claimed).Attempt
 }
 
 // complete ends a and fails the test unless it answers as wanted.
@@ -164,39 +165,39 @@ func wantCause(t *testing.T, ctx context.Context, want error) {
 // forwarded. Hooks are set before the engine uses them, and last until heal. It hides the
 // abilities of the store inside.
 type hooked struct {
-	reprise.Store
+	store.Store
 	healed     atomic.Bool
-	onClaim    func(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error)
-	onRenew    func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error)
-	onComplete func(context.Context, reprise.CompleteRequest) error
-	onRelease  func(context.Context, reprise.ID, reprise.Owner) error
+	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
+	onRenew    func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error)
+	onComplete func(context.Context, store.CompleteRequest) error
+	onRelease  func(context.Context, store.ID, store.Owner) error
 }
 
 // heal forwards everything from now on.
 func (h *hooked) heal() { h.healed.Store(true) }
 
-func (h *hooked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if h.onClaim != nil && !h.healed.Load() {
 		return h.onClaim(ctx, r)
 	}
 	return h.Store.Claim(ctx, r)
 }
 
-func (h *hooked) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (h *hooked) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	if h.onRenew != nil && !h.healed.Load() {
 		return h.onRenew(ctx, rs)
 	}
 	return h.Store.Renew(ctx, rs)
 }
 
-func (h *hooked) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if h.onComplete != nil && !h.healed.Load() {
 		return h.onComplete(ctx, r)
 	}
 	return h.Store.Complete(ctx, r)
 }
 
-func (h *hooked) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (h *hooked) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	if h.onRelease != nil && !h.healed.Load() {
 		return h.onRelease(ctx, id, owner)
 	}

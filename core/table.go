@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // table knows what this process does about an ID, so that a duplicate that arrives here
@@ -20,15 +22,15 @@ type tableRow struct {
 }
 
 // row returns where an ID is. IDs are digests, so any part of one spreads well.
-func (t *table) row(id ID) *tableRow {
+func (t *table) row(id store.ID) *tableRow {
 	return &t[int(binary.LittleEndian.Uint16(id[:]))%len(t)]
 }
 
 // sharedClaim is a claim that is on its way to the store. The call that leads it asks;
 // those that join it wait for the answer.
 type sharedClaim struct {
-	id          ID
-	fingerprint Fingerprint
+	id          store.ID
+	fingerprint store.Fingerprint
 	preset      Preset
 	maxAttempts int
 	retention   time.Duration // with horizon: what an Expired answer depends on
@@ -36,14 +38,14 @@ type sharedClaim struct {
 	next        *sharedClaim
 	done        chan struct{} // closed when there is an answer; nil until somebody joins
 
-	outcome Outcome // what follows is valid when done is closed
+	outcome store.Outcome // what follows is valid when done is closed
 	payload []byte
 	err     error
 }
 
 // join returns what the table knows about the operation of c. Otherwise it returns the
 // claim that is on its way, to wait for, or a new one that c leads.
-func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
+func (t *table) join(c *call) (known store.Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
 	defer row.mu.Unlock()
@@ -119,7 +121,7 @@ func (t *table) remove(a *Attempt) {
 
 // find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask
 // the store.
-func (row *tableRow) find(c *call) Outcome {
+func (row *tableRow) find(c *call) store.Outcome {
 	a := row.attempts
 	for a != nil && a.id != c.id {
 		a = a.next
@@ -128,9 +130,9 @@ func (row *tableRow) find(c *call) Outcome {
 	case a == nil || !a.engine.renewer.holds(a):
 		return 0
 	case a.fingerprint != c.fingerprint:
-		return Mismatch
+		return store.Mismatch
 	default:
-		return InProgress
+		return store.InProgress
 	}
 }
 
@@ -152,7 +154,7 @@ func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 }
 
 // runsUnprotected reports whether an attempt at id runs without a claim.
-func (row *tableRow) runsUnprotected(id ID) bool {
+func (row *tableRow) runsUnprotected(id store.ID) bool {
 	for a := row.attempts; a != nil; a = a.next {
 		if a.unprotected && a.id == id {
 			return true
@@ -173,21 +175,21 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	}
 	same, fresh := s.fingerprint == c.fingerprint, round > 1
 	switch s.outcome {
-	case Claimed:
-		res.Outcome, ok = InProgress, true
-	case Completed:
-		res.Outcome, res.Payload, ok = Completed, s.payload, !same || s.rememberedAs(c)
+	case store.Claimed:
+		res.Outcome, ok = store.InProgress, true
+	case store.Completed:
+		res.Outcome, res.Payload, ok = store.Completed, s.payload, !same || s.rememberedAs(c)
 	case Expired:
 		res.Outcome, ok = Expired, !same || s.rememberedAs(c)
-	case InProgress:
-		res.Outcome, ok = InProgress, fresh
-	case Lapsed:
-		res.Outcome, ok = Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
+	case store.InProgress:
+		res.Outcome, ok = store.InProgress, fresh
+	case store.Lapsed:
+		res.Outcome, ok = store.Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
 	default: // Mismatch: of the leading call, and so of those that ask for the same
-		return Result{Outcome: Mismatch}, fresh && same
+		return Result{Outcome: store.Mismatch}, fresh && same
 	}
 	if !same { // the key belongs to the request of the leading call
-		return Result{Outcome: Mismatch}, ok
+		return Result{Outcome: store.Mismatch}, ok
 	}
 	return res, ok
 }

@@ -7,20 +7,22 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // generous is a store that grants every claim and renews nothing.
 type generous struct{}
 
-func (generous) Claim(_ context.Context, r ClaimRequest) (ClaimResult, error) {
-	return ClaimResult{Outcome: Claimed, Attempt: 1, Fence: 1, Remaining: r.Lease}, nil
+func (generous) Claim(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1, Remaining: r.Lease}, nil
 }
 
-func (generous) Renew(context.Context, []RenewRequest) ([]RenewStatus, error) {
-	return nil, ErrUnavailable
+func (generous) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+	return nil, store.ErrUnavailable
 }
-func (generous) Complete(context.Context, CompleteRequest) error { return nil }
-func (generous) Release(context.Context, ID, Owner) error        { return nil }
+func (generous) Complete(context.Context, store.CompleteRequest) error { return nil }
+func (generous) Release(context.Context, store.ID, store.Owner) error  { return nil }
 
 // A table that an ended attempt stays in would grow for ever.
 func TestTablesAreEmptyAfterwards(t *testing.T) {
@@ -63,7 +65,7 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		}
 		for key := range n {
 			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: strconv.Itoa(key)})
-			if err != nil || res.Outcome != InProgress { // the store would grant it
+			if err != nil || res.Outcome != store.InProgress { // the store would grant it
 				t.Fatalf("a duplicate of %d of %d running attempts: %v, %v", key, n, res.Outcome, err)
 			}
 		}
@@ -164,14 +166,14 @@ func TestCloseWakesABackgroundThatIsAboutToSleep(t *testing.T) {
 func TestAnsweredClaimRefersToNoOther(t *testing.T) {
 	t.Parallel()
 	var table table
-	first, second := &call{id: ID{1}}, &call{id: ID{1, 0, 2}}
+	first, second := &call{id: store.ID{1}}, &call{id: store.ID{1, 0, 2}}
 	_, older, _ := table.join(first)
 	_, newer, _ := table.join(second)
 	table.join(second) // a duplicate waits for its answer
 	if newer.next != older {
 		t.Fatal("not in one row")
 	}
-	table.publish(newer, Result{Outcome: Completed}, nil)
+	table.publish(newer, Result{Outcome: store.Completed}, nil)
 	if newer.next != nil {
 		t.Error("refers to another")
 	}

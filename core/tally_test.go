@@ -7,6 +7,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestStatsCountByLabel(t *testing.T) {
@@ -15,9 +16,9 @@ func TestStatsCountByLabel(t *testing.T) {
 		orders, refunds := order("k"), order("r")
 		orders.Label, refunds.Label = "orders", "refunds"
 		a := b.claim(t, orders)
-		b.want(t, orders, reprise.InProgress)
+		b.want(t, orders, store.InProgress)
 		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, orders, reprise.Completed)
+		b.want(t, orders, store.Completed)
 		running := b.claim(t, refunds)
 		b.Refuse(t.Context(), "refunds", reprise.RequestKeyMissing, nil)
 
@@ -64,11 +65,11 @@ func TestLabelsAreBounded(t *testing.T) {
 
 // meter is a store that says what it uses.
 type meter struct {
-	reprise.Store
-	usage func() []reprise.Usage
+	store.Store
+	usage func() []store.Usage
 }
 
-func (m meter) Usage() []reprise.Usage { return m.usage() }
+func (m meter) Usage() []store.Usage { return m.usage() }
 
 func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		release(t, res.Attempt)
-		bad := newEngine(t, meter{memstore.New(), func() []reprise.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Silent})
+		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Silent})
 		if u := bad.Stats().Store; u != nil {
 			t.Errorf("%+v", u)
 		}

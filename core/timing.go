@@ -29,7 +29,7 @@ func renewalDue(sent instant, lease time.Duration) instant {
 // renewalRetry is the pause after a renewal that was not answered.
 func renewalRetry(lease time.Duration) time.Duration { return lease / 20 }
 
-// renewalTimeout bounds one call to [Store.Renew].
+// renewalTimeout bounds one call to [store.Store].Renew.
 func renewalTimeout(lease time.Duration) time.Duration { return lease / 6 }
 
 // localDeadline is how long after it was asked for a lease is relied on. The margin

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // waiters are the callers of this process that wait for attempts of others. Those that
@@ -17,15 +19,15 @@ type waiters struct {
 	limits WaitLimits
 
 	mu     sync.Mutex
-	queues map[ID][]*queue // seldom more than one of an ID
+	queues map[store.ID][]*queue // seldom more than one of an ID
 	scopes map[string]int
 	total  atomic.Int64 // of waiters; written with mu
 }
 
 // queueKey is what waiters have in common if every answer means the same to them.
 type queueKey struct {
-	id          ID
-	fingerprint Fingerprint
+	id          store.ID
+	fingerprint store.Fingerprint
 	preset      Preset
 	maxAttempts int
 	failOpen    bool
@@ -64,7 +66,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)
 	if !ok {
-		return Result{Outcome: InProgress}, nil
+		return Result{Outcome: store.InProgress}, nil
 	}
 	defer list.leave(scope, q, w)
 
@@ -80,10 +82,10 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 		case <-q.done: // both at once: the answer is worth more
 			return q.result, q.err
 		default:
-			return Result{Outcome: InProgress}, nil
+			return Result{Outcome: store.InProgress}, nil
 		}
 	case <-c.engine.work.closing:
-		return Result{}, ErrClosed
+		return Result{}, store.ErrClosed
 	}
 }
 
@@ -99,19 +101,19 @@ func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 	for every := firstPoll; ; every = min(2*every, longestPoll) {
 		switch {
 		case e.work.isClosing():
-			return Result{}, ErrClosed
+			return Result{}, store.ErrClosed
 		case patient.Err() != nil:
-			return Result{Outcome: InProgress}, nil
+			return Result{Outcome: store.InProgress}, nil
 		}
 		res, err := c.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
-		case err == nil && res.Outcome == InProgress:
-		case res.Outcome != Claimed:
+		case err == nil && res.Outcome == store.InProgress:
+		case res.Outcome != store.Claimed:
 			e.waiters.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // the client has left
 			res.Attempt.releaseUnrun() //nolint:contextcheck // bounded by the engine, not by its client
-			return Result{Outcome: InProgress}, nil
+			return Result{Outcome: store.InProgress}, nil
 		default:
 			return res, nil
 		}
@@ -135,7 +137,7 @@ func (r *waiters) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queues == nil {
-		r.queues, r.scopes = make(map[ID][]*queue), make(map[string]int)
+		r.queues, r.scopes = make(map[store.ID][]*queue), make(map[string]int)
 	}
 	if r.total.Load() >= int64(r.limits.Total) || r.scopes[scope] >= r.limits.PerScope {
 		return nil, false
@@ -207,7 +209,7 @@ func (r *waiters) drop(q *queue) {
 // wake makes the heads that wait for id look now. Most of the time nobody waits for
 // anything; a head that joins only now looks at the store later than the change it would
 // be woken for.
-func (r *waiters) wake(id ID) {
+func (r *waiters) wake(id store.ID) {
 	if r.total.Load() == 0 {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // answers collects what the callers of Begin got.
@@ -41,7 +42,7 @@ func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Opera
 }
 
 // of returns the answers with an outcome; zero: the errors.
-func (s *answers) of(outcome reprise.Outcome) (list []answer) {
+func (s *answers) of(outcome store.Outcome) (list []answer) {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,7 @@ func (s *answers) of(outcome reprise.Outcome) (list []answer) {
 	return list
 }
 
-func (s *answers) want(t *testing.T, outcome reprise.Outcome, n int) []answer {
+func (s *answers) want(t *testing.T, outcome store.Outcome, n int) []answer {
 	t.Helper()
 	list := s.of(outcome)
 	if len(list) != n {
@@ -91,7 +92,7 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			} else {
 				time.Sleep(500 * time.Millisecond * 5 / 4) // the longest pause between polls
 			}
-			for _, got := range s.want(t, reprise.Completed, 50) {
+			for _, got := range s.want(t, store.Completed, 50) {
 				if string(got.Payload) != "answer" {
 					t.Errorf("replayed %q", got.Payload)
 				}
@@ -108,7 +109,7 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var claims, out, most atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			claims.Add(1)
 			most.Store(max(most.Load(), out.Add(1)))
 			defer out.Add(-1)
@@ -130,10 +131,10 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		release(t, held)
 		time.Sleep(time.Second)
 		b.store.heal() // before the next one asks: its claim would sleep while everybody waits for it
-		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
+		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
 		for n := 2; n <= 50; n++ {
 			synctest.Wait()
-			claimed := s.want(t, reprise.Claimed, n)
+			claimed := s.want(t, store.Claimed, n)
 			release(t, claimed[n-1].Attempt)
 		}
 	})
@@ -146,14 +147,14 @@ func TestExactlyOneWaiterTakesOverAfterARelease(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
 		release(t, first)
-		second := s.want(t, reprise.Claimed, 1)[0].Attempt
+		second := s.want(t, store.Claimed, 1)[0].Attempt
 		if second.View().Number() != 1 {
 			t.Errorf("attempt %d after a release, want 1", second.View().Number())
 		}
 		time.Sleep(10 * time.Second)
-		s.want(t, reprise.Claimed, 1)
+		s.want(t, store.Claimed, 1)
 		complete(t, second, "answer", reprise.Recorded)
-		s.want(t, reprise.Completed, 19)
+		s.want(t, store.Completed, 19)
 	})
 }
 
@@ -161,8 +162,8 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		crashed := setupOver(t, b.store.Store, reprise.Config{})
-		crashed.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		crashed.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		dead := crashed.claim(t, order("k"))
 		var s answers
@@ -170,12 +171,12 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 		time.Sleep(lease - 1)
 		s.none(t)
 		time.Sleep(time.Second)
-		second := s.want(t, reprise.Claimed, 1)[0].Attempt
+		second := s.want(t, store.Claimed, 1)[0].Attempt
 		if second.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2", second.View().Number())
 		}
 		complete(t, second, "answer", reprise.Recorded)
-		s.want(t, reprise.Completed, 19)
+		s.want(t, store.Completed, 19)
 		complete(t, dead, "dead", reprise.Superseded)
 	})
 }
@@ -184,8 +185,8 @@ func TestWaitersOfARefusedTakeoverAreTold(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		crashed := setupOver(t, b.store.Store, reprise.Config{})
-		crashed.store.onRenew = func(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-			return nil, reprise.ErrUnavailable
+		crashed.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
 		}
 		op := order("k")
 		op.Preset = reprise.AtMostOnce
@@ -193,7 +194,7 @@ func TestWaitersOfARefusedTakeoverAreTold(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(op, time.Minute), 5)
 		time.Sleep(lease + time.Second)
-		s.want(t, reprise.Lapsed, 5)
+		s.want(t, store.Lapsed, 5)
 		complete(t, dead, "dead", reprise.Recorded)
 	})
 }
@@ -209,9 +210,9 @@ func TestWaitEnds(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		s.none(t)
 		time.Sleep(time.Nanosecond)
-		s.want(t, reprise.InProgress, 3)
+		s.want(t, store.InProgress, 3)
 		time.Sleep(5 * time.Second)
-		for _, got := range s.want(t, reprise.InProgress, 4) {
+		for _, got := range s.want(t, store.InProgress, 4) {
 			if got.after != 10*time.Second {
 				t.Errorf("waited for %v, want 10s", got.after)
 			}
@@ -233,14 +234,14 @@ func TestWaiterLeavesWithItsClientAndTheNextBecomesTheHead(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
 		time.Sleep(10*time.Second + 1)
 		leave()
-		for _, got := range head.want(t, reprise.InProgress, 1) {
+		for _, got := range head.want(t, store.InProgress, 1) {
 			if got.after != 10*time.Second+1 {
 				t.Errorf("left after %v, want with its client", got.after)
 			}
 		}
 		complete(t, held, "answer", reprise.Recorded)
 		time.Sleep(time.Second)
-		s.want(t, reprise.Completed, 3)
+		s.want(t, store.Completed, 3)
 	})
 }
 
@@ -252,9 +253,9 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 		held := other.claim(t, order("k"))
 		client, leave := context.WithCancel(t.Context())
 		var granted atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			res, err := b.store.Store.Claim(ctx, r)
-			if res.Outcome == reprise.Claimed {
+			if res.Outcome == store.Claimed {
 				granted.Store(true)
 				leave()
 			}
@@ -264,7 +265,7 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 		s.begin(client, b.Engine, wait(order("k"), time.Minute), 1)
 		release(t, held)
 		time.Sleep(time.Second)
-		s.want(t, reprise.InProgress, 1)
+		s.want(t, store.InProgress, 1)
 		if !granted.Load() {
 			t.Fatal("the claim was not granted")
 		}
@@ -278,7 +279,7 @@ func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(time.Second) // longer than the wait
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -293,9 +294,9 @@ func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var s answers
 		var down atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if down.Load() {
-				return reprise.ClaimResult{}, reprise.ErrUnavailable
+				return store.ClaimResult{}, store.ErrUnavailable
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -303,7 +304,7 @@ func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
 		down.Store(true)
 		time.Sleep(5 * time.Second)
 		for _, got := range s.want(t, 0, 5) {
-			wantError(t, "a waiter", got.err, reprise.ErrUnavailable)
+			wantError(t, "a waiter", got.err, store.ErrUnavailable)
 		}
 		release(t, held)
 	})
@@ -316,10 +317,10 @@ func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var hang atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if hang.Load() {
 				<-ctx.Done()
-				return reprise.ClaimResult{}, reprise.ErrUnknown
+				return store.ClaimResult{}, store.ErrUnknown
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -328,7 +329,7 @@ func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 4)
 		hang.Store(true)
 		time.Sleep(time.Second)
-		s.want(t, reprise.InProgress, 4)
+		s.want(t, store.InProgress, 4)
 		time.Sleep(budget)
 		s.want(t, 0, 1)
 		release(t, held)
@@ -341,7 +342,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 		a := b.claim(t, order("k"))
 		other := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("elsewhere"))
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			claims.Add(1)
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -356,7 +357,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 			}
 		})
 		for _, got := range s.want(t, 0, 40) {
-			wantError(t, "a waiter", got.err, reprise.ErrClosed)
+			wantError(t, "a waiter", got.err, store.ErrClosed)
 		}
 		if n := claims.Load() - before; n > 0 {
 			t.Errorf("%d claims after Close", n)
@@ -373,12 +374,12 @@ func TestOnlyClaimsOfWaitersSayThatTheyWait(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var waiting []bool
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			waiting = append(waiting, r.Waiting)
 			return b.store.Store.Claim(ctx, r)
 		}
-		b.want(t, order("k"), reprise.InProgress)
-		b.want(t, wait(order("k"), time.Second), reprise.InProgress)
+		b.want(t, order("k"), store.InProgress)
+		b.want(t, wait(order("k"), time.Second), store.InProgress)
 		if len(waiting) < 4 || waiting[0] || waiting[1] || slices.Contains(waiting[2:], false) {
 			t.Errorf("%v, want false for a request that does not wait and for the first look of one that does, then true", waiting)
 		}
@@ -392,9 +393,9 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var down atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if down.Load() {
-				return reprise.ClaimResult{}, reprise.ErrUnavailable
+				return store.ClaimResult{}, store.ErrUnavailable
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -406,7 +407,7 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		leave()
 		closed.Wait()
-		got := opened.want(t, reprise.Claimed, 1)[0]
+		got := opened.want(t, store.Claimed, 1)[0]
 		if !got.Attempt.Unprotected() {
 			t.Error("not unprotected")
 		}

@@ -10,44 +10,45 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // watched is a store with the ability to wait, and a script for it.
 type watched struct {
-	reprise.Store
-	watch func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error)
+	store.Store
+	watch func(ctx context.Context, id store.ID) (<-chan struct{}, func(), error)
 }
 
-func (w *watched) Watch(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error) {
+func (w *watched) Watch(ctx context.Context, id store.ID) (<-chan struct{}, func(), error) {
 	return w.watch(ctx, id)
 }
 
 func TestPushShortensTheWait(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		store := memstore.New()
-		b := setupOver(t, store, reprise.Config{})
-		e := newEngine(t, store, nil, reprise.Config{}) // which has the store's ability
+		st := memstore.New()
+		b := setupOver(t, st, reprise.Config{})
+		e := newEngine(t, st, nil, reprise.Config{}) // which has the store's ability
 		a := b.claim(t, order("k"))
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
 		time.Sleep(10*time.Second + 1)
 		complete(t, a, "answer", reprise.Recorded)
-		s.want(t, reprise.Completed, 10) // in the same instant
+		s.want(t, store.Completed, 10) // in the same instant
 	})
 }
 
 func TestWatchIsAHint(t *testing.T) {
-	for name, watch := range map[string]func(ctx context.Context, id reprise.ID) (<-chan struct{}, func(), error){
-		"that is closed": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+	for name, watch := range map[string]func(ctx context.Context, id store.ID) (<-chan struct{}, func(), error){
+		"that is closed": func(context.Context, store.ID) (<-chan struct{}, func(), error) {
 			ch := make(chan struct{})
 			close(ch)
 			return ch, func() {}, nil
 		},
-		"that fails": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
-			return nil, nil, reprise.ErrUnavailable
+		"that fails": func(context.Context, store.ID) (<-chan struct{}, func(), error) {
+			return nil, nil, store.ErrUnavailable
 		},
-		"that panics":    func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { panic("a bug in the store") },
-		"that is silent": func(context.Context, reprise.ID) (<-chan struct{}, func(), error) { return nil, func() {}, nil },
+		"that panics":    func(context.Context, store.ID) (<-chan struct{}, func(), error) { panic("a bug in the store") },
+		"that is silent": func(context.Context, store.ID) (<-chan struct{}, func(), error) { return nil, func() {}, nil },
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -59,7 +60,7 @@ func TestWatchIsAHint(t *testing.T) {
 			s.none(t)
 			complete(t, a, "answer", reprise.Recorded)
 			time.Sleep(time.Second)
-			s.want(t, reprise.Completed, 3)
+			s.want(t, store.Completed, 3)
 		})
 	}
 }
@@ -67,7 +68,7 @@ func TestWatchIsAHint(t *testing.T) {
 func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		e := newEngine(t, &watched{Store: b.store, watch: func(ctx context.Context, _ reprise.ID) (<-chan struct{}, func(), error) {
+		e := newEngine(t, &watched{Store: b.store, watch: func(ctx context.Context, _ store.ID) (<-chan struct{}, func(), error) {
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
 		}}, nil, reprise.Config{})
@@ -75,7 +76,7 @@ func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Second), 1)
 		time.Sleep(time.Second)
-		s.want(t, reprise.InProgress, 1)
+		s.want(t, store.InProgress, 1)
 		release(t, a)
 	})
 }
@@ -84,7 +85,7 @@ func TestWatchIsStopped(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var open, watches atomic.Int64
-		e := newEngine(t, &watched{Store: b.store, watch: func(context.Context, reprise.ID) (<-chan struct{}, func(), error) {
+		e := newEngine(t, &watched{Store: b.store, watch: func(context.Context, store.ID) (<-chan struct{}, func(), error) {
 			open.Add(1)
 			watches.Add(1)
 			return make(chan struct{}), func() { open.Add(-1) }, nil
@@ -96,7 +97,7 @@ func TestWatchIsStopped(t *testing.T) {
 			t.Errorf("%d watches, want the head's", open.Load())
 		}
 		time.Sleep(2 * time.Second)
-		s.want(t, reprise.InProgress, 3)
+		s.want(t, store.InProgress, 3)
 		if open.Load() != 0 || watches.Load() == 0 {
 			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
 		}
@@ -106,37 +107,37 @@ func TestWatchIsStopped(t *testing.T) {
 
 // asked is a store that notes which of its claims were those of waiters.
 type asked struct {
-	reprise.Store
+	store.Store
 	mu     sync.Mutex
 	claims []bool
 }
 
-func (a *asked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (a *asked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	a.mu.Lock()
 	a.claims = append(a.claims, r.Waiting)
 	a.mu.Unlock()
 	return a.Store.Claim(ctx, r)
 }
 
-func (a *asked) Unwrap() reprise.Store { return a.Store }
+func (a *asked) Unwrap() store.Store { return a.Store }
 
 // A store signals the end of an attempt where somebody waits, so the claims of waiters
 // say what they are, and others do not.
 func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		store := memstore.New()
-		b := setupOver(t, store, reprise.Config{})
-		other := &asked{Store: store}
+		st := memstore.New()
+		b := setupOver(t, st, reprise.Config{})
+		other := &asked{Store: st}
 		e := newEngine(t, other, nil, reprise.Config{})
 		a := b.claim(t, order("k"))
-		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != reprise.InProgress {
+		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != store.InProgress {
 			t.Errorf("begin: %v, %v", got.Outcome, err)
 		}
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Minute), 1)
 		time.Sleep(time.Second)
 		complete(t, a, "answer", reprise.Recorded)
-		s.want(t, reprise.Completed, 1)
+		s.want(t, store.Completed, 1)
 		other.mu.Lock()
 		defer other.mu.Unlock()
 		if len(other.claims) < 4 || other.claims[0] || other.claims[1] || slices.Contains(other.claims[2:], false) {

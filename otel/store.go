@@ -8,46 +8,46 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Store returns a decorator of store that measures each call. It has the abilities of
 // store.
-func (t *Telemetry) Store(store reprise.Store) reprise.Store {
+func (t *Telemetry) Store(store store.Store) store.Store {
 	return &measured{Store: store, telemetry: t}
 }
 
 type measured struct {
-	reprise.Store
+	store.Store
 
 	telemetry *Telemetry
 }
 
 // Unwrap returns the store that is measured.
-func (m *measured) Unwrap() reprise.Store { return m.Store }
+func (m *measured) Unwrap() store.Store { return m.Store }
 
-func (m *measured) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (m *measured) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	began := time.Now()
 	result, err := m.Store.Claim(ctx, r)
 	m.record(ctx, "claim", began, err)
 	return result, err
 }
 
-func (m *measured) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (m *measured) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	began := time.Now()
 	statuses, err := m.Store.Renew(ctx, rs)
 	m.record(ctx, "renew", began, err)
 	return statuses, err
 }
 
-func (m *measured) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (m *measured) Complete(ctx context.Context, r store.CompleteRequest) error {
 	began := time.Now()
 	err := m.Store.Complete(ctx, r)
 	m.record(ctx, "complete", began, err)
 	return err
 }
 
-func (m *measured) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (m *measured) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	began := time.Now()
 	err := m.Store.Release(ctx, id, owner)
 	m.record(ctx, "release", began, err)
@@ -67,16 +67,16 @@ var errorTypes = []struct {
 	err  error
 	name string
 }{
-	{reprise.ErrUnknown, "unknown"},
-	{reprise.ErrUnavailable, "unavailable"},
-	{reprise.ErrNotReplicated, "not-replicated"},
-	{reprise.ErrFull, "full"},
-	{reprise.ErrCorrupt, "corrupt"},
-	{reprise.ErrMisconfigured, "misconfigured"},
-	{reprise.ErrLeaseLost, "lease-lost"},
-	{reprise.ErrNotApplied, "not-applied"},
-	{reprise.ErrInvalid, "invalid"},
-	{reprise.ErrClosed, "closed"},
+	{store.ErrUnknown, "unknown"},
+	{store.ErrUnavailable, "unavailable"},
+	{store.ErrNotReplicated, "not-replicated"},
+	{store.ErrFull, "full"},
+	{store.ErrCorrupt, "corrupt"},
+	{store.ErrMisconfigured, "misconfigured"},
+	{store.ErrLeaseLost, "lease-lost"},
+	{store.ErrNotApplied, "not-applied"},
+	{store.ErrInvalid, "invalid"},
+	{store.ErrClosed, "closed"},
 }
 
 // errorType returns the class of an error, one of few, and an empty text for none.

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // traceparent is the name of the field that W3C Trace Context gives a trace and a span.
@@ -40,7 +41,7 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 	if e.Label != "" {
 		attributes = append(attributes, keyLabel.String(e.Label))
 	}
-	if e.ID != (reprise.ID{}) {
+	if e.ID != (store.ID{}) {
 		attributes = append(attributes, attribute.String("reprise.id", e.ID.Short()))
 	}
 	if e.Attempt > 0 {

@@ -11,6 +11,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // App is a handler under test as the processes of a service have it: each has an engine
@@ -143,7 +144,7 @@ func (a *App) Crash(r *http.Request) *Answer {
 
 const unguarded = "the route may be without the middleware, the method not keyed, or the request without a key"
 
-var down = faultstore.FailBefore(fmt.Errorf("%w: reprisetest: the store is down", reprise.ErrUnavailable))
+var down = faultstore.FailBefore(fmt.Errorf("%w: reprisetest: the store is down", store.ErrUnavailable))
 
 // silence keeps a process from renewing and releasing what it claimed.
 func (a *App) silence() {

@@ -12,6 +12,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 type outerKey struct{}
@@ -99,14 +100,14 @@ func TestMiddlewaresNest(t *testing.T) {
 
 // flakyStore refuses the first completions of every attempt.
 type flakyStore struct {
-	reprise.Store
+	store.Store
 
 	left atomic.Int64
 }
 
-func (s *flakyStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *flakyStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if s.left.Add(-1) >= 0 {
-		return reprise.ErrUnavailable
+		return store.ErrUnavailable
 	}
 	return s.Store.Complete(ctx, r)
 }

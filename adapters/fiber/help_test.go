@@ -17,6 +17,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // patience bounds what a test waits for.
@@ -33,7 +34,7 @@ type service struct {
 // options is what a service differs in. The zero value has every default.
 type options struct {
 	fiber  fiber.Config
-	store  reprise.Store
+	store  store.Store
 	engine reprise.Config
 	guard  protocol.Config
 	scope  reprisefiber.Scope

@@ -14,6 +14,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // eventually polls until ok.
@@ -202,11 +203,11 @@ func TestR23StreamsAreRecordedWithoutTheirClient(t *testing.T) {
 
 // atomicStore is a store whose claims commit with their effects, as far as an adapter can
 // tell.
-type atomicStore struct{ reprise.Store }
+type atomicStore struct{ store.Store }
 
-func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	res, err := s.Store.Claim(ctx, r)
-	res.Atomic = res.Outcome == reprise.Claimed
+	res.Atomic = res.Outcome == store.Claimed
 	return res, err
 }
 
@@ -233,10 +234,10 @@ func TestStreamsWaitForTheCommit(t *testing.T) {
 }
 
 // downStore cannot be reached.
-type downStore struct{ reprise.Store }
+type downStore struct{ store.Store }
 
-func (downStore) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return reprise.ClaimResult{}, reprise.ErrUnavailable
+func (downStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, store.ErrUnavailable
 }
 
 func TestR40UnprotectedAnswersSaySo(t *testing.T) {

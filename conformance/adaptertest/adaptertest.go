@@ -16,8 +16,7 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/internal/suite"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Fixture is an adapter under test over a store. Every case has a fixture of its own, and
@@ -27,7 +26,7 @@ type Fixture struct {
 	// Open returns a handle on the store with its own connections. Two handles of one
 	// fixture stand for two processes over the same records. For a store that lives in
 	// one process, Open returns the same store again.
-	Open func(testing.TB) reprise.Store
+	Open func(testing.TB) store.Store
 
 	// Serve starts a native server of the framework on a free port of the loopback
 	// interface, and returns its address. The handlers are those of the test server:

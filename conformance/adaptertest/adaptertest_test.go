@@ -10,8 +10,7 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/internal/suite"
 	"github.com/reprise-go/reprise/core/memstore"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
@@ -54,7 +53,7 @@ func TestEveryRuleOfTheProtocolHasACase(t *testing.T) {
 func TestFixtureMistakesAreFound(t *testing.T) {
 	t.Parallel()
 	good := Fixture{
-		Open:  func(testing.TB) reprise.Store { return nil },
+		Open:  func(testing.TB) store.Store { return nil },
 		Serve: func(testing.TB, Options) string { return "" }, Advance: conformance.Sleep,
 	}
 	if err := good.check(); err != nil {
@@ -81,7 +80,7 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 func TestResultSaysHowACaseEnded(t *testing.T) {
 	t.Parallel()
 	f := Fixture{
-		Open:    func(testing.TB) reprise.Store { return memstore.New() },
+		Open:    func(testing.TB) store.Store { return memstore.New() },
 		Serve:   func(testing.TB, Options) string { return "127.0.0.1:1" },
 		Advance: func(testing.TB, time.Duration) {}, Patience: time.Second,
 		Waivers: []conformance.Waiver{{Case: "R1b", Reason: "there is no server"}},

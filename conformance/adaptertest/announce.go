@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const expiresField = "Idempotency-Key-Expires"
@@ -67,12 +67,12 @@ var announceCases = []testCase{
 		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Expires: true, FailOpen: true, PolicyURL: linking.PolicyURL}})
-			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unrecorded := srv.send(e.post(created))
 			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(expiresField)) > 0 {
 				srv.Errorf("unrecorded, a stream: answered %v", a)
 			}
-			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unprotected := srv.send(e.post(created).freshKey())
 			stream := srv.send(e.post(streamed).freshKey())
 			for what, a := range map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected, a stream": stream} {

@@ -10,15 +10,15 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/conformance/internal/broken"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // flawedAdapter is an adapter for net/http with a flaw, over memory.
 func flawedAdapter(flaw broken.Flaw) adaptertest.Fixture {
-	store := sync.OnceValue(memstore.New)
+	st := sync.OnceValue(memstore.New)
 	return adaptertest.Fixture{
-		Open:  func(testing.TB) reprise.Store { return store() },
+		Open:  func(testing.TB) store.Store { return st() },
 		Serve: testapp.InTest(flawedServer(flaw)), Advance: conformance.Sleep,
 	}
 }
@@ -82,7 +82,7 @@ func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
 			t.Parallel()
 			backing := broken.New(flaw)
 			wantRejected(t, broken.Mutant{Flaw: flaw, Does: "has a store with the flaw " + string(flaw), Case: id}, adaptertest.Fixture{
-				Open:  func(testing.TB) reprise.Store { return backing.Open() },
+				Open:  func(testing.TB) store.Store { return backing.Open() },
 				Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(""))), Advance: conformance.Sleep, Patience: 3 * time.Second,
 			})
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // middleware is the adapter under test, in its own package: reprisehttp.Middleware, say.
@@ -21,9 +21,9 @@ var middleware testapp.NetHTTPMiddleware
 func ExampleRun() {
 	testAdapter := func(t *testing.T) {
 		adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
-			store := sync.OnceValue(memstore.New)
+			st := sync.OnceValue(memstore.New)
 			return adaptertest.Fixture{
-				Open:    func(testing.TB) reprise.Store { return store() },
+				Open:    func(testing.TB) store.Store { return st() },
 				Serve:   testapp.InTest(testapp.NetHTTP(middleware)),
 				Advance: conformance.Sleep,
 			}

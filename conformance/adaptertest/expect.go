@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The fields with which the protocol speaks, as clients know them.
@@ -120,18 +120,18 @@ func (srv *server) refuses(c call, code protocol.Code) answer {
 // store itself.
 type otherProcess struct {
 	at    *server
-	claim reprise.ClaimRequest
+	claim store.ClaimRequest
 }
 
 // claims claims the operation of c, whose key is a bare one, as another process does:
 // with the ID and the fingerprint that the package protocol derives.
-func (srv *server) claims(c call, r reprise.ClaimRequest) otherProcess {
+func (srv *server) claims(c call, r store.ClaimRequest) otherProcess {
 	srv.Helper()
 	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
 	if err != nil {
 		srv.Fatal(err)
 	}
-	r.ID, r.Owner, r.Fingerprint = reprise.DeriveID(c.tenant, "", c.keys[0]), reprise.NewOwner(), fingerprint
+	r.ID, r.Owner, r.Fingerprint = store.DeriveID(c.tenant, "", c.keys[0]), store.NewOwner(), fingerprint
 	if r.Lease == 0 {
 		r.Lease = long
 	}
@@ -139,7 +139,7 @@ func (srv *server) claims(c call, r reprise.ClaimRequest) otherProcess {
 		r.Retention = long
 	}
 	got, err := srv.store.Claim(srv.Context(), r)
-	if err != nil || got.Outcome != reprise.Claimed {
+	if err != nil || got.Outcome != store.Claimed {
 		srv.Fatalf("claim at the store: %v, %v", got.Outcome, err)
 	}
 	if got.Atomic { // it holds a transaction
@@ -151,7 +151,7 @@ func (srv *server) claims(c call, r reprise.ClaimRequest) otherProcess {
 // completes ends the attempt with a payload.
 func (other otherProcess) completes(payload string) {
 	other.at.Helper()
-	err := other.at.store.Complete(other.at.Context(), reprise.CompleteRequest{
+	err := other.at.store.Complete(other.at.Context(), store.CompleteRequest{
 		ID: other.claim.ID, Owner: other.claim.Owner, Payload: []byte(payload), Retention: other.claim.Retention,
 	})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var fingerprintCases = []testCase{
@@ -77,7 +77,7 @@ var fingerprintCases = []testCase{
 				plain.withBody(""),
 			} {
 				c = c.freshKey()
-				other := srv.claims(c, reprise.ClaimRequest{})
+				other := srv.claims(c, store.ClaimRequest{})
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress) // and not that the key was used for another request
 				other.completes("not a response")
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)
@@ -108,9 +108,9 @@ var fingerprintCases = []testCase{
 	{
 		conformance.Case{ID: "R24f", Rule: "A custom fingerprint sees the request as it was sent; its error refuses the request.", Source: "profile"},
 		func(e *env) {
-			own := func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+			own := func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 				if string(body) == "refuse" {
-					return reprise.Fingerprint{}, reprise.ErrInvalid
+					return store.Fingerprint{}, store.ErrInvalid
 				}
 				seen := strings.Join([]string{r.Method, r.Path, r.RawQuery, key, string(body), strings.Join(r.Header.Values("X-Counts"), "|")}, "\n")
 				return sha256.Sum256([]byte(seen)), nil

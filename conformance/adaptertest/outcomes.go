@@ -8,6 +8,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // atMostOnce is the policy that keeps failures.
@@ -240,7 +241,7 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R33d", Rule: "A policy function that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
-			panics := func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) { panic("the policy panics") }
+			panics := func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("the policy panics") }
 			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: panics}})
 			c := e.post(created)
 			srv.refuses(c, protocol.CodeInternalError)

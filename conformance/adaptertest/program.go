@@ -12,11 +12,12 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Options are what a case requires of its server.
 type Options struct {
-	Store       reprise.Store                              // opened by the fixture, possibly wrapped by the case
+	Store       store.Store                                // opened by the fixture, possibly wrapped by the case
 	Engine      reprise.Config                             // of the one engine over Store
 	Guard       protocol.Config                            // of every guard
 	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status

@@ -8,8 +8,8 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // secretBytes are the bytes of a secret with an ID: something to look for in a record.
@@ -32,17 +32,17 @@ func (e *env) sealedFor(c call) protocol.SealedFor {
 	if err != nil {
 		e.Fatal(err)
 	}
-	return protocol.SealedFor{ID: reprise.DeriveID(c.tenant, "", c.keys[0]), Fingerprint: fingerprint, Key: c.keys[0]}
+	return protocol.SealedFor{ID: store.DeriveID(c.tenant, "", c.keys[0]), Fingerprint: fingerprint, Key: c.keys[0]}
 }
 
 // recorded returns what the store keeps for c.
 func (srv *server) recorded(c call) []byte {
 	srv.Helper()
 	who := srv.sealedFor(c)
-	got, err := srv.store.Claim(srv.Context(), reprise.ClaimRequest{
-		ID: who.ID, Owner: reprise.NewOwner(), Fingerprint: who.Fingerprint, Lease: long, Retention: long,
+	got, err := srv.store.Claim(srv.Context(), store.ClaimRequest{
+		ID: who.ID, Owner: store.NewOwner(), Fingerprint: who.Fingerprint, Lease: long, Retention: long,
 	})
-	if err != nil || got.Outcome != reprise.Completed {
+	if err != nil || got.Outcome != store.Completed {
 		srv.Fatalf("the store answers %v, %v, want a completed record", got.Outcome, err)
 	}
 	return got.Payload
@@ -78,7 +78,7 @@ var sealingCases = []testCase{
 			if err != nil {
 				srv.Fatal(err)
 			}
-			srv.claims(c, reprise.ClaimRequest{}).completes(string(before))
+			srv.claims(c, store.ClaimRequest{}).completes(string(before))
 			if a := srv.send(c); a.status != 202 || a.body != "of before" || a.value(replayedField) != "true" {
 				srv.Errorf("what was recorded before sealing is replayed as %v", a)
 			}
@@ -137,7 +137,7 @@ var sealingCases = []testCase{
 				},
 			} {
 				c := e.post(created).freshKey()
-				srv.claims(c, reprise.ClaimRequest{}).completes(string(payloadOf(e.sealedFor(c))))
+				srv.claims(c, store.ClaimRequest{}).completes(string(payloadOf(e.sealedFor(c))))
 				a := srv.send(c)
 				if a.status != 500 || strings.Contains(a.body, "private") {
 					srv.Errorf("a record %s is answered %v", what, a)
@@ -146,7 +146,7 @@ var sealingCases = []testCase{
 			}
 			srv.ran(0)
 			c := e.post(created).freshKey()
-			srv.claims(c, reprise.ClaimRequest{}).completes(string(sealed(seal, e.sealedFor(c))))
+			srv.claims(c, store.ClaimRequest{}).completes(string(sealed(seal, e.sealedFor(c))))
 			if a := srv.send(c); a.status != 201 || a.body != string(answer.Body) {
 				srv.Errorf("what was sealed for the request is answered %v", a)
 			}

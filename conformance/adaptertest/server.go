@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // server is a server under test, with the store behind it.
@@ -15,7 +15,7 @@ type server struct {
 	*env
 
 	addr   string
-	store  reprise.Store      // a handle as the server's, without faults
+	store  store.Store        // a handle as the server's, without faults
 	faults *faultstore.Faults // the script and the log of the server's calls
 
 	arrived  chan struct{} // a value for each handler that has an effect

@@ -10,6 +10,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // hasty is an engine that gives a store little time, so that a case need not wait long
@@ -29,7 +30,7 @@ var storeFaultCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
 			c := e.post(created)
-			for _, class := range []error{reprise.ErrUnavailable, reprise.ErrUnknown, reprise.ErrFull, reprise.ErrMisconfigured} {
+			for _, class := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrFull, store.ErrMisconfigured} {
 				srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(class)))
 				srv.refuses(c, protocol.CodeStoreUnavailable)
 			}
@@ -69,7 +70,7 @@ var storeFaultCases = []testCase{
 			c := e.post(created)
 			stream := e.post(streamed).freshKey()
 			runs := 0
-			for _, class := range []error{reprise.ErrUnavailable, reprise.ErrUnknown} {
+			for _, class := range []error{store.ErrUnavailable, store.ErrUnknown} {
 				srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(class)))
 				for _, c := range []call{c, stream} {
 					a := srv.send(c)
@@ -87,7 +88,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R40f", Rule: "Of simultaneous duplicates that would run unprotected, one runs, and the others get 409 in-progress.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
-			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(held)
 			ran, refused := together(c, srv)
 			if len(ran) != 1 || len(refused) != crowd-1 || ran[0].value(statusField) != "unprotected" {
@@ -120,8 +121,8 @@ var storeFaultCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			for class, code := range map[error]protocol.Code{
-				reprise.ErrCorrupt: protocol.CodeRecordCorrupt, reprise.ErrFull: protocol.CodeStoreUnavailable,
-				reprise.ErrNotReplicated: protocol.CodeStoreUnavailable, reprise.ErrMisconfigured: protocol.CodeStoreUnavailable,
+				store.ErrCorrupt: protocol.CodeRecordCorrupt, store.ErrFull: protocol.CodeStoreUnavailable,
+				store.ErrNotReplicated: protocol.CodeStoreUnavailable, store.ErrMisconfigured: protocol.CodeStoreUnavailable,
 			} {
 				srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(class)))
 				srv.refuses(e.post(created), code)
@@ -133,7 +134,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R41a", Rule: "When the store fails after the handler ran, the client gets the handler's response, marked as unrecorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
-			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			a := srv.send(c)
 			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(statusField) != "unrecorded" {
@@ -147,7 +148,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
-			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			first := srv.send(c)
 			srv.faults.Clear()
@@ -186,7 +187,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R41e", Rule: "A release that the store does not accept at once is repeated, so that retries after a failure are not refused for long.", Source: "trap: a 5xx followed by 409s", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
-			srv.faults.Always(faultstore.Release, faultstore.FailBefore(failure(reprise.ErrUnavailable)))
+			srv.faults.Always(faultstore.Release, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(Program{Status: 503, Body: "failed"})
 			if a := srv.run(c); a.status != 503 || a.body != "failed" {
 				srv.Errorf("answered %v", a)
@@ -222,7 +223,7 @@ var storeFaultCases = []testCase{
 				first := srv.begin(c)
 				srv.waitForHandler()
 				srv.forgetClaims()
-				srv.claims(c, reprise.ClaimRequest{})
+				srv.claims(c, store.ClaimRequest{})
 				srv.releaseHandlers()
 				srv.wantProblem(first.answer(), c, code)
 			}
@@ -260,7 +261,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R41j", Rule: "Where effects commit with the response and were rolled back, the client gets 503 not-applied, and its retry runs.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty})
-			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(reprise.ErrNotApplied)))
+			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(store.ErrNotApplied)))
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
 			srv.forgetClaims() // which a store that says so has done by itself
@@ -272,7 +273,7 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R42a", Rule: "A record that the store cannot read runs nothing.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(reprise.ErrCorrupt)))
+			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrCorrupt)))
 			c := e.post(created)
 			for range 2 {
 				srv.refuses(c, protocol.CodeRecordCorrupt)
@@ -290,7 +291,7 @@ var storeFaultCases = []testCase{
 				"large": strings.Repeat("\xff", 100_000),
 			} {
 				c := e.post(created).freshKey()
-				srv.claims(c, reprise.ClaimRequest{}).completes(payload)
+				srv.claims(c, store.ClaimRequest{}).completes(payload)
 				a := srv.send(c)
 				if a.status != 500 {
 					srv.Errorf("a record with %s is answered %v", what, a)

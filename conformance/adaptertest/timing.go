@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var timeCases = []testCase{
@@ -96,7 +97,7 @@ var timeCases = []testCase{
 			srv := e.serve(Options{})
 			c := e.post(echoes)
 			lease, start := 3*e.fixture.Grain, time.Now()
-			dead := srv.claims(c, reprise.ClaimRequest{Lease: lease})
+			dead := srv.claims(c, store.ClaimRequest{Lease: lease})
 			for range 2 {
 				if a := srv.send(c); a.status != 409 && time.Since(start) < lease {
 					srv.Fatalf("%v after a claim of %v the request is answered %v", time.Since(start), lease, a)
@@ -108,8 +109,8 @@ var timeCases = []testCase{
 				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
 			srv.replays(c, first)
-			err := dead.at.store.Complete(srv.Context(), reprise.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
-			if !errors.Is(err, reprise.ErrLeaseLost) {
+			err := dead.at.store.Complete(srv.Context(), store.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
+			if !errors.Is(err, store.ErrLeaseLost) {
 				srv.Errorf("the former owner completes: %v", err)
 			}
 			srv.replays(c, first)
@@ -121,7 +122,7 @@ var timeCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(created)
-			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain})
+			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain})
 			srv.advance(e.fixture.Grain)
 			for range 2 {
 				srv.refuses(c, protocol.CodeOutcomeUnknown)
@@ -135,7 +136,7 @@ var timeCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxAttempts: 1}})
 			c := e.post(created)
-			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain})
+			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain})
 			srv.advance(e.fixture.Grain)
 			srv.refuses(c, protocol.CodeOutcomeUnknown)
 			srv.ran(0)
@@ -146,7 +147,7 @@ var timeCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(echoes)
-			srv.claims(c, reprise.ClaimRequest{Lease: e.fixture.Grain, Retention: 2 * e.fixture.Grain})
+			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Retention: 2 * e.fixture.Grain})
 			srv.advance(2 * e.fixture.Grain)
 			other := c.withBody("another")
 			first := srv.run(other)

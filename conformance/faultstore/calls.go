@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Call is one call that the store received. The field of its operation is set, and ID and
 // Owner are repeated from it, except for a batch of renewals.
 type Call struct {
 	Op       Op
-	ID       reprise.ID
-	Owner    reprise.Owner
-	Claim    reprise.ClaimRequest
-	Renew    []reprise.RenewRequest
-	Complete reprise.CompleteRequest
+	ID       store.ID
+	Owner    store.Owner
+	Claim    store.ClaimRequest
+	Renew    []store.RenewRequest
+	Complete store.CompleteRequest
 }
 
 // clone returns a copy that shares no memory with the caller of the store.

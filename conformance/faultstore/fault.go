@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Fault is what happens to one call. The zero value is [Pass].
@@ -34,38 +34,38 @@ const (
 func Pass() Fault { return Fault{} }
 
 // FailBefore returns err and does not execute the call. The error should wrap a sentinel
-// that permits this, such as [reprise.ErrUnavailable] or [reprise.ErrUnknown].
+// that permits this, such as [store.ErrUnavailable] or [store.ErrUnknown].
 func FailBefore(err error) Fault { return Fault{kind: failBefore, err: err} }
 
 // FailAfter executes the call, drops its answer, and returns err.
 func FailAfter(err error) Fault { return Fault{kind: failAfter, err: err} }
 
-// LoseReply executes the call and returns [reprise.ErrUnknown], as when a connection
+// LoseReply executes the call and returns [store.ErrUnknown], as when a connection
 // breaks before the answer comes.
 func LoseReply() Fault {
-	return FailAfter(fmt.Errorf("%w: faultstore: reply lost", reprise.ErrUnknown))
+	return FailAfter(fmt.Errorf("%w: faultstore: reply lost", store.ErrUnknown))
 }
 
-// Hang does not execute the call. It returns [reprise.ErrUnknown] when the call's context
+// Hang does not execute the call. It returns [store.ErrUnknown] when the call's context
 // ends or the test lets it go.
 func Hang() Fault { return Fault{kind: hang} }
 
-// HangAfter executes the call and keeps the answer back. It returns [reprise.ErrUnknown]
+// HangAfter executes the call and keeps the answer back. It returns [store.ErrUnknown]
 // when the call's context ends or the test lets it go.
 func HangAfter() Fault { return Fault{kind: hangAfter} }
 
 // ExecuteLate executes the call d after it was made, even if its caller has given up, as
-// when a request waits in a buffer of the network. The caller gets [reprise.ErrUnknown]
+// when a request waits in a buffer of the network. The caller gets [store.ErrUnknown]
 // when its context ends or the test lets it go; if its context cannot end, it gets it
 // after the execution. See [Faults.Wait].
 func ExecuteLate(d time.Duration) Fault { return Fault{kind: executeLate, delay: d} }
 
 // Delay waits for d and then executes the call. If the call's context ends before, or the
-// test lets the call go, it returns [reprise.ErrUnknown] and does not execute.
+// test lets the call go, it returns [store.ErrUnknown] and does not execute.
 func Delay(d time.Duration) Fault { return Fault{kind: delay, delay: d} }
 
 // Hold executes the call when gate is closed or has a value for it. If the call's context
-// ends before, or the test lets the call go, it returns [reprise.ErrUnknown] and does not
+// ends before, or the test lets the call go, it returns [store.ErrUnknown] and does not
 // execute.
 func Hold(gate <-chan struct{}) Fault { return Fault{kind: hold, gate: gate} }
 

@@ -5,9 +5,9 @@
 //	store, inject := faultstore.New(memstore.New())
 //	t.Cleanup(inject.Close)
 //	inject.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.Hang())
-//	inject.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
+//	inject.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
 //
-// The faults are those of a real network: a call that hangs returns [reprise.ErrUnknown]
+// The faults are those of a real network: a call that hangs returns [store.ErrUnknown]
 // when its context ends, and a late call executes whether or not its caller still waits.
 //
 // It works in a bubble of testing/synctest if New is called inside the bubble. All
@@ -18,7 +18,7 @@ import (
 	"context"
 	"sync"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Op names an operation of [reprise.Store].
@@ -43,7 +43,7 @@ func (op Op) String() string {
 
 // Faults is the script of a store made by [New], and the log of its calls.
 type Faults struct {
-	inner reprise.Store
+	inner store.Store
 
 	mu     sync.Mutex
 	next   [numOps][]Fault
@@ -58,9 +58,9 @@ type Faults struct {
 }
 
 // New returns a store that forwards to inner, and its script, which is empty.
-// [reprise.As] finds exactly the abilities of inner in the store; faults do not apply to
+// [store.As] finds exactly the abilities of inner in the store; faults do not apply to
 // them.
-func New(inner reprise.Store) (reprise.Store, *Faults) {
+func New(inner store.Store) (store.Store, *Faults) {
 	f := &Faults{
 		inner:  inner,
 		called: make(chan struct{}),
@@ -100,7 +100,7 @@ func (f *Faults) Clear(ops ...Op) {
 	}
 }
 
-// LetGo ends the calls that hang at this moment; they return [reprise.ErrUnknown]. Later
+// LetGo ends the calls that hang at this moment; they return [store.ErrUnknown]. Later
 // calls hang again.
 func (f *Faults) LetGo() {
 	f.mu.Lock()
@@ -179,22 +179,22 @@ func (f *Faults) isClosed() bool {
 type scripted struct{ f *Faults }
 
 // Unwrap returns the store inside, whose abilities are those of this one.
-func (s *scripted) Unwrap() reprise.Store { return s.f.inner }
+func (s *scripted) Unwrap() store.Store { return s.f.inner }
 
-func (s *scripted) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *scripted) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	c := Call{Op: Claim, ID: r.ID, Owner: r.Owner, Claim: r}
-	return run(ctx, s.f, c, func(ctx context.Context, c Call) (reprise.ClaimResult, error) {
+	return run(ctx, s.f, c, func(ctx context.Context, c Call) (store.ClaimResult, error) {
 		return s.f.inner.Claim(ctx, c.Claim)
 	})
 }
 
-func (s *scripted) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	return run(ctx, s.f, Call{Op: Renew, Renew: rs}, func(ctx context.Context, c Call) ([]reprise.RenewStatus, error) {
+func (s *scripted) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	return run(ctx, s.f, Call{Op: Renew, Renew: rs}, func(ctx context.Context, c Call) ([]store.RenewStatus, error) {
 		return s.f.inner.Renew(ctx, c.Renew)
 	})
 }
 
-func (s *scripted) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *scripted) Complete(ctx context.Context, r store.CompleteRequest) error {
 	c := Call{Op: Complete, ID: r.ID, Owner: r.Owner, Complete: r}
 	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
 		return struct{}{}, s.f.inner.Complete(ctx, c.Complete)
@@ -202,7 +202,7 @@ func (s *scripted) Complete(ctx context.Context, r reprise.CompleteRequest) erro
 	return err
 }
 
-func (s *scripted) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *scripted) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := Call{Op: Release, ID: id, Owner: owner}
 	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
 		return struct{}{}, s.f.inner.Release(ctx, c.ID, c.Owner)

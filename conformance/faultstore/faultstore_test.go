@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
 )
@@ -41,17 +41,17 @@ func (c *counter) count(op faultstore.Op) int {
 	return c.executed[op]
 }
 
-func (c *counter) Claim(ctx context.Context, _ reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (c *counter) Claim(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
 	c.execute(ctx, faultstore.Claim)
-	return reprise.ClaimResult{Outcome: reprise.Completed}, nil
+	return store.ClaimResult{Outcome: store.Completed}, nil
 }
 
-func (c *counter) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (c *counter) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	c.execute(ctx, faultstore.Renew)
-	return slices.Repeat([]reprise.RenewStatus{reprise.Renewed}, len(rs)), nil
+	return slices.Repeat([]store.RenewStatus{store.Renewed}, len(rs)), nil
 }
 
-func (c *counter) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (c *counter) Complete(ctx context.Context, r store.CompleteRequest) error {
 	c.execute(ctx, faultstore.Complete)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,28 +59,28 @@ func (c *counter) Complete(ctx context.Context, r reprise.CompleteRequest) error
 	return nil
 }
 
-func (c *counter) Release(ctx context.Context, _ reprise.ID, _ reprise.Owner) error {
+func (c *counter) Release(ctx context.Context, _ store.ID, _ store.Owner) error {
 	c.execute(ctx, faultstore.Release)
 	return nil
 }
 
 // operations calls each operation of a store, and tells whether its answer was the zero
 // value.
-var operations = map[faultstore.Op]func(context.Context, reprise.Store) (zero bool, err error){
-	faultstore.Claim: func(ctx context.Context, s reprise.Store) (bool, error) {
-		r, err := s.Claim(ctx, reprise.ClaimRequest{ID: reprise.ID{1}, Owner: reprise.Owner{1}})
+var operations = map[faultstore.Op]func(context.Context, store.Store) (zero bool, err error){
+	faultstore.Claim: func(ctx context.Context, s store.Store) (bool, error) {
+		r, err := s.Claim(ctx, store.ClaimRequest{ID: store.ID{1}, Owner: store.Owner{1}})
 		return r.Outcome == 0, err
 	},
-	faultstore.Renew: func(ctx context.Context, s reprise.Store) (bool, error) {
-		st, err := s.Renew(ctx, []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}}})
+	faultstore.Renew: func(ctx context.Context, s store.Store) (bool, error) {
+		st, err := s.Renew(ctx, []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}}})
 		return st == nil, err
 	},
-	faultstore.Complete: func(ctx context.Context, s reprise.Store) (bool, error) {
-		err := s.Complete(ctx, reprise.CompleteRequest{ID: reprise.ID{1}, Owner: reprise.Owner{1}})
+	faultstore.Complete: func(ctx context.Context, s store.Store) (bool, error) {
+		err := s.Complete(ctx, store.CompleteRequest{ID: store.ID{1}, Owner: store.Owner{1}})
 		return err != nil, err
 	},
-	faultstore.Release: func(ctx context.Context, s reprise.Store) (bool, error) {
-		err := s.Release(ctx, reprise.ID{1}, reprise.Owner{1})
+	faultstore.Release: func(ctx context.Context, s store.Store) (bool, error) {
+		err := s.Release(ctx, store.ID{1}, store.Owner{1})
 		return err != nil, err
 	},
 }
@@ -99,14 +99,14 @@ func TestFaultDecidesWhatIsExecutedAndAnswered(t *testing.T) {
 		{"zero value", faultstore.Fault{}, nil, 1, 0},
 		{"fail before", faultstore.FailBefore(errScripted), errScripted, 0, 0},
 		{"fail after", faultstore.FailAfter(errScripted), errScripted, 1, 0},
-		{"lose reply", faultstore.LoseReply(), reprise.ErrUnknown, 1, 0},
-		{"hang", faultstore.Hang(), reprise.ErrUnknown, 0, budget},
-		{"hang after", faultstore.HangAfter(), reprise.ErrUnknown, 1, budget},
+		{"lose reply", faultstore.LoseReply(), store.ErrUnknown, 1, 0},
+		{"hang", faultstore.Hang(), store.ErrUnknown, 0, budget},
+		{"hang after", faultstore.HangAfter(), store.ErrUnknown, 1, budget},
 		{"delay", faultstore.Delay(time.Second), nil, 1, time.Second},
-		{"delay longer than the caller waits", faultstore.Delay(time.Minute), reprise.ErrUnknown, 0, budget},
-		{"execute late, caller gone", faultstore.ExecuteLate(time.Minute), reprise.ErrUnknown, 0, budget},
-		{"execute late, caller waits", faultstore.ExecuteLate(time.Second), reprise.ErrUnknown, 1, budget},
-		{"hold", faultstore.Hold(nil), reprise.ErrUnknown, 0, budget},
+		{"delay longer than the caller waits", faultstore.Delay(time.Minute), store.ErrUnknown, 0, budget},
+		{"execute late, caller gone", faultstore.ExecuteLate(time.Minute), store.ErrUnknown, 0, budget},
+		{"execute late, caller waits", faultstore.ExecuteLate(time.Second), store.ErrUnknown, 1, budget},
+		{"hold", faultstore.Hold(nil), store.ErrUnknown, 0, budget},
 	}
 	for _, tt := range tests {
 		for op, call := range operations {
@@ -145,14 +145,14 @@ func TestExecuteLateOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
-		store, faults := faultstore.New(inner)
+		st, faults := faultstore.New(inner)
 		defer faults.Close()
 		faults.Next(faultstore.Complete, faultstore.ExecuteLate(time.Minute))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 
 		payload := []byte("answer")
-		if err := store.Complete(ctx, reprise.CompleteRequest{Payload: payload}); !errors.Is(err, reprise.ErrUnknown) {
+		if err := st.Complete(ctx, store.CompleteRequest{Payload: payload}); !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("error %v, want ErrUnknown", err)
 		}
 		copy(payload, "reused")
@@ -175,13 +175,13 @@ func TestExecuteLateAnswersCallerWithoutDeadlineAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
-		store, faults := faultstore.New(inner)
+		st, faults := faultstore.New(inner)
 		defer faults.Close()
 		faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Minute))
 
 		start := time.Now()
-		err := store.Release(context.Background(), reprise.ID{}, reprise.Owner{}) //nolint:usetesting // a context that cannot end
-		if !errors.Is(err, reprise.ErrUnknown) || time.Since(start) != time.Minute || inner.count(faultstore.Release) != 1 {
+		err := st.Release(context.Background(), store.ID{}, store.Owner{}) //nolint:usetesting // a context that cannot end
+		if !errors.Is(err, store.ErrUnknown) || time.Since(start) != time.Minute || inner.count(faultstore.Release) != 1 {
 			t.Errorf("error %v after %v with %d executions", err, time.Since(start), inner.count(faultstore.Release))
 		}
 	})
@@ -191,20 +191,20 @@ func TestCloseDropsLateExecutionsAndEndsHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
-		store, faults := faultstore.New(inner)
+		st, faults := faultstore.New(inner)
 		faults.Always(faultstore.Renew, faultstore.Hang())
 		faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Hour))
 
 		answers := make(chan error, 2)
 		go func() {
-			_, err := store.Renew(t.Context(), nil)
+			_, err := st.Renew(t.Context(), nil)
 			answers <- err
 		}()
-		go func() { answers <- store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) }()
+		go func() { answers <- st.Release(t.Context(), store.ID{}, store.Owner{}) }()
 		synctest.Wait()
 		faults.Close()
 		for range 2 {
-			if err := <-answers; !errors.Is(err, reprise.ErrUnknown) {
+			if err := <-answers; !errors.Is(err, store.ErrUnknown) {
 				t.Errorf("error %v, want ErrUnknown", err)
 			}
 		}
@@ -213,7 +213,7 @@ func TestCloseDropsLateExecutionsAndEndsHangs(t *testing.T) {
 		}
 
 		faults.Always(faultstore.Renew, faultstore.Hang())
-		if _, err := store.Renew(t.Context(), nil); err != nil {
+		if _, err := st.Renew(t.Context(), nil); err != nil {
 			t.Errorf("a call after Close: %v, want it forwarded", err)
 		}
 		faults.Close()
@@ -224,13 +224,13 @@ func TestLetGoEndsOnlyTheCallsThatHangNow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
-		store, faults := faultstore.New(inner)
+		st, faults := faultstore.New(inner)
 		defer faults.Close()
 		faults.Always(faultstore.Renew, faultstore.Hang())
 
 		answers := make(chan error, 2)
 		renew := func() {
-			_, err := store.Renew(t.Context(), nil)
+			_, err := st.Renew(t.Context(), nil)
 			answers <- err
 		}
 		for range 2 {
@@ -240,7 +240,7 @@ func TestLetGoEndsOnlyTheCallsThatHangNow(t *testing.T) {
 				t.Fatal("the call did not hang")
 			}
 			faults.LetGo()
-			if err := <-answers; !errors.Is(err, reprise.ErrUnknown) {
+			if err := <-answers; !errors.Is(err, store.ErrUnknown) {
 				t.Errorf("error %v, want ErrUnknown", err)
 			}
 		}
@@ -251,14 +251,14 @@ func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
-		store, faults := faultstore.New(inner)
+		st, faults := faultstore.New(inner)
 		defer faults.Close()
 		gate := make(chan struct{})
 		faults.Next(faultstore.Claim, faultstore.Hold(gate))
 
 		answer := make(chan error)
 		go func() {
-			_, err := store.Claim(t.Context(), reprise.ClaimRequest{})
+			_, err := st.Claim(t.Context(), store.ClaimRequest{})
 			answer <- err
 		}()
 		synctest.Wait()
@@ -275,14 +275,14 @@ func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
 func TestACallWhoseContextHasEndedIsNotExecutedByWaiting(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}
-	store, faults := faultstore.New(inner)
+	st, faults := faultstore.New(inner)
 	open := make(chan struct{})
 	close(open)
 	faults.Always(faultstore.Claim, faultstore.Hold(open))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 { // a choice between both would show
-		if _, err := store.Claim(ctx, reprise.ClaimRequest{}); !errors.Is(err, reprise.ErrUnknown) || !errors.Is(err, context.Canceled) {
+		if _, err := st.Claim(ctx, store.ClaimRequest{}); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.Canceled) {
 			t.Fatalf("error %v, want ErrUnknown and context.Canceled", err)
 		}
 	}
@@ -294,12 +294,12 @@ func TestACallWhoseContextHasEndedIsNotExecutedByWaiting(t *testing.T) {
 func TestPanicReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}
-	store, faults := faultstore.New(inner)
+	st, faults := faultstore.New(inner)
 	faults.Next(faultstore.Claim, faultstore.Panic("boom"))
 	defer func() {
 		if v := recover(); v != "boom" || inner.count(faultstore.Claim) != 0 {
 			t.Errorf("recovered %v with %d executions, want boom and 0", v, inner.count(faultstore.Claim))
 		}
 	}()
-	_, _ = store.Claim(t.Context(), reprise.ClaimRequest{})
+	_, _ = st.Claim(t.Context(), store.ClaimRequest{})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // run logs the call c, takes its fault from the script, and lets it happen to do.
@@ -66,7 +66,7 @@ func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Dura
 	if err := wait(ctx, letGo, until); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: faultstore: executed late", reprise.ErrUnknown)
+	return fmt.Errorf("%w: faultstore: executed late", store.ErrUnknown)
 }
 
 // never is a signal that does not come.
@@ -76,14 +76,14 @@ var never <-chan struct{}
 // its context or by letGo.
 func wait[T any](ctx context.Context, letGo <-chan struct{}, ready <-chan T) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: faultstore: %w", reprise.ErrUnknown, err)
+		return fmt.Errorf("%w: faultstore: %w", store.ErrUnknown, err)
 	}
 	select {
 	case <-ready:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: faultstore: %w", reprise.ErrUnknown, ctx.Err())
+		return fmt.Errorf("%w: faultstore: %w", store.ErrUnknown, ctx.Err())
 	case <-letGo:
-		return fmt.Errorf("%w: faultstore: let go", reprise.ErrUnknown)
+		return fmt.Errorf("%w: faultstore: let go", store.ErrUnknown)
 	}
 }

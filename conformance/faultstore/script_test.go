@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
 )
@@ -17,18 +17,18 @@ import (
 func TestQueueComesBeforeAlways(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}
-	store, faults := faultstore.New(inner)
+	st, faults := faultstore.New(inner)
 	other := errors.New("always")
 	faults.Always(faultstore.Release, faultstore.FailBefore(other))
 	faults.Next(faultstore.Release, faultstore.FailBefore(errScripted), faultstore.Pass())
-	release := func() error { return store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) }
+	release := func() error { return st.Release(t.Context(), store.ID{}, store.Owner{}) }
 
 	for i, want := range []error{errScripted, nil, other, other} {
 		if err := release(); !errors.Is(err, want) {
 			t.Errorf("call %d: error %v, want %v", i, err, want)
 		}
 	}
-	if _, err := store.Claim(t.Context(), reprise.ClaimRequest{}); err != nil {
+	if _, err := st.Claim(t.Context(), store.ClaimRequest{}); err != nil {
 		t.Errorf("another operation: %v, want nil", err)
 	}
 	faults.Clear(faultstore.Claim)
@@ -43,16 +43,16 @@ func TestQueueComesBeforeAlways(t *testing.T) {
 
 func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
 	t.Parallel()
-	store, faults := faultstore.New(&counter{})
+	st, faults := faultstore.New(&counter{})
 	faults.Always(faultstore.Complete, faultstore.FailBefore(errScripted))
-	id, owner := reprise.ID{7}, reprise.Owner{8}
-	batch := []reprise.RenewRequest{{ID: id, Owner: owner, Lease: time.Second}}
+	id, owner := store.ID{7}, store.Owner{8}
+	batch := []store.RenewRequest{{ID: id, Owner: owner, Lease: time.Second}}
 	payload := []byte("answer")
 
-	_, _ = store.Claim(t.Context(), reprise.ClaimRequest{ID: id, Owner: owner, MaxAttempts: 3})
-	_, _ = store.Renew(t.Context(), batch)
-	_ = store.Complete(t.Context(), reprise.CompleteRequest{ID: id, Owner: owner, Payload: payload})
-	_ = store.Release(t.Context(), id, owner)
+	_, _ = st.Claim(t.Context(), store.ClaimRequest{ID: id, Owner: owner, MaxAttempts: 3})
+	_, _ = st.Renew(t.Context(), batch)
+	_ = st.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: owner, Payload: payload})
+	_ = st.Release(t.Context(), id, owner)
 	batch[0].Lease = 0
 	copy(payload, "reused")
 
@@ -78,10 +78,10 @@ func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
 
 func TestAwaitWaitsForTheNthCall(t *testing.T) {
 	t.Parallel()
-	store, faults := faultstore.New(&counter{})
+	st, faults := faultstore.New(&counter{})
 	var callers sync.WaitGroup
 	for range 8 {
-		callers.Go(func() { _ = store.Release(t.Context(), reprise.ID{}, reprise.Owner{}) })
+		callers.Go(func() { _ = st.Release(t.Context(), store.ID{}, store.Owner{}) })
 	}
 	if err := faults.Await(t.Context(), faultstore.Release, 8); err != nil {
 		t.Error(err)
@@ -100,25 +100,25 @@ func TestAwaitWaitsForTheNthCall(t *testing.T) {
 
 // The abilities, each as a type to embed.
 type (
-	binder    struct{ reprise.ContextBinder }
-	waiter    struct{ reprise.Waiter }
-	purger    struct{ reprise.Purger }
-	checker   struct{ reprise.Checker }
-	inspector struct{ reprise.Inspector }
+	binder    struct{ store.ContextBinder }
+	waiter    struct{ store.Waiter }
+	purger    struct{ store.Purger }
+	checker   struct{ store.Checker }
+	inspector struct{ store.Inspector }
 )
 
-func abilities(s reprise.Store) [5]bool {
-	_, b := reprise.As[reprise.ContextBinder](s)
-	_, w := reprise.As[reprise.Waiter](s)
-	_, p := reprise.As[reprise.Purger](s)
-	_, c := reprise.As[reprise.Checker](s)
-	_, i := reprise.As[reprise.Inspector](s)
+func abilities(s store.Store) [5]bool {
+	_, b := store.As[store.ContextBinder](s)
+	_, w := store.As[store.Waiter](s)
+	_, p := store.As[store.Purger](s)
+	_, c := store.As[store.Checker](s)
+	_, i := store.As[store.Inspector](s)
 	return [5]bool{b, w, p, c, i}
 }
 
 func TestStoreHasExactlyTheAbilitiesOfTheWrappedOne(t *testing.T) {
 	t.Parallel()
-	stores := []reprise.Store{
+	stores := []store.Store{
 		&counter{},
 		struct {
 			*counter
@@ -165,11 +165,11 @@ func (fakePurger) Purge(context.Context, int) (int, error) { return 42, nil }
 
 func TestAbilitiesAreForwarded(t *testing.T) {
 	t.Parallel()
-	store, _ := faultstore.New(struct {
+	st, _ := faultstore.New(struct {
 		*counter
 		fakePurger
 	}{&counter{}, fakePurger{}})
-	purger, ok := reprise.As[reprise.Purger](store)
+	purger, ok := store.As[store.Purger](st)
 	if !ok {
 		t.Fatal("no purger")
 	}

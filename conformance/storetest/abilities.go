@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var abilityCases = []testCase{
@@ -68,7 +67,7 @@ var abilityCases = []testCase{
 			first.claimNew()
 			ctx, cancel := context.WithCancel(context.WithValue(e.Context(), key{}, "value"))
 			defer cancel()
-			bound := ability[reprise.ContextBinder](first.store).Bind(ctx, first.id, first.owner)
+			bound := ability[store.ContextBinder](first.store).Bind(ctx, first.id, first.owner)
 			if bound.Value(key{}) != "value" {
 				e.Error("a value of the context is lost")
 			}
@@ -93,13 +92,13 @@ var abilityCases = []testCase{
 		func(e *env) {
 			ctx, cancel := e.call()
 			defer cancel()
-			findings, err := ability[reprise.Checker](e.one).Check(ctx)
+			findings, err := ability[store.Checker](e.one).Check(ctx)
 			e.checkError("check", err)
 			if err != nil {
 				e.Fatalf("check: %v, want success", err)
 			}
 			for _, f := range findings {
-				if f.Code == "" || f.Detail == "" || f.Severity < reprise.Warning || f.Severity > reprise.Unsafe {
+				if f.Code == "" || f.Detail == "" || f.Severity < store.Warning || f.Severity > store.Unsafe {
 					e.Errorf("incomplete: %+v", f)
 				}
 			}
@@ -110,14 +109,14 @@ var abilityCases = []testCase{
 // watch watches the ID of c in the other process, and claims there as a waiter does.
 func (c caller) watch() (changed <-chan struct{}, stop func()) {
 	c.env.Helper()
-	changed, stop, err := ability[reprise.Waiter](c.env.two).Watch(c.env.Context(), c.id)
+	changed, stop, err := ability[store.Waiter](c.env.two).Watch(c.env.Context(), c.id)
 	c.checkError("watch", err)
 	if err != nil {
 		c.env.Fatalf("watch: %v, want success", err)
 	}
 	waiter := c.rival()
 	waiter.waiting = true
-	waiter.claim(reprise.InProgress)
+	waiter.claim(store.InProgress)
 	return changed, stop
 }
 

@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/internal/suite"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // renewBatch is how many leases the benchmark of renewals renews at once.
@@ -16,7 +15,7 @@ const renewBatch = 64
 // (claim and complete), a replay, a refusal, and a batch of renewals; one after the
 // other, and from many goroutines. open is called once for each. Benchmark checks the
 // answers, so a store that fails is not measured.
-func Benchmark(b *testing.B, open func(testing.TB) reprise.Store) {
+func Benchmark(b *testing.B, open func(testing.TB) store.Store) {
 	for _, m := range []struct {
 		name    string
 		prepare func(*bench) operation
@@ -53,18 +52,18 @@ type operation func()
 type bench struct {
 	*testing.B
 
-	store reprise.Store
+	store store.Store
 }
 
 // payload is as long as the small answer that the benchmarks of the project replay.
 var payload = make([]byte, 256)
 
-func request(id reprise.ID, owner reprise.Owner) reprise.ClaimRequest {
-	return reprise.ClaimRequest{ID: id, Owner: owner, Lease: long, Retention: long}
+func request(id store.ID, owner store.Owner) store.ClaimRequest {
+	return store.ClaimRequest{ID: id, Owner: owner, Lease: long, Retention: long}
 }
 
 // claim claims and demands the outcome.
-func (b *bench) claim(r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+func (b *bench) claim(r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	got, err := b.store.Claim(context.Background(), r)
 	if err != nil || got.Outcome != want {
 		b.Errorf("claim answered %v, %v; want %v", got.Outcome, err, want)
@@ -73,18 +72,18 @@ func (b *bench) claim(r reprise.ClaimRequest, want reprise.Outcome) reprise.Clai
 }
 
 // hold claims for the time of the benchmark.
-func (b *bench) hold(r reprise.ClaimRequest) reprise.ClaimResult {
+func (b *bench) hold(r store.ClaimRequest) store.ClaimResult {
 	b.Cleanup(func() {
 		if err := b.store.Release(context.Background(), r.ID, r.Owner); err != nil {
 			b.Errorf("release: %v", err)
 		}
 	})
-	return b.claim(r, reprise.Claimed)
+	return b.claim(r, store.Claimed)
 }
 
 // complete completes what was granted, as the engine does.
-func (b *bench) complete(id reprise.ID, owner reprise.Owner, granted reprise.ClaimResult) {
-	r := reprise.CompleteRequest{
+func (b *bench) complete(id store.ID, owner store.Owner, granted store.ClaimResult) {
+	r := store.CompleteRequest{
 		ID: id, Owner: owner, Payload: payload, Retention: long, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 	if err := b.store.Complete(context.Background(), r); err != nil {
@@ -94,34 +93,34 @@ func (b *bench) complete(id reprise.ID, owner reprise.Owner, granted reprise.Cla
 
 func newKey(b *bench) operation {
 	return func() {
-		id, owner := suite.NewID(), reprise.NewOwner()
-		b.complete(id, owner, b.claim(request(id, owner), reprise.Claimed))
+		id, owner := suite.NewID(), store.NewOwner()
+		b.complete(id, owner, b.claim(request(id, owner), store.Claimed))
 	}
 }
 
 func replay(b *bench) operation {
-	id, owner := suite.NewID(), reprise.NewOwner()
-	b.complete(id, owner, b.claim(request(id, owner), reprise.Claimed))
-	return func() { b.claim(request(id, owner), reprise.Completed) }
+	id, owner := suite.NewID(), store.NewOwner()
+	b.complete(id, owner, b.claim(request(id, owner), store.Claimed))
+	return func() { b.claim(request(id, owner), store.Completed) }
 }
 
 func refusal(b *bench) operation {
-	id, rival := suite.NewID(), reprise.NewOwner()
-	b.hold(request(id, reprise.NewOwner()))
-	return func() { b.claim(request(id, rival), reprise.InProgress) }
+	id, rival := suite.NewID(), store.NewOwner()
+	b.hold(request(id, store.NewOwner()))
+	return func() { b.claim(request(id, rival), store.InProgress) }
 }
 
 func renewal(b *bench) operation {
-	batch := make([]reprise.RenewRequest, renewBatch)
+	batch := make([]store.RenewRequest, renewBatch)
 	for i := range batch {
-		batch[i] = reprise.RenewRequest{ID: suite.NewID(), Owner: reprise.NewOwner(), Lease: long}
+		batch[i] = store.RenewRequest{ID: suite.NewID(), Owner: store.NewOwner(), Lease: long}
 		if b.hold(request(batch[i].ID, batch[i].Owner)).Atomic {
 			b.Skip("not applicable: an Atomic claim has no lease to renew")
 		}
 	}
 	return func() {
 		got, err := b.store.Renew(context.Background(), batch)
-		if err != nil || len(got) != len(batch) || got[0] != reprise.Renewed {
+		if err != nil || len(got) != len(batch) || got[0] != store.Renewed {
 			b.Errorf("renew answered %v, %v", got, err)
 		}
 	}

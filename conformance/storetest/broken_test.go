@@ -8,17 +8,17 @@ import (
 	"testing/synctest"
 
 	"github.com/reprise-go/reprise/conformance/internal/suite"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/conformance/internal/broken"
-	reprise "github.com/reprise-go/reprise/core"
 )
 
 // brokenFixture returns a fixture of a store with a flaw, in which every case applies.
 func brokenFixture(flaw broken.Flaw) Fixture {
 	backing := sync.OnceValue(func() *broken.Backing { return broken.New(flaw) })
 	return Fixture{
-		Open: func(testing.TB) reprise.Store { return backing().Open() },
-		Corrupt: func(tb testing.TB, id reprise.ID, _ Corruption) {
+		Open: func(testing.TB) store.Store { return backing().Open() },
+		Corrupt: func(tb testing.TB, id store.ID, _ Corruption) {
 			if !backing().Damage(id) {
 				tb.Fatal("there is no record to damage")
 			}

@@ -6,21 +6,20 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/internal/suite"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // caller is one owner of an operation and what it asks for. It is a value: a copy with
 // another field is another caller.
 type caller struct {
 	env   *env
-	store reprise.Store
+	store store.Store
 
-	id          reprise.ID
-	fingerprint reprise.Fingerprint
+	id          store.ID
+	fingerprint store.Fingerprint
 	label       string
 	scope       uint64
-	owner       reprise.Owner
+	owner       store.Owner
 	lease       time.Duration
 	retention   time.Duration
 	takeover    bool
@@ -32,14 +31,14 @@ type caller struct {
 // caller returns the owner of a new operation, in the first process. Its lease and
 // retention outlast the case.
 func (e *env) caller() caller {
-	c := caller{env: e, store: e.one, id: suite.NewID(), owner: reprise.NewOwner(), lease: long, retention: long, takeover: true}
-	c.fingerprint = reprise.Fingerprint(suite.NewID())
+	c := caller{env: e, store: e.one, id: suite.NewID(), owner: store.NewOwner(), lease: long, retention: long, takeover: true}
+	c.fingerprint = store.Fingerprint(suite.NewID())
 	return c
 }
 
 // rival returns another owner of the same operation, in the other process.
 func (c caller) rival() caller {
-	c.owner = reprise.NewOwner()
+	c.owner = store.NewOwner()
 	c.store = c.env.two
 	c.lease, c.retention = long, long
 	return c
@@ -54,7 +53,7 @@ func (c caller) otherRequest() caller {
 }
 
 // claim claims and demands the outcome.
-func (c caller) claim(want reprise.Outcome) reprise.ClaimResult {
+func (c caller) claim(want store.Outcome) store.ClaimResult {
 	c.env.Helper()
 	got, err := c.tryClaim()
 	if err != nil {
@@ -67,9 +66,9 @@ func (c caller) claim(want reprise.Outcome) reprise.ClaimResult {
 }
 
 // claimNew claims and wants attempt 1: no earlier record is seen.
-func (c caller) claimNew() reprise.ClaimResult {
+func (c caller) claimNew() store.ClaimResult {
 	c.env.Helper()
-	got := c.claim(reprise.Claimed)
+	got := c.claim(store.Claimed)
 	if got.Attempt != 1 {
 		c.env.Fatalf("claim is attempt %d of an operation that is not seen, want 1", got.Attempt)
 	}
@@ -79,7 +78,7 @@ func (c caller) claimNew() reprise.ClaimResult {
 // replay claims and demands the payload.
 func (c caller) replay(want string) {
 	c.env.Helper()
-	if got := c.claim(reprise.Completed); string(got.Payload) != want {
+	if got := c.claim(store.Completed); string(got.Payload) != want {
 		c.env.Fatalf("replayed %q, want %q", abridged(got.Payload), abridged([]byte(want)))
 	}
 }
@@ -88,12 +87,12 @@ func (c caller) replay(want string) {
 func (c caller) askValidity() time.Duration {
 	c.env.Helper()
 	c.validity = true
-	return c.claim(reprise.Completed).Validity
+	return c.claim(store.Completed).Validity
 }
 
 // tryClaim claims, and holds the answer to what is true of all answers. Like all try
 // methods it may run in any goroutine.
-func (c caller) tryClaim() (reprise.ClaimResult, error) {
+func (c caller) tryClaim() (store.ClaimResult, error) {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
 	defer cancel()
@@ -103,7 +102,7 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 		return got, err
 	}
 	c.checkAnswer(got)
-	if got.Outcome == reprise.Claimed {
+	if got.Outcome == store.Claimed {
 		c.env.shared.mu.Lock()
 		defer c.env.shared.mu.Unlock()
 		c.env.shared.held = append(c.env.shared.held, granted{c, got})
@@ -111,8 +110,8 @@ func (c caller) tryClaim() (reprise.ClaimResult, error) {
 	return got, nil
 }
 
-func (c caller) claimRequest() reprise.ClaimRequest {
-	return reprise.ClaimRequest{
+func (c caller) claimRequest() store.ClaimRequest {
+	return store.ClaimRequest{
 		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
 		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.validity,
 	}
@@ -120,33 +119,33 @@ func (c caller) claimRequest() reprise.ClaimRequest {
 
 // checkAnswer checks that the fields which an outcome names are sound, and that the
 // others are zero.
-func (c caller) checkAnswer(got reprise.ClaimResult) {
+func (c caller) checkAnswer(got store.ClaimResult) {
 	c.env.Helper()
 	outcome, leased := got.Outcome, !c.env.fixture.Atomic
-	if outcome < reprise.Claimed || outcome > reprise.Lapsed {
+	if outcome < store.Claimed || outcome > store.Lapsed {
 		c.env.Errorf("claim answered the outcome %v", outcome)
 	}
-	if isClaimed := outcome == reprise.Claimed; (got.Attempt >= 1) != isClaimed || (got.Fence != 0) != isClaimed {
+	if isClaimed := outcome == store.Claimed; (got.Attempt >= 1) != isClaimed || (got.Fence != 0) != isClaimed {
 		c.env.Errorf("claim answered %v with attempt %d and fence %d", outcome, got.Attempt, got.Fence)
 	}
-	if got.Atomic != (outcome == reprise.Claimed && !leased) {
+	if got.Atomic != (outcome == store.Claimed && !leased) {
 		c.env.Errorf("claim answered %v with Atomic %v, and the fixture says %v", outcome, got.Atomic, !leased)
 	}
-	if outcome != reprise.Completed && got.Payload != nil {
+	if outcome != store.Completed && got.Payload != nil {
 		c.env.Errorf("claim answered %v with a payload", outcome)
 	}
-	if asked := outcome == reprise.Completed && c.validity; (got.Validity > 0) != asked || got.Validity < 0 {
+	if asked := outcome == store.Completed && c.validity; (got.Validity > 0) != asked || got.Validity < 0 {
 		c.env.Errorf("claim answered %v with Validity %v, asked for: %v", outcome, got.Validity, c.validity)
 	}
-	if got.Age < 0 || got.Age > 0 && (outcome != reprise.Completed || !c.validity) {
+	if got.Age < 0 || got.Age > 0 && (outcome != store.Completed || !c.validity) {
 		c.env.Errorf("claim answered %v with Age %v, asked for: %v", outcome, got.Age, c.validity)
 	}
 	switch outcome {
-	case reprise.Claimed:
+	case store.Claimed:
 		if leased && got.Remaining > c.lease {
 			c.env.Errorf("claim answered Remaining %v of a lease of %v", got.Remaining, c.lease)
 		}
-	case reprise.InProgress:
+	case store.InProgress:
 		if leased && got.Remaining <= 0 {
 			c.env.Errorf("claim answered InProgress with Remaining %v, want more than 0", got.Remaining)
 		}
@@ -168,7 +167,7 @@ func (c caller) complete(payload string) {
 // completeLost completes and demands to hear that the lease is lost.
 func (c caller) completeLost(payload string) {
 	c.env.Helper()
-	if err := c.tryComplete(payload); !errors.Is(err, reprise.ErrLeaseLost) {
+	if err := c.tryComplete(payload); !errors.Is(err, store.ErrLeaseLost) {
 		c.env.Fatalf("complete: error %v, want ErrLeaseLost", err)
 	}
 }
@@ -183,8 +182,8 @@ func (c caller) tryComplete(payload string) error {
 }
 
 // completeRequest says what the claim was, where the case made it, as the engine does.
-func (c caller) completeRequest(payload string) reprise.CompleteRequest {
-	r := reprise.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
+func (c caller) completeRequest(payload string) store.CompleteRequest {
+	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
 	c.env.shared.mu.Lock()
 	defer c.env.shared.mu.Unlock()
 	for _, g := range c.env.shared.held {
@@ -208,7 +207,7 @@ func (c caller) release() {
 }
 
 // renew renews and demands the status.
-func (c caller) renew(want reprise.RenewStatus) {
+func (c caller) renew(want store.RenewStatus) {
 	c.env.Helper()
 	got := c.env.renewAll(c)
 	if got[0] != want {
@@ -218,11 +217,11 @@ func (c caller) renew(want reprise.RenewStatus) {
 
 // renewAll renews the leases of all callers in one batch, through the handle of the
 // first.
-func (e *env) renewAll(callers ...caller) []reprise.RenewStatus {
+func (e *env) renewAll(callers ...caller) []store.RenewStatus {
 	e.Helper()
-	batch := make([]reprise.RenewRequest, len(callers))
+	batch := make([]store.RenewRequest, len(callers))
 	for i, c := range callers {
-		batch[i] = reprise.RenewRequest{ID: c.id, Owner: c.owner, Lease: c.lease}
+		batch[i] = store.RenewRequest{ID: c.id, Owner: c.owner, Lease: c.lease}
 	}
 	ctx, cancel := e.call()
 	defer cancel()

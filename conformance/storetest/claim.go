@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var claimCases = []testCase{
@@ -32,11 +31,11 @@ var claimCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			for range 3 {
-				first.rival().claim(reprise.InProgress)
+				first.rival().claim(store.InProgress)
 			}
 			sameProcess := first.rival()
 			sameProcess.store = first.store
-			sameProcess.claim(reprise.InProgress)
+			sameProcess.claim(store.InProgress)
 			first.complete("answer")
 		},
 	},
@@ -51,7 +50,7 @@ var claimCases = []testCase{
 			first := e.caller()
 			first.lease = long / 2
 			first.claimNew()
-			if got := first.rival().claim(reprise.InProgress); got.Remaining > first.lease || got.Remaining < first.lease/2 {
+			if got := first.rival().claim(store.InProgress); got.Remaining > first.lease || got.Remaining < first.lease/2 {
 				e.Errorf("%v remain of a lease of %v", got.Remaining, first.lease)
 			}
 		},
@@ -67,12 +66,12 @@ var claimCases = []testCase{
 			first.scope = 1
 			first.claimNew()
 			first.scope = 2
-			if got := first.claim(reprise.Claimed); got.Attempt != 1 {
+			if got := first.claim(store.Claimed); got.Attempt != 1 {
 				e.Errorf("attempt %d of a claim that was repeated, want 1", got.Attempt)
 			}
 			second := first.rival()
 			for second.scope = range uint64(3) {
-				second.claim(reprise.InProgress)
+				second.claim(store.InProgress)
 			}
 			first.complete("answer")
 			for second.scope = range uint64(3) {
@@ -115,7 +114,7 @@ var claimCases = []testCase{
 		func(e *env) {
 			first := e.caller()
 			first.claimNew()
-			first.otherRequest().claim(reprise.Mismatch)
+			first.otherRequest().claim(store.Mismatch)
 		},
 	},
 	{
@@ -128,10 +127,10 @@ var claimCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			first.complete("answer")
-			first.otherRequest().claim(reprise.Mismatch)
+			first.otherRequest().claim(store.Mismatch)
 			own := first.otherRequest()
 			own.owner = first.owner
-			own.claim(reprise.Mismatch)
+			own.claim(store.Mismatch)
 		},
 	},
 	{
@@ -142,13 +141,13 @@ var claimCases = []testCase{
 		},
 		func(e *env) {
 			first := e.caller()
-			first.fingerprint = reprise.Fingerprint{}
+			first.fingerprint = store.Fingerprint{}
 			first.claimNew()
 			first.complete("answer")
 			for i := range first.fingerprint {
 				other := first.rival()
 				other.fingerprint[i] = 1
-				other.claim(reprise.Mismatch)
+				other.claim(store.Mismatch)
 			}
 			first.rival().replay("answer")
 		},
@@ -164,14 +163,14 @@ var claimCases = []testCase{
 			granted := first.claimNew()
 			refused := first.rival()
 			refused.lease, refused.retention = e.short(), e.short()
-			refused.claim(reprise.InProgress)
+			refused.claim(store.InProgress)
 			if _, err := first.otherRequest().tryClaim(); err != nil { // Mismatch has cases of its own
 				e.Fatalf("claim: %v", err)
 			}
 			e.advance(e.short())
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			refused.completeLost("of a claim that was refused")
-			if again := first.claim(reprise.Claimed); again.Fence != granted.Fence {
+			if again := first.claim(store.Claimed); again.Fence != granted.Fence {
 				e.Errorf("fence %d became %d", granted.Fence, again.Fence)
 			}
 			first.complete("answer")
@@ -204,12 +203,12 @@ var claimCases = []testCase{
 			first := e.caller()
 			granted := first.claimNew()
 			for _, first.takeover = range []bool{true, false} {
-				again := first.claim(reprise.Claimed)
+				again := first.claim(store.Claimed)
 				if again.Attempt != granted.Attempt || again.Fence != granted.Fence {
 					e.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, again.Attempt, again.Fence)
 				}
 			}
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 		},
 	},
@@ -224,7 +223,7 @@ var claimCases = []testCase{
 			first := e.caller()
 			granted := first.claimNew()
 			first.store = e.two
-			if again := first.claim(reprise.Claimed); again.Fence != granted.Fence {
+			if again := first.claim(store.Claimed); again.Fence != granted.Fence {
 				e.Errorf("fence %d became %d", granted.Fence, again.Fence)
 			}
 		},
@@ -248,14 +247,14 @@ var claimCases = []testCase{
 				if e.now().Sub(start) >= d {
 					return false
 				}
-				if err != nil || got.Outcome != reprise.Claimed {
+				if err != nil || got.Outcome != store.Claimed {
 					e.Fatalf("claim answered %v, %v; want it granted", got.Outcome, err)
 				}
 				if got.Remaining <= d {
 					e.Errorf("%v remain after a claim with a lease of %v", got.Remaining, long)
 				}
 				e.advance(d)
-				first.rival().claim(reprise.InProgress)
+				first.rival().claim(store.InProgress)
 				return true
 			})
 		},

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var completeCases = []testCase{
@@ -28,7 +28,7 @@ var completeCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			first.rival().completeLost("of another owner")
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 			first.rival().replay("answer")
 		},
@@ -117,7 +117,7 @@ var completeCases = []testCase{
 		func(e *env) {
 			stale, current := e.takenOver()
 			stale.completeLost("of a stale owner")
-			stale.rival().claim(reprise.InProgress)
+			stale.rival().claim(store.InProgress)
 			current.complete("current")
 			stale.completeLost("of a stale owner")
 			stale.rival().replay("current")

@@ -4,8 +4,7 @@ import (
 	"errors"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // completeKnownCases are about completions that say what they know of their claim.
@@ -22,7 +21,7 @@ var completeKnownCases = []testCase{
 			first.label = "payments"
 			granted := first.claimNew()
 			stranger := first.rival()
-			if err := stranger.tryCompleteAs(granted, "of a stranger"); !errors.Is(err, reprise.ErrLeaseLost) {
+			if err := stranger.tryCompleteAs(granted, "of a stranger"); !errors.Is(err, store.ErrLeaseLost) {
 				e.Fatalf("complete of a stranger: error %v, want ErrLeaseLost", err)
 			}
 			if err := first.tryCompleteAs(granted, "answer"); err != nil {
@@ -32,7 +31,7 @@ var completeKnownCases = []testCase{
 				e.Fatalf("complete again: %v, want success", err)
 			}
 			first.rival().replay("answer")
-			first.otherRequest().claim(reprise.Mismatch)
+			first.otherRequest().claim(store.Mismatch)
 			got := first.inspect()
 			if got.Label != "payments" || got.Attempt != 1 || !e.fixture.Atomic && got.Fence != granted.Fence || string(got.Payload) != "answer" {
 				e.Errorf("inspected %+v after %+v", got, granted)
@@ -47,15 +46,15 @@ var completeKnownCases = []testCase{
 			Needs:  []conformance.Need{conformance.Leases},
 		},
 		func(e *env) {
-			lost := func(what string, c caller, granted reprise.ClaimResult) {
+			lost := func(what string, c caller, granted store.ClaimResult) {
 				e.Helper()
-				if err := c.tryCompleteAs(granted, "stale"); !errors.Is(err, reprise.ErrLeaseLost) {
+				if err := c.tryCompleteAs(granted, "stale"); !errors.Is(err, store.ErrLeaseLost) {
 					e.Errorf("complete %s: error %v, want ErrLeaseLost", what, err)
 				}
 			}
 			zombie, granted := e.lapsed()
 			second := zombie.rival()
-			second.claim(reprise.Claimed)
+			second.claim(store.Claimed)
 			lost("after a takeover", zombie, granted)
 			second.complete("answer")
 			lost("after the next attempt's completion", zombie, granted)
@@ -91,11 +90,11 @@ func (c caller) completeOwn() {
 }
 
 // tryCompleteAs completes with the fields of the claim, as the engine does.
-func (c caller) tryCompleteAs(granted reprise.ClaimResult, payload string) error {
+func (c caller) tryCompleteAs(granted store.ClaimResult, payload string) error {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
 	defer cancel()
-	err := c.store.Complete(ctx, reprise.CompleteRequest{
+	err := c.store.Complete(ctx, store.CompleteRequest{
 		ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention,
 		Fingerprint: c.fingerprint, Label: c.label, Attempt: granted.Attempt, Fence: granted.Fence,
 	})

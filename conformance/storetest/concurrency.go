@@ -6,8 +6,7 @@ import (
 	"sync"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -25,7 +24,7 @@ var concurrencyCases = []testCase{
 		func(e *env) {
 			for range rounds {
 				current := e.caller()
-				winner := current.race(reprise.InProgress)
+				winner := current.race(store.InProgress)
 				if winner.granted.Attempt != 1 {
 					e.Fatalf("the winner is attempt %d, want 1", winner.granted.Attempt)
 				}
@@ -43,7 +42,7 @@ var concurrencyCases = []testCase{
 		},
 		func(e *env) {
 			for _, current := range e.lapsedAll(rounds) {
-				winner := current.race(reprise.InProgress)
+				winner := current.race(store.InProgress)
 				if winner.granted.Attempt != 2 {
 					e.Fatalf("the winner is attempt %d, want 2", winner.granted.Attempt)
 				}
@@ -64,7 +63,7 @@ var concurrencyCases = []testCase{
 				current.claimNew()
 				var release sync.WaitGroup
 				release.Go(current.release)
-				grants := len(current.claimTogether(reprise.InProgress))
+				grants := len(current.claimTogether(store.InProgress))
 				release.Wait()
 				if grants > 1 {
 					e.Fatalf("%d claims were granted", grants)
@@ -92,7 +91,7 @@ var concurrencyCases = []testCase{
 							c.store = e.two
 						}
 						got, err := c.tryClaim()
-						if err != nil || got.Outcome != reprise.Claimed {
+						if err != nil || got.Outcome != store.Claimed {
 							e.Errorf("claim answered %v, %v to its owner", got.Outcome, err)
 						}
 						mu.Lock()
@@ -104,7 +103,7 @@ var concurrencyCases = []testCase{
 				if len(fences) != 1 {
 					e.Fatalf("one owner was given the fences %v", fences)
 				}
-				first.rival().claim(reprise.InProgress)
+				first.rival().claim(store.InProgress)
 			}
 		},
 	},
@@ -139,15 +138,15 @@ var concurrencyCases = []testCase{
 			for round := range rounds {
 				current := origin.rival()
 				current.lease = e.short()
-				got := current.claim(reprise.Claimed)
+				got := current.claim(store.Claimed)
 				if got.Fence < fence || got.Attempt > 1 && got.Fence == fence {
 					e.Fatalf("attempt %d has fence %d after %d", got.Attempt, got.Fence, fence)
 				}
 				fence = got.Fence
 				current.lease = long
-				current.renew(reprise.Renewed)
+				current.renew(store.Renewed)
 				e.wantAllRejected(former)
-				origin.rival().claim(reprise.InProgress)
+				origin.rival().claim(store.InProgress)
 
 				former = append(former, current)
 				if round%3 == 0 {
@@ -155,7 +154,7 @@ var concurrencyCases = []testCase{
 					continue
 				}
 				current.lease = e.short()
-				current.renew(reprise.Renewed)
+				current.renew(store.Renewed)
 				e.advance(current.lease)
 			}
 		},
@@ -193,7 +192,7 @@ var concurrencyCases = []testCase{
 				var claims sync.WaitGroup
 				for i := range dead {
 					claims.Go(func() {
-						if got, err := dead[i].tryClaim(); err != nil || got.Outcome != reprise.Claimed {
+						if got, err := dead[i].tryClaim(); err != nil || got.Outcome != store.Claimed {
 							e.Errorf("claim answered %v, %v", got.Outcome, err)
 						}
 					})
@@ -201,7 +200,7 @@ var concurrencyCases = []testCase{
 				e.purge()
 				claims.Wait()
 				for _, c := range dead {
-					c.rival().claim(reprise.InProgress)
+					c.rival().claim(store.InProgress)
 				}
 			}
 		},
@@ -212,12 +211,12 @@ var concurrencyCases = []testCase{
 type winner struct {
 	caller
 
-	granted reprise.ClaimResult
+	granted store.ClaimResult
 }
 
 // race lets rivals of p claim at once and demands that one is granted and that the
 // others are answered as wanted.
-func (c caller) race(others reprise.Outcome) winner {
+func (c caller) race(others store.Outcome) winner {
 	c.env.Helper()
 	winners := c.claimTogether(others)
 	if len(winners) != 1 {
@@ -228,7 +227,7 @@ func (c caller) race(others reprise.Outcome) winner {
 
 // claimTogether lets rivals of p claim at once, half of them in each process, and
 // returns those that were granted. The others have to be answered as wanted.
-func (c caller) claimTogether(others reprise.Outcome) []winner {
+func (c caller) claimTogether(others store.Outcome) []winner {
 	c.env.Helper()
 	var mu sync.Mutex
 	var winners []winner
@@ -247,10 +246,10 @@ func (c caller) claimTogether(others reprise.Outcome) []winner {
 			switch {
 			case err != nil:
 				c.env.Errorf("claim: %v", err)
-			case got.Outcome == reprise.Claimed:
+			case got.Outcome == store.Claimed:
 				winners = append(winners, winner{rival, got})
 			case got.Outcome != others:
-				c.env.Errorf("claim answered %v, want %v or %v", got.Outcome, reprise.Claimed, others)
+				c.env.Errorf("claim answered %v, want %v or %v", got.Outcome, store.Claimed, others)
 			}
 		})
 	}
@@ -286,7 +285,7 @@ func (c caller) raceRelease() {
 				if err != nil {
 					c.env.Errorf("claim: %v", err)
 				}
-				if err != nil || got.Outcome != reprise.Claimed {
+				if err != nil || got.Outcome != store.Claimed {
 					continue
 				}
 				mu.Lock()
@@ -323,8 +322,8 @@ func (c caller) raceTakeover() {
 	got, claimErr := rival.tryClaim()
 	err := <-completed
 	switch {
-	case err == nil && claimErr == nil && got.Outcome == reprise.Completed:
-	case errors.Is(err, reprise.ErrLeaseLost) && got.Outcome == reprise.Claimed:
+	case err == nil && claimErr == nil && got.Outcome == store.Completed:
+	case errors.Is(err, store.ErrLeaseLost) && got.Outcome == store.Claimed:
 		err = rival.tryComplete("of the rival")
 		if again, claimErr := c.tryClaim(); err != nil || claimErr != nil || string(again.Payload) != "of the rival" {
 			c.env.Errorf("after the takeover: complete %v, claim %v with %q, %v", err, again.Outcome, again.Payload, claimErr)
@@ -336,10 +335,10 @@ func (c caller) raceTakeover() {
 
 // untilDefinite claims again, as the engine does, while the store says that it is too
 // busy or does not know.
-func (c caller) untilDefinite() (got reprise.ClaimResult, err error) {
+func (c caller) untilDefinite() (got store.ClaimResult, err error) {
 	for range 50 {
 		got, err = c.tryClaim()
-		if !errors.Is(err, reprise.ErrUnavailable) && !errors.Is(err, reprise.ErrUnknown) {
+		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			break
 		}
 	}
@@ -353,7 +352,7 @@ func (e *env) wantAllRejected(former []caller) {
 	var wg sync.WaitGroup
 	for _, c := range former {
 		wg.Go(func() {
-			if err := c.tryComplete("of a former owner"); !errors.Is(err, reprise.ErrLeaseLost) {
+			if err := c.tryComplete("of a former owner"); !errors.Is(err, store.ErrLeaseLost) {
 				e.Errorf("complete by a former owner: error %v, want ErrLeaseLost", err)
 			}
 		})
@@ -367,9 +366,9 @@ func (e *env) wantAllRejected(former []caller) {
 		wg.Go(func() {
 			ctx, cancel := e.call()
 			defer cancel()
-			got, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: c.id, Owner: c.owner, Lease: long}})
-			if err != nil || len(got) != 1 || got[0] != reprise.RenewLost {
-				e.Errorf("renew by a former owner answered %v, %v; want %v", got, err, reprise.RenewLost)
+			got, err := c.store.Renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: long}})
+			if err != nil || len(got) != 1 || got[0] != store.RenewLost {
+				e.Errorf("renew by a former owner answered %v, %v; want %v", got, err, store.RenewLost)
 			}
 		})
 	}

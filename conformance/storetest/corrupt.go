@@ -4,8 +4,7 @@ import (
 	"errors"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var corruptCases = []testCase{
@@ -46,7 +45,7 @@ func (c caller) corrupt() {
 	c.env.Helper()
 	want := func(what string, err error) {
 		c.env.Helper()
-		if !errors.Is(err, reprise.ErrCorrupt) {
+		if !errors.Is(err, store.ErrCorrupt) {
 			c.env.Errorf("%s of a corrupt record: error %v, want ErrCorrupt", what, err)
 		}
 	}
@@ -61,11 +60,11 @@ func (c caller) corrupt() {
 	if err := c.store.Release(ctx, c.id, c.owner); err != nil {
 		want("release", err)
 	}
-	statuses, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: c.id, Owner: c.owner, Lease: c.lease}})
+	statuses, err := c.store.Renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: c.lease}})
 	if err != nil {
 		want("renew", err)
-	} else if len(statuses) != 1 || statuses[0] != reprise.RenewLost {
-		c.env.Errorf("renew of a corrupt record answered %v, want ErrCorrupt or %v", statuses, reprise.RenewLost)
+	} else if len(statuses) != 1 || statuses[0] != store.RenewLost {
+		c.env.Errorf("renew of a corrupt record answered %v, want ErrCorrupt or %v", statuses, store.RenewLost)
 	}
 	_, err = c.rival().tryClaim()
 	want("claim", err)

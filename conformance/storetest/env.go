@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -28,8 +27,8 @@ type env struct {
 	testing.TB
 
 	fixture Fixture
-	one     reprise.Store
-	two     reprise.Store
+	one     store.Store
+	two     store.Store
 	shared  *envState
 }
 
@@ -43,7 +42,7 @@ type envState struct {
 // granted is a claim that was granted.
 type granted struct {
 	caller
-	result reprise.ClaimResult
+	result store.ClaimResult
 }
 
 func newEnv(tb testing.TB, f Fixture) *env {
@@ -90,17 +89,17 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 		case conformance.CorruptHook:
 			has = e.fixture.Corrupt != nil
 		case conformance.Waiter:
-			_, has = reprise.As[reprise.Waiter](e.one)
+			_, has = store.As[store.Waiter](e.one)
 		case conformance.Inspector:
-			_, has = reprise.As[reprise.Inspector](e.one)
+			_, has = store.As[store.Inspector](e.one)
 		case conformance.Purger:
-			_, has = reprise.As[reprise.Purger](e.one)
+			_, has = store.As[store.Purger](e.one)
 		case conformance.Checker:
-			_, has = reprise.As[reprise.Checker](e.one)
+			_, has = store.As[store.Checker](e.one)
 		case conformance.Meter:
-			_, has = reprise.As[reprise.Meter](e.one)
+			_, has = store.As[store.Meter](e.one)
 		case conformance.Binder:
-			_, has = reprise.As[reprise.ContextBinder](e.one)
+			_, has = store.As[store.ContextBinder](e.one)
 		}
 		if !has {
 			return fmt.Sprintf("%s, which this fixture does not have", n), true
@@ -111,8 +110,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 
 // ability returns the ability T of a store that is known to have it, because the case
 // needs it.
-func ability[T any](store reprise.Store) T {
-	found, ok := reprise.As[T](store)
+func ability[T any](st store.Store) T {
+	found, ok := store.As[T](st)
 	if !ok {
 		panic("storetest: a case uses an ability that it does not name as a need")
 	}
@@ -160,9 +159,9 @@ func (e *env) call() (context.Context, context.CancelFunc) {
 }
 
 var sentinels = []error{
-	reprise.ErrLeaseLost, reprise.ErrUnavailable, reprise.ErrUnknown, reprise.ErrNotApplied, reprise.ErrNotReplicated,
-	reprise.ErrCorrupt, reprise.ErrFull, reprise.ErrMisconfigured, reprise.ErrInvalid, reprise.ErrClosed,
-	reprise.ErrNotFound, reprise.ErrRecordChanged,
+	store.ErrLeaseLost, store.ErrUnavailable, store.ErrUnknown, store.ErrNotApplied, store.ErrNotReplicated,
+	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrClosed,
+	store.ErrNotFound, store.ErrRecordChanged,
 }
 
 // checkError holds every error that a case meets to what the Store interface says of all

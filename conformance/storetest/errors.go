@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var errorCases = []testCase{
@@ -19,15 +18,15 @@ var errorCases = []testCase{
 		},
 		func(e *env) {
 			first := e.caller()
-			for _, spoil := range []func(*reprise.ClaimRequest){
-				func(q *reprise.ClaimRequest) { q.Owner = reprise.Owner{} },
-				func(q *reprise.ClaimRequest) { q.Lease = 0 },
-				func(q *reprise.ClaimRequest) { q.Lease = -time.Second },
-				func(q *reprise.ClaimRequest) { q.Lease = reprise.MinDuration - 1 },
-				func(q *reprise.ClaimRequest) { q.Lease = reprise.MaxDuration + 1 },
-				func(q *reprise.ClaimRequest) { q.Retention = 0 },
-				func(q *reprise.ClaimRequest) { q.Retention = reprise.MaxDuration + 1 },
-				func(q *reprise.ClaimRequest) { q.MaxAttempts = -1 },
+			for _, spoil := range []func(*store.ClaimRequest){
+				func(q *store.ClaimRequest) { q.Owner = store.Owner{} },
+				func(q *store.ClaimRequest) { q.Lease = 0 },
+				func(q *store.ClaimRequest) { q.Lease = -time.Second },
+				func(q *store.ClaimRequest) { q.Lease = store.MinDuration - 1 },
+				func(q *store.ClaimRequest) { q.Lease = store.MaxDuration + 1 },
+				func(q *store.ClaimRequest) { q.Retention = 0 },
+				func(q *store.ClaimRequest) { q.Retention = store.MaxDuration + 1 },
+				func(q *store.ClaimRequest) { q.MaxAttempts = -1 },
 			} {
 				request := first.claimRequest()
 				spoil(&request)
@@ -48,20 +47,20 @@ var errorCases = []testCase{
 		func(e *env) {
 			first := e.caller()
 			first.claimNew()
-			for _, spoil := range []func(*reprise.CompleteRequest){
-				func(q *reprise.CompleteRequest) { q.Owner = reprise.Owner{} },
-				func(q *reprise.CompleteRequest) { q.Retention = 0 },
-				func(q *reprise.CompleteRequest) { q.Retention = reprise.MaxDuration + 1 },
-				func(q *reprise.CompleteRequest) { q.Payload = make([]byte, reprise.MaxPayload+1) },
+			for _, spoil := range []func(*store.CompleteRequest){
+				func(q *store.CompleteRequest) { q.Owner = store.Owner{} },
+				func(q *store.CompleteRequest) { q.Retention = 0 },
+				func(q *store.CompleteRequest) { q.Retention = store.MaxDuration + 1 },
+				func(q *store.CompleteRequest) { q.Payload = make([]byte, store.MaxPayload+1) },
 			} {
-				request := reprise.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("invalid"), Retention: long}
+				request := store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("invalid"), Retention: long}
 				spoil(&request)
 				ctx, cancel := e.call()
 				err := e.one.Complete(ctx, request)
 				cancel()
 				e.wantInvalid("complete", err)
 			}
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 			first.rival().replay("answer")
 		},
@@ -75,13 +74,13 @@ var errorCases = []testCase{
 		func(e *env) {
 			first := e.caller()
 			first.claimNew()
-			for _, bad := range []reprise.RenewRequest{
+			for _, bad := range []store.RenewRequest{
 				{ID: first.id, Owner: first.owner},
-				{ID: first.id, Owner: first.owner, Lease: reprise.MaxDuration + 1},
+				{ID: first.id, Owner: first.owner, Lease: store.MaxDuration + 1},
 				{ID: first.id, Lease: long},
 			} {
 				ctx, cancel := e.call()
-				_, err := e.one.Renew(ctx, []reprise.RenewRequest{bad})
+				_, err := e.one.Renew(ctx, []store.RenewRequest{bad})
 				cancel()
 				e.wantInvalid("renew", err)
 			}
@@ -95,19 +94,19 @@ var errorCases = []testCase{
 		},
 		func(e *env) {
 			first := e.caller()
-			first.lease, first.retention = reprise.MaxDuration, reprise.MaxDuration
+			first.lease, first.retention = store.MaxDuration, store.MaxDuration
 			if got := first.claimNew(); !got.Atomic && got.Remaining < first.lease-long {
 				e.Errorf("%v remain of a new lease of %v", got.Remaining, first.lease)
 			}
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 			first.rival().replay("answer")
 
 			brief := e.caller()
-			brief.lease, brief.retention = reprise.MinDuration, reprise.MinDuration
+			brief.lease, brief.retention = store.MinDuration, store.MinDuration
 			brief.claimNew()
 			if !e.fixture.Atomic { // its claim has no lease to run out
-				e.advance(reprise.MinDuration)
+				e.advance(store.MinDuration)
 				brief.rival().claimNew()
 			}
 		},
@@ -149,17 +148,17 @@ var errorCases = []testCase{
 			if err != nil {
 				first.claimNewSoon()
 			} else {
-				first.claim(reprise.InProgress)
+				first.claim(store.InProgress)
 				first = e.caller()
 				first.claimNew()
 			}
 
 			_ = e.wantPrompt("renew", func(ctx context.Context) error {
-				_, err := first.store.Renew(ctx, []reprise.RenewRequest{{ID: first.id, Owner: first.owner, Lease: long}})
+				_, err := first.store.Renew(ctx, []store.RenewRequest{{ID: first.id, Owner: first.owner, Lease: long}})
 				return err
 			})
 			err = e.wantPrompt("complete", func(ctx context.Context) error {
-				return first.store.Complete(ctx, reprise.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("answer"), Retention: long})
+				return first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("answer"), Retention: long})
 			})
 			if !e.fixture.Atomic || err == nil { // else it may have been rolled back
 				first.complete("answer")
@@ -182,7 +181,7 @@ func (c caller) claimNewSoon() {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
 	for start := time.Now(); c.env.fixture.Atomic && time.Since(start) < callLimit; <-poll.C {
-		if got, err := c.tryClaim(); err != nil || got.Outcome != reprise.InProgress {
+		if got, err := c.tryClaim(); err != nil || got.Outcome != store.InProgress {
 			break // the owner asks once more, for a definite answer
 		}
 	}
@@ -193,7 +192,7 @@ func (c caller) claimNewSoon() {
 func (e *env) wantInvalid(what string, err error) {
 	e.Helper()
 	e.checkError(what, err)
-	if !errors.Is(err, reprise.ErrInvalid) {
+	if !errors.Is(err, store.ErrInvalid) {
 		e.Errorf("%s: error %v, want ErrInvalid", what, err)
 	}
 }

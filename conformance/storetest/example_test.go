@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A test of a store is a call of Run. This store lives in one process and reads package
@@ -16,8 +16,8 @@ import (
 func ExampleRun() {
 	testStore := func(t *testing.T) {
 		storetest.Run(t, func(testing.TB) storetest.Fixture {
-			store := sync.OnceValue(memstore.New)
-			return storetest.Fixture{Open: func(testing.TB) reprise.Store { return store() }}
+			st := sync.OnceValue(memstore.New)
+			return storetest.Fixture{Open: func(testing.TB) store.Store { return st() }}
 		})
 	}
 	_ = testStore // call it TestStore, in the package of the store

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var inspectCases = []testCase{
@@ -41,7 +40,7 @@ var inspectCases = []testCase{
 			first.retention = long / 2
 			first.complete("answer")
 			got := first.inspect()
-			if got.ID != first.id || got.State != reprise.StateCompleted || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
+			if got.ID != first.id || got.State != store.StateCompleted || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
 				e.Errorf("inspected %+v", got)
 			}
 			if !e.fixture.Atomic && got.Fence != granted.Fence {
@@ -62,7 +61,7 @@ var inspectCases = []testCase{
 			first.lease = long / 2
 			granted := first.claimNew()
 			got := first.inspect()
-			if got.ID != first.id || got.State != reprise.StateRunning || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
+			if got.ID != first.id || got.State != store.StateRunning || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
 				e.Errorf("inspected %+v after %+v", got, granted)
 			}
 			e.between("the lease", got.Lease, long/4, long/2)
@@ -70,7 +69,7 @@ var inspectCases = []testCase{
 
 			lapsed, _ := e.lapsed()
 			got = lapsed.inspect()
-			if got.State != reprise.StateLapsed {
+			if got.State != store.StateLapsed {
 				e.Errorf("inspected %+v of a lapsed attempt", got)
 			}
 			e.between("the lapsed lease", got.Lease, -long, 0)
@@ -113,20 +112,20 @@ var inspectCases = []testCase{
 			other.claimNew()
 			other.complete("answer")
 
-			all := e.listAll(reprise.Query{Limit: reprise.MaxPage})
-			if i := slices.IndexFunc(all, func(rec reprise.Record) bool { return rec.ID == done.id }); i < 0 {
+			all := e.listAll(store.Query{Limit: store.MaxPage})
+			if i := slices.IndexFunc(all, func(rec store.Record) bool { return rec.ID == done.id }); i < 0 {
 				e.Errorf("a completed record is missing from %d in the listing", len(all))
-			} else if all[i].State != reprise.StateCompleted || all[i].Payload != nil || all[i].Validity <= 0 {
+			} else if all[i].State != store.StateCompleted || all[i].Payload != nil || all[i].Validity <= 0 {
 				e.Errorf("listed %+v", all[i])
 			}
-			if slices.ContainsFunc(all, func(rec reprise.Record) bool { return rec.ID == gone.id }) {
+			if slices.ContainsFunc(all, func(rec store.Record) bool { return rec.ID == gone.id }) {
 				e.Error("a record past its retention is in the listing")
 			}
-			e.wantIDs("in pages of one", e.listAll(reprise.Query{Limit: 1}), []reprise.ID{done.id, other.id})
+			e.wantIDs("in pages of one", e.listAll(store.Query{Limit: 1}), []store.ID{done.id, other.id})
 			ctx, cancel := e.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 10_001} {
-				_, err := ability[reprise.Inspector](e.one).List(ctx, reprise.Query{Limit: limit})
+				_, err := ability[store.Inspector](e.one).List(ctx, store.Query{Limit: limit})
 				e.wantInvalid("list", err)
 			}
 		},
@@ -140,11 +139,11 @@ var inspectCases = []testCase{
 		},
 		func(e *env) {
 			first, granted := e.lapsed()
-			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long / 2}); err != nil {
+			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long / 2}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			first.rival().replay("by hand")
-			first.otherRequest().claim(reprise.Mismatch)
+			first.otherRequest().claim(store.Mismatch)
 			e.between("the validity", first.inspect().Validity, long/4, long/2)
 		},
 	},
@@ -157,7 +156,7 @@ var inspectCases = []testCase{
 		},
 		func(e *env) {
 			first, granted := e.lapsed()
-			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Forget: true}); err != nil {
+			if err := first.resolve(store.Resolution{Fence: granted.Fence, Forget: true}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			second := first.otherRequest()
@@ -175,11 +174,11 @@ var inspectCases = []testCase{
 		},
 		func(e *env) {
 			first, granted := e.lapsed()
-			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
+			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			first.completeLost("of the former owner")
-			first.renew(reprise.RenewLost)
+			first.renew(store.RenewLost)
 			first.release()
 			first.replay("by hand")
 		},
@@ -192,14 +191,14 @@ var inspectCases = []testCase{
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
 		func(e *env) {
-			for _, resolution := range []reprise.Resolution{{Fence: 1, Forget: true}, {Fence: 1, Payload: []byte("by hand"), Retention: long}} {
+			for _, resolution := range []store.Resolution{{Fence: 1, Forget: true}, {Fence: 1, Payload: []byte("by hand"), Retention: long}} {
 				gone := e.caller()
 				gone.wantChanged("an ID that was never claimed", resolution)
 
 				live := e.caller()
 				resolution.Fence = live.claimNew().Fence
 				live.wantChanged("a live attempt", resolution)
-				live.rival().claim(reprise.InProgress)
+				live.rival().claim(store.InProgress)
 				live.complete("answer")
 				live.wantChanged("a completed record", resolution)
 				live.rival().replay("answer")
@@ -209,21 +208,21 @@ var inspectCases = []testCase{
 				lapsed.wantChanged("another fence", resolution)
 				careful := lapsed.rival()
 				careful.takeover = false
-				careful.claim(reprise.Lapsed)
+				careful.claim(store.Lapsed)
 
 				next := lapsed.rival()
 				next.lease = e.short()
-				next.claim(reprise.Claimed)
+				next.claim(store.Claimed)
 				e.advance(next.lease)
 				resolution.Fence = granted.Fence
 				lapsed.wantChanged("the fence of an earlier attempt", resolution)
-				careful.claim(reprise.Lapsed)
+				careful.claim(store.Lapsed)
 			}
 		},
 	},
 }
 
-func (c caller) inspect() reprise.Record {
+func (c caller) inspect() store.Record {
 	c.env.Helper()
 	got, err := c.tryInspect()
 	if err != nil {
@@ -234,32 +233,32 @@ func (c caller) inspect() reprise.Record {
 
 func (c caller) wantNotFound() {
 	c.env.Helper()
-	if got, err := c.tryInspect(); !errors.Is(err, reprise.ErrNotFound) {
+	if got, err := c.tryInspect(); !errors.Is(err, store.ErrNotFound) {
 		c.env.Fatalf("inspect: %+v, %v; want ErrNotFound", got, err)
 	}
 }
 
-func (c caller) tryInspect() (reprise.Record, error) {
+func (c caller) tryInspect() (store.Record, error) {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
 	defer cancel()
-	got, err := ability[reprise.Inspector](c.env.two).Inspect(ctx, c.id)
+	got, err := ability[store.Inspector](c.env.two).Inspect(ctx, c.id)
 	c.checkError("inspect", err)
 	return got, err
 }
 
-func (c caller) resolve(resolution reprise.Resolution) error {
+func (c caller) resolve(resolution store.Resolution) error {
 	c.env.Helper()
 	ctx, cancel := c.env.call()
 	defer cancel()
-	err := ability[reprise.Inspector](c.env.two).Resolve(ctx, c.id, resolution)
+	err := ability[store.Inspector](c.env.two).Resolve(ctx, c.id, resolution)
 	c.checkError("resolve", err, string(resolution.Payload))
 	return err
 }
 
-func (c caller) wantChanged(what string, resolution reprise.Resolution) {
+func (c caller) wantChanged(what string, resolution store.Resolution) {
 	c.env.Helper()
-	if err := c.resolve(resolution); !errors.Is(err, reprise.ErrRecordChanged) {
+	if err := c.resolve(resolution); !errors.Is(err, store.ErrRecordChanged) {
 		c.env.Fatalf("resolve of %s: error %v, want ErrRecordChanged", what, err)
 	}
 }

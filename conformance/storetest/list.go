@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // listCases are about how operators find records.
@@ -28,25 +27,25 @@ var listCases = []testCase{
 			running.claimNew()
 			done.claimNew()
 			done.complete("answer")
-			states := map[reprise.RecordState]reprise.ID{
-				reprise.StateLapsed: lapsed.id, reprise.StateRunning: running.id, reprise.StateCompleted: done.id,
+			states := map[store.RecordState]store.ID{
+				store.StateLapsed: lapsed.id, store.StateRunning: running.id, store.StateCompleted: done.id,
 			}
-			for _, set := range [][]reprise.RecordState{
+			for _, set := range [][]store.RecordState{
 				{},
-				{reprise.StateLapsed},
-				{reprise.StateRunning},
-				{reprise.StateCompleted},
-				{reprise.StateUnreadable},
-				{reprise.StateLapsed, reprise.StateRunning},
-				{reprise.StateCompleted, reprise.StateLapsed},
+				{store.StateLapsed},
+				{store.StateRunning},
+				{store.StateCompleted},
+				{store.StateUnreadable},
+				{store.StateLapsed, store.StateRunning},
+				{store.StateCompleted, store.StateLapsed},
 			} {
-				var want []reprise.ID
+				var want []store.ID
 				for state, id := range states {
 					if len(set) == 0 || slices.Contains(set, state) {
 						want = append(want, id)
 					}
 				}
-				got := e.listAll(reprise.Query{States: reprise.States(set...), Limit: 100})
+				got := e.listAll(store.Query{States: store.States(set...), Limit: 100})
 				e.wantIDs(fmt.Sprintf("of the states %v", set), got, want)
 				for _, r := range got {
 					if states[r.State] != r.ID {
@@ -64,7 +63,7 @@ var listCases = []testCase{
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
-			want := map[string][]reprise.ID{}
+			want := map[string][]store.ID{}
 			for _, label := range []string{"", "pay", "pay", "payments", "PAY"} {
 				c := e.caller()
 				c.label = label
@@ -74,9 +73,9 @@ var listCases = []testCase{
 				want["every label"] = append(want["every label"], c.id)
 			}
 			for _, label := range []string{"pay", "payments", "PAY", "pa", "payment"} {
-				e.wantIDs("of the label "+label, e.listAll(reprise.Query{Label: label, Limit: 100}), want[label])
+				e.wantIDs("of the label "+label, e.listAll(store.Query{Label: label, Limit: 100}), want[label])
 			}
-			e.wantIDs("of every label", e.listAll(reprise.Query{Limit: 100}), want["every label"])
+			e.wantIDs("of every label", e.listAll(store.Query{Limit: 100}), want["every label"])
 		},
 	},
 	{
@@ -100,12 +99,12 @@ var listCases = []testCase{
 				if e.fixture.Atomic {
 					young.complete("answer")
 				}
-				got := e.listAll(reprise.Query{OlderThan: d, Limit: 100})
+				got := e.listAll(store.Query{OlderThan: d, Limit: 100})
 				if e.now().Sub(start) >= d {
 					return false
 				}
 				lists := func(c caller) bool {
-					return slices.ContainsFunc(got, func(r reprise.Record) bool { return r.ID == c.id })
+					return slices.ContainsFunc(got, func(r store.Record) bool { return r.ID == c.id })
 				}
 				if !lists(old) || lists(young) {
 					e.Errorf("of records claimed %v and 0s ago, those older than %v: %+v", 2*d, d, got)
@@ -122,7 +121,7 @@ var listCases = []testCase{
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
-			var want []reprise.ID
+			var want []store.ID
 			for range 30 {
 				c := e.caller()
 				c.label = "stay"
@@ -154,7 +153,7 @@ var listCases = []testCase{
 			defer others.Wait()
 			defer close(stop)
 			for _, limit := range []int{1, 7, 30, 1000} {
-				e.wantIDs(fmt.Sprintf("in pages of %d", limit), e.listAll(reprise.Query{Label: "stay", Limit: limit}), want)
+				e.wantIDs(fmt.Sprintf("in pages of %d", limit), e.listAll(store.Query{Label: "stay", Limit: limit}), want)
 			}
 		},
 	},
@@ -172,11 +171,11 @@ var listCases = []testCase{
 				c.complete("answer")
 			}
 			// Several, for one may happen to be the first that a listing looks at.
-			var want []reprise.ID
+			var want []store.ID
 			for _, stuck := range e.lapsedAll(4) {
 				want = append(want, stuck.id)
 			}
-			e.wantIDs("of what lapsed", e.listAll(reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 1}), want)
+			e.wantIDs("of what lapsed", e.listAll(store.Query{States: store.States(store.StateLapsed), Limit: 1}), want)
 		},
 	},
 	{
@@ -196,9 +195,9 @@ var listCases = []testCase{
 				"x", "0", "1234", "\x00", "memory-0-0-", "redis-0-0", "postgres-0", strings.Repeat("a", 64), strings.Repeat("0", 4096), "' OR 1=1 --",
 			} {
 				ctx, cancel := e.call()
-				page, err := ability[reprise.Inspector](e.one).List(ctx, reprise.Query{After: cursor, Limit: 1})
+				page, err := ability[store.Inspector](e.one).List(ctx, store.Query{After: cursor, Limit: 1})
 				cancel()
-				if !errors.Is(err, reprise.ErrInvalid) {
+				if !errors.Is(err, store.ErrInvalid) {
 					e.Errorf("list after %.20q: %+v, %v; want ErrInvalid", cursor, page, err)
 				}
 				e.checkError("list", err)
@@ -217,7 +216,7 @@ var listCases = []testCase{
 			for _, step := range []func(){func() {}, func() { first.claimNew() }, func() { first.complete("answer") }} {
 				step()
 				names := map[string]bool{}
-				for _, u := range ability[reprise.Meter](e.one).Usage() {
+				for _, u := range ability[store.Meter](e.one).Usage() {
 					if names[u.Name] || u.Name == "" || u.Name != strings.ToLower(u.Name) || len(u.Name) > 20 {
 						e.Errorf("the name of a resource is used twice or misspelt: %+v", u)
 					}
@@ -234,10 +233,10 @@ var listCases = []testCase{
 }
 
 // listed returns the record of the caller as a listing shows it.
-func (c caller) listed() reprise.Record {
+func (c caller) listed() store.Record {
 	c.env.Helper()
-	all := c.env.listAll(reprise.Query{Limit: reprise.MaxPage})
-	i := slices.IndexFunc(all, func(r reprise.Record) bool { return r.ID == c.id })
+	all := c.env.listAll(store.Query{Limit: store.MaxPage})
+	i := slices.IndexFunc(all, func(r store.Record) bool { return r.ID == c.id })
 	if i < 0 {
 		c.env.Fatalf("the record is missing from %d in the listing", len(all))
 	}
@@ -245,13 +244,13 @@ func (c caller) listed() reprise.Record {
 }
 
 // listAll follows a listing to its end, and holds every page to what is true of all.
-func (e *env) listAll(q reprise.Query) []reprise.Record {
+func (e *env) listAll(q store.Query) []store.Record {
 	e.Helper()
 	const mostPages = 100_000
-	var all []reprise.Record
+	var all []store.Record
 	for range mostPages {
 		ctx, cancel := e.call()
-		page, err := ability[reprise.Inspector](e.two).List(ctx, q)
+		page, err := ability[store.Inspector](e.two).List(ctx, q)
 		cancel()
 		e.checkError("list", err)
 		if err != nil {
@@ -278,9 +277,9 @@ func (e *env) listAll(q reprise.Query) []reprise.Record {
 }
 
 // wantIDs demands that a listing has exactly these records, each at least once.
-func (e *env) wantIDs(what string, got []reprise.Record, want []reprise.ID) {
+func (e *env) wantIDs(what string, got []store.Record, want []store.ID) {
 	e.Helper()
-	missing := map[reprise.ID]bool{}
+	missing := map[store.ID]bool{}
 	for _, id := range want {
 		missing[id] = true
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	"github.com/reprise-go/reprise/conformance/storetest"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The embedded store reads package time, so its fixture has no Advance and every case
@@ -15,8 +15,8 @@ import (
 func TestMemstore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(testing.TB) storetest.Fixture {
-		store := sync.OnceValue(memstore.New)
-		return storetest.Fixture{Open: func(testing.TB) reprise.Store { return store() }}
+		st := sync.OnceValue(memstore.New)
+		return storetest.Fixture{Open: func(testing.TB) store.Store { return st() }}
 	})
 }
 
@@ -25,7 +25,7 @@ func TestDecoratedStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(testing.TB) storetest.Fixture {
 		inner := sync.OnceValue(memstore.New)
-		return storetest.Fixture{Open: func(tb testing.TB) reprise.Store {
+		return storetest.Fixture{Open: func(tb testing.TB) store.Store {
 			store, faults := faultstore.New(inner())
 			tb.Cleanup(faults.Close)
 			if abilitiesOf(store) != abilitiesOf(inner()) {
@@ -38,17 +38,17 @@ func TestDecoratedStore(t *testing.T) {
 
 type abilities struct{ binder, waiter, purger, checker, inspector bool }
 
-func abilitiesOf(store reprise.Store) (a abilities) {
-	_, a.binder = reprise.As[reprise.ContextBinder](store)
-	_, a.waiter = reprise.As[reprise.Waiter](store)
-	_, a.purger = reprise.As[reprise.Purger](store)
-	_, a.checker = reprise.As[reprise.Checker](store)
-	_, a.inspector = reprise.As[reprise.Inspector](store)
+func abilitiesOf(st store.Store) (a abilities) {
+	_, a.binder = store.As[store.ContextBinder](st)
+	_, a.waiter = store.As[store.Waiter](st)
+	_, a.purger = store.As[store.Purger](st)
+	_, a.checker = store.As[store.Checker](st)
+	_, a.inspector = store.As[store.Inspector](st)
 	return a
 }
 
 func BenchmarkMemstore(b *testing.B) {
-	storetest.Benchmark(b, func(b testing.TB) reprise.Store {
+	storetest.Benchmark(b, func(b testing.TB) store.Store {
 		store, err := memstore.NewBounded(memstore.Bounds{Records: 1 << 30, Bytes: 1 << 40}) // no benchmark fills it
 		if err != nil {
 			b.Fatal(err)

@@ -4,8 +4,7 @@ import (
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // recordCases are about what operators see of a record.
@@ -18,13 +17,13 @@ var recordCases = []testCase{
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
-			for _, label := range []string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", reprise.MaxLabel)} {
+			for _, label := range []string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", store.MaxLabel)} {
 				first := e.caller()
 				first.label = label
 				first.claimNew()
 				if !e.fixture.Atomic {
 					first.wantLabel("in progress")
-					first.renew(reprise.Renewed)
+					first.renew(store.Renewed)
 					first.wantLabel("renewed")
 				}
 				first.complete("answer")
@@ -47,10 +46,10 @@ var recordCases = []testCase{
 			first.wantLabel("lapsed")
 			second := first.rival()
 			second.lease, second.label = e.short(), "refunds" // the policy was renamed by a deploy
-			granted := second.claim(reprise.Claimed)
+			granted := second.claim(store.Claimed)
 			second.wantLabel("taken over")
 			e.advance(second.lease)
-			if err := second.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
+			if err := second.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			second.wantLabel("resolved")
@@ -64,20 +63,20 @@ var recordCases = []testCase{
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
-			for _, label := range []string{strings.Repeat("x", reprise.MaxLabel+1), "caf\u00e9", "a\nb", "\x00", "\x7f"} {
+			for _, label := range []string{strings.Repeat("x", store.MaxLabel+1), "caf\u00e9", "a\nb", "\x00", "\x7f"} {
 				first := e.caller()
 				first.label = label
 				_, err := first.tryClaim()
 				e.wantInvalid("claim with an invalid label", err)
 				first.wantNotFound()
 				ctx, cancel := e.call()
-				_, err = ability[reprise.Inspector](e.one).List(ctx, reprise.Query{Limit: 1, Label: label})
+				_, err = ability[store.Inspector](e.one).List(ctx, store.Query{Limit: 1, Label: label})
 				cancel()
 				e.wantInvalid("list with an invalid label", err)
 				first.label = ""
 				first.claimNew()
 				first.label = label
-				e.wantInvalid("complete with an invalid label", first.tryCompleteAs(reprise.ClaimResult{Attempt: 1, Fence: 1}, "answer"))
+				e.wantInvalid("complete with an invalid label", first.tryCompleteAs(store.ClaimResult{Attempt: 1, Fence: 1}, "answer"))
 			}
 		},
 	},
@@ -91,14 +90,14 @@ var recordCases = []testCase{
 		func(e *env) {
 			first := e.caller()
 			first.claimNew()
-			var running reprise.Record
+			var running store.Record
 			if !e.fixture.Atomic {
 				running = first.inspect()
 				e.wantTimes("in progress", running, false)
 			}
 			e.advance(e.short())
 			if !e.fixture.Atomic {
-				first.renew(reprise.Renewed)
+				first.renew(store.Renewed)
 				if renewed := first.inspect(); !renewed.ClaimedAt.Equal(running.ClaimedAt) {
 					e.Errorf("claimed at %v, and after a renewal at %v", running.ClaimedAt, renewed.ClaimedAt)
 				}
@@ -130,7 +129,7 @@ var recordCases = []testCase{
 			first, _ := e.lapsed()
 			before := first.inspect()
 			second := first.rival()
-			second.claim(reprise.Claimed)
+			second.claim(store.Claimed)
 			after := second.inspect()
 			e.wantTimes("taken over", after, false)
 			if moved := after.ClaimedAt.Sub(before.ClaimedAt); moved < e.short()*9/10 {
@@ -177,11 +176,11 @@ var recordCases = []testCase{
 			if first.inspect().Resolved {
 				e.Error("a lapsed record says that it was resolved")
 			}
-			if err := first.resolve(reprise.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
+			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
-			for what, got := range map[string]reprise.Record{"inspected": first.inspect(), "listed": first.listed()} {
-				if !got.Resolved || got.State != reprise.StateCompleted || got.Attempt != 1 || got.Fence != granted.Fence {
+			for what, got := range map[string]store.Record{"inspected": first.inspect(), "listed": first.listed()} {
+				if !got.Resolved || got.State != store.StateCompleted || got.Attempt != 1 || got.Fence != granted.Fence {
 					e.Errorf("%s %+v of a record that was resolved", what, got)
 				}
 				e.wantTimes(what, got, true)
@@ -192,7 +191,7 @@ var recordCases = []testCase{
 
 func (c caller) wantLabel(what string) {
 	c.env.Helper()
-	for how, got := range map[string]reprise.Record{"inspected": c.inspect(), "listed": c.listed()} {
+	for how, got := range map[string]store.Record{"inspected": c.inspect(), "listed": c.listed()} {
 		if got.Label != c.label {
 			c.env.Errorf("the record that is %s is %s with the label %q, want %q", what, how, got.Label, c.label)
 		}
@@ -200,7 +199,7 @@ func (c caller) wantLabel(what string) {
 }
 
 // wantTimes demands the instants that a record has in its state.
-func (e *env) wantTimes(what string, r reprise.Record, completed bool) {
+func (e *env) wantTimes(what string, r store.Record, completed bool) {
 	e.Helper()
 	switch {
 	case r.ClaimedAt.IsZero():

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // raisedFence returns the owner of a running attempt and its fence, which a takeover has
@@ -15,7 +15,7 @@ func (e *env) raisedFence() (current caller, fence uint64) {
 	}
 	lapsed, _ := e.lapsed()
 	current = lapsed.rival()
-	return current, current.claim(reprise.Claimed).Fence
+	return current, current.claim(store.Claimed).Fence
 }
 
 var releaseCases = []testCase{
@@ -60,7 +60,7 @@ var releaseCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			first.rival().release()
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 		},
 	},
@@ -91,7 +91,7 @@ var releaseCases = []testCase{
 			second := first.rival()
 			second.claimNew()
 			first.release()
-			first.claim(reprise.InProgress)
+			first.claim(store.InProgress)
 			second.complete("second")
 		},
 	},
@@ -120,7 +120,7 @@ var releaseCases = []testCase{
 		func(e *env) {
 			stale, current := e.takenOver()
 			stale.release()
-			stale.rival().claim(reprise.InProgress)
+			stale.rival().claim(store.InProgress)
 			current.complete("current")
 		},
 	},

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var renewCases = []testCase{
@@ -19,9 +19,9 @@ var renewCases = []testCase{
 			first.claimNew()
 			longer := first
 			longer.lease = long
-			longer.renew(reprise.Renewed)
+			longer.renew(store.Renewed)
 			e.advance(first.lease)
-			if got := first.rival().claim(reprise.InProgress); got.Remaining < long/2 {
+			if got := first.rival().claim(store.InProgress); got.Remaining < long/2 {
 				e.Errorf("%v remain after a renewal of %v", got.Remaining, long)
 			}
 			longer.complete("answer")
@@ -38,9 +38,9 @@ var renewCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			first.lease = e.short()
-			first.renew(reprise.Renewed)
+			first.renew(store.Renewed)
 			e.advance(first.lease)
-			if got := first.rival().claim(reprise.Claimed); got.Attempt != 2 {
+			if got := first.rival().claim(store.Claimed); got.Attempt != 2 {
 				e.Errorf("the takeover is attempt %d, want 2", got.Attempt)
 			}
 		},
@@ -54,8 +54,8 @@ var renewCases = []testCase{
 		},
 		func(e *env) {
 			first, _ := e.lapsed()
-			first.renew(reprise.Renewed)
-			first.rival().claim(reprise.InProgress)
+			first.renew(store.Renewed)
+			first.rival().claim(store.InProgress)
 			first.complete("answer")
 		},
 	},
@@ -70,9 +70,9 @@ var renewCases = []testCase{
 			first := e.caller()
 			first.lease = e.short()
 			first.claimNew()
-			first.rival().renew(reprise.RenewLost)
+			first.rival().renew(store.RenewLost)
 			e.advance(first.lease)
-			first.rival().claim(reprise.Claimed)
+			first.rival().claim(store.Claimed)
 		},
 	},
 	{
@@ -84,9 +84,9 @@ var renewCases = []testCase{
 		},
 		func(e *env) {
 			stale, current := e.takenOver()
-			stale.renew(reprise.RenewLost)
+			stale.renew(store.RenewLost)
 			e.advance(e.short())
-			stale.claim(reprise.InProgress)
+			stale.claim(store.InProgress)
 			current.complete("current")
 		},
 	},
@@ -101,8 +101,8 @@ var renewCases = []testCase{
 			first := e.caller()
 			first.claimNew()
 			first.complete("answer")
-			first.renew(reprise.RenewCompleted)
-			first.rival().renew(reprise.RenewLost)
+			first.renew(store.RenewCompleted)
+			first.rival().renew(store.RenewLost)
 			first.rival().replay("answer")
 		},
 	},
@@ -115,10 +115,10 @@ var renewCases = []testCase{
 		},
 		func(e *env) {
 			first := e.caller()
-			first.renew(reprise.RenewLost)
+			first.renew(store.RenewLost)
 			first.claimNew()
 			first.release()
-			first.renew(reprise.RenewLost)
+			first.renew(store.RenewLost)
 			first.rival().claimNew()
 		},
 	},
@@ -131,7 +131,7 @@ var renewCases = []testCase{
 		},
 		func(e *env) {
 			first := e.unseen()
-			first.renew(reprise.RenewLost)
+			first.renew(store.RenewLost)
 			first.otherRequest().claimNew()
 		},
 	},
@@ -148,7 +148,7 @@ var renewCases = []testCase{
 			first.claimNew()
 			e.advance(first.retention)
 			first.lease = e.short()
-			first.renew(reprise.Renewed)
+			first.renew(store.Renewed)
 			e.advance(first.lease)
 			careful := first.otherRequest()
 			careful.takeover = false
@@ -171,8 +171,8 @@ var renewCases = []testCase{
 			done.complete("answer")
 
 			batch := []caller{running, stale, lapsed, done, nobody, current}
-			want := []reprise.RenewStatus{
-				reprise.Renewed, reprise.RenewLost, reprise.Renewed, reprise.RenewCompleted, reprise.RenewLost, reprise.Renewed,
+			want := []store.RenewStatus{
+				store.Renewed, store.RenewLost, store.Renewed, store.RenewCompleted, store.RenewLost, store.Renewed,
 			}
 			for range 3 { // more entries than one, in another order, in another process
 				got := e.renewAll(batch...)
@@ -201,9 +201,9 @@ var renewCases = []testCase{
 				batch[i].claimNew()
 			}
 			for i, status := range e.renewAll(batch...) {
-				want := reprise.RenewLost
+				want := store.RenewLost
 				if i%100 == 0 {
-					want = reprise.Renewed
+					want = store.Renewed
 				}
 				if status != want {
 					e.Fatalf("entry %d is answered %v, want %v", i, status, want)
@@ -220,7 +220,7 @@ var renewCases = []testCase{
 		func(e *env) {
 			ctx, cancel := e.call()
 			defer cancel()
-			for _, batch := range [][]reprise.RenewRequest{nil, {}} {
+			for _, batch := range [][]store.RenewRequest{nil, {}} {
 				if got, err := e.one.Renew(ctx, batch); err != nil || len(got) != 0 {
 					e.Errorf("an empty batch is answered %v, %v", got, err)
 				}

@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // unseen returns the owner of an attempt that lapsed and is past its validity.
@@ -46,7 +45,7 @@ var retentionCases = []testCase{
 			if got := first.claimNew(); got.Remaining <= 0 {
 				e.Errorf("%v remain of a new lease", got.Remaining)
 			}
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 		},
 	},
 	{
@@ -62,7 +61,7 @@ var retentionCases = []testCase{
 			second := first.rival()
 			second.claimNew()
 			first.release()
-			first.claim(reprise.InProgress)
+			first.claim(store.InProgress)
 			second.complete("second")
 		},
 	},
@@ -79,8 +78,8 @@ var retentionCases = []testCase{
 			brief.retention = e.short()
 			brief.claimNew()
 			e.advance(2 * brief.retention)
-			first.rival().claim(reprise.InProgress)
-			first.otherRequest().claim(reprise.Mismatch)
+			first.rival().claim(store.InProgress)
+			first.otherRequest().claim(store.Mismatch)
 			first.complete("answer")
 			first.rival().replay("answer")
 		},
@@ -103,11 +102,11 @@ var retentionCases = []testCase{
 				if e.now().Sub(start) >= d {
 					return false
 				}
-				if status != reprise.Renewed {
-					e.Fatalf("renew answered %v, want %v", status, reprise.Renewed)
+				if status != store.Renewed {
+					e.Fatalf("renew answered %v, want %v", status, store.Renewed)
 				}
 				e.advance(2 * d)
-				first.rival().claim(reprise.InProgress)
+				first.rival().claim(store.InProgress)
 				first.complete("answer")
 				first.rival().replay("answer")
 				return true
@@ -132,7 +131,7 @@ var retentionCases = []testCase{
 				if e.now().Sub(start) >= d {
 					return false
 				}
-				if err != nil || got.Outcome != reprise.Completed {
+				if err != nil || got.Outcome != store.Completed {
 					e.Fatalf("claim answered %v, %v within the retention, want Completed", got.Outcome, err)
 				}
 				return true
@@ -211,10 +210,10 @@ var retentionCases = []testCase{
 			done.complete("answer")
 			e.purge()
 
-			live.rival().claim(reprise.InProgress)
+			live.rival().claim(store.InProgress)
 			careful := lapsed.rival()
 			careful.takeover = false
-			careful.claim(reprise.Lapsed)
+			careful.claim(store.Lapsed)
 			done.rival().replay("answer")
 		},
 	},
@@ -256,10 +255,10 @@ var retentionCases = []testCase{
 			ctx, cancel := e.call()
 			defer cancel()
 			for _, limit := range []int{-1, 0, 100_001} {
-				_, err := ability[reprise.Purger](e.one).Purge(ctx, limit)
+				_, err := ability[store.Purger](e.one).Purge(ctx, limit)
 				e.wantInvalid("purge", err)
 			}
-			if _, err := ability[reprise.Purger](e.one).Purge(ctx, 100_000); err != nil {
+			if _, err := ability[store.Purger](e.one).Purge(ctx, 100_000); err != nil {
 				e.Errorf("purge: %v, want success", err)
 			}
 		},
@@ -273,7 +272,7 @@ func (e *env) purge() int {
 	total := 0
 	for {
 		ctx, cancel := e.call()
-		deleted, err := ability[reprise.Purger](e.two).Purge(ctx, limit)
+		deleted, err := ability[store.Purger](e.two).Purge(ctx, limit)
 		cancel()
 		e.checkError("purge", err)
 		if err != nil {

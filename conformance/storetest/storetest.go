@@ -28,8 +28,7 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/internal/suite"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Fixture is a store under test. Every case has a fixture of its own; cases run in
@@ -39,7 +38,7 @@ type Fixture struct {
 	// Open returns a handle on the store with its own connections. It is called twice:
 	// two handles stand for two processes over the same records. For a store that lives
 	// in one process, Open returns the same store again.
-	Open func(testing.TB) reprise.Store
+	Open func(testing.TB) store.Store
 
 	// Advance lets at least d pass on the store's clock: it moves the clock if it can, or
 	// is [conformance.Sleep].
@@ -61,7 +60,7 @@ type Fixture struct {
 	// Corrupt damages the record of id, in progress or completed, in the backing store.
 	// If the backing store makes such damage impossible, it skips the test with a reason.
 	// If Corrupt is nil, the cases about damage are skipped.
-	Corrupt func(tb testing.TB, id reprise.ID, how Corruption)
+	Corrupt func(tb testing.TB, id store.ID, how Corruption)
 
 	// Waivers declare the cases that the store is known to fail.
 	Waivers []conformance.Waiver

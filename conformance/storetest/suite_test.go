@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/internal/suite"
 
 	"github.com/reprise-go/reprise/conformance/internal/broken"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
@@ -80,7 +80,7 @@ func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
 
 func TestFixtureMistakesAreFound(t *testing.T) {
 	t.Parallel()
-	open := func(testing.TB) reprise.Store { return memstore.New() }
+	open := func(testing.TB) store.Store { return memstore.New() }
 	for name, f := range map[string]Fixture{
 		"no Open":          {},
 		"waiver of no ID":  {Open: open, Waivers: []conformance.Waiver{{Case: "claim-frist", Reason: "misspelt"}}},
@@ -93,11 +93,11 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 }
 
 // bare is a store without any ability.
-type bare struct{ reprise.Store }
+type bare struct{ store.Store }
 
 func TestWhatAStoreLacksIsSaid(t *testing.T) {
 	t.Parallel()
-	f := Fixture{Open: func(testing.TB) reprise.Store { return bare{memstore.New()} }}
+	f := Fixture{Open: func(testing.TB) store.Store { return bare{memstore.New()} }}
 	for id, lacking := range map[string]string{
 		"watch-stop": "Waiter", "purge-keeps": "Purger", "list": "Inspector", "bind-context": "ContextBinder",
 		"check-findings": "Checker", "corrupt-state": "corrupt hook", "usage": "Meter",
@@ -122,37 +122,37 @@ func TestWhatAStoreLacksIsSaid(t *testing.T) {
 
 // atomicStore answers as a store does whose claims are open transactions: no lease, and
 // nothing to see of an attempt before it is completed.
-type atomicStore struct{ reprise.Store }
+type atomicStore struct{ store.Store }
 
-func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	completed := s.isCompleted(ctx, r.ID)
-	r.Lease = reprise.MaxDuration
+	r.Lease = store.MaxDuration
 	got, err := s.Store.Claim(ctx, r)
 	switch {
-	case got.Outcome == reprise.Claimed:
+	case got.Outcome == store.Claimed:
 		got.Atomic = true
-	case got.Outcome == reprise.Mismatch && !completed:
-		got = reprise.ClaimResult{Outcome: reprise.InProgress}
+	case got.Outcome == store.Mismatch && !completed:
+		got = store.ClaimResult{Outcome: store.InProgress}
 	}
 	return got, err
 }
 
-func (s atomicStore) isCompleted(ctx context.Context, id reprise.ID) bool {
-	rec, err := ability[reprise.Inspector](s.Store).Inspect(ctx, id)
-	return err == nil && rec.State == reprise.StateCompleted
+func (s atomicStore) isCompleted(ctx context.Context, id store.ID) bool {
+	rec, err := ability[store.Inspector](s.Store).Inspect(ctx, id)
+	return err == nil && rec.State == store.StateCompleted
 }
 
 // What does not concern leases applies to Atomic stores, and one promise is beyond them.
 func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
-		store := sync.OnceValue(memstore.New)
+		st := sync.OnceValue(memstore.New)
 		return Fixture{
 			Atomic:  true,
-			Open:    func(testing.TB) reprise.Store { return atomicStore{store()} },
+			Open:    func(testing.TB) store.Store { return atomicStore{st()} },
 			Waivers: []conformance.Waiver{{Case: "claim-mismatch-in-flight", Reason: "an attempt shows nothing before it is completed"}},
 		}
 	})
@@ -164,7 +164,7 @@ func TestStoreWithAClockThatIsMoved(t *testing.T) {
 	Run(t, func(testing.TB) Fixture {
 		backing := broken.New("")
 		return Fixture{
-			Open:    func(testing.TB) reprise.Store { return backing.Open() },
+			Open:    func(testing.TB) store.Store { return backing.Open() },
 			Advance: func(_ testing.TB, d time.Duration) { backing.Advance(d) },
 		}
 	})
@@ -174,9 +174,9 @@ func TestStoreWithAClockThatIsMoved(t *testing.T) {
 func TestStoreOnTheWallClock(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
-		store := memstore.New()
+		st := memstore.New()
 		return Fixture{
-			Open:    func(testing.TB) reprise.Store { return store },
+			Open:    func(testing.TB) store.Store { return st },
 			Advance: conformance.Sleep,
 			Grain:   20 * time.Millisecond,
 		}

@@ -4,12 +4,11 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // lapsed returns the owner of an attempt whose lease has run out.
-func (e *env) lapsed() (caller, reprise.ClaimResult) {
+func (e *env) lapsed() (caller, store.ClaimResult) {
 	e.Helper()
 	first := e.caller()
 	brief := first
@@ -39,7 +38,7 @@ func (e *env) takenOver() (stale, current caller) {
 	e.Helper()
 	stale, _ = e.lapsed()
 	current = stale.rival()
-	current.claim(reprise.Claimed)
+	current.claim(store.Claimed)
 	return stale, current
 }
 
@@ -54,7 +53,7 @@ var takeoverCases = []testCase{
 		func(e *env) {
 			first, granted := e.lapsed()
 			second := first.rival()
-			got := second.claim(reprise.Claimed)
+			got := second.claim(store.Claimed)
 			if got.Attempt != 2 {
 				e.Errorf("the takeover is attempt %d, want 2", got.Attempt)
 			}
@@ -64,7 +63,7 @@ var takeoverCases = []testCase{
 			if got.Remaining <= 0 {
 				e.Errorf("%v remain of a new lease of %v", got.Remaining, second.lease)
 			}
-			first.rival().claim(reprise.InProgress)
+			first.rival().claim(store.InProgress)
 			second.complete("second")
 			first.rival().replay("second")
 		},
@@ -87,7 +86,7 @@ var takeoverCases = []testCase{
 				if e.now().Sub(start) >= first.lease {
 					return false
 				}
-				if err != nil || got.Outcome != reprise.InProgress {
+				if err != nil || got.Outcome != store.InProgress {
 					e.Fatalf("claim answered %v, %v before the end of the lease, want InProgress", got.Outcome, err)
 				}
 				return true
@@ -106,11 +105,11 @@ var takeoverCases = []testCase{
 			first.lease = e.short()
 			first.claimNew()
 			e.advance(e.short() - time.Nanosecond)
-			if got := first.rival().claim(reprise.InProgress); got.Remaining != time.Nanosecond {
+			if got := first.rival().claim(store.InProgress); got.Remaining != time.Nanosecond {
 				e.Errorf("%v remain, want 1ns", got.Remaining)
 			}
 			e.advance(time.Nanosecond)
-			first.rival().claim(reprise.Claimed)
+			first.rival().claim(store.Claimed)
 		},
 	},
 	{
@@ -124,8 +123,8 @@ var takeoverCases = []testCase{
 			first, _ := e.lapsed()
 			careful := first.rival()
 			careful.takeover = false
-			careful.claim(reprise.Lapsed)
-			careful.claim(reprise.Lapsed)
+			careful.claim(store.Lapsed)
+			careful.claim(store.Lapsed)
 			careful.completeLost("of a claim that was refused")
 			first.complete("late")
 			careful.replay("late")
@@ -143,17 +142,17 @@ var takeoverCases = []testCase{
 			for attempt := 2; attempt <= 3; attempt++ {
 				current = current.rival()
 				current.maxAttempts = attempt - 1
-				current.claim(reprise.Lapsed)
+				current.claim(store.Lapsed)
 				current.maxAttempts = attempt
 				current.lease = e.short()
-				if got := current.claim(reprise.Claimed); got.Attempt != attempt {
+				if got := current.claim(store.Claimed); got.Attempt != attempt {
 					e.Fatalf("the takeover is attempt %d, want %d", got.Attempt, attempt)
 				}
 				e.advance(current.lease)
 			}
 			current = current.rival()
 			current.maxAttempts = 0
-			if got := current.claim(reprise.Claimed); got.Attempt != 4 {
+			if got := current.claim(store.Claimed); got.Attempt != 4 {
 				e.Fatalf("the takeover is attempt %d, want 4", got.Attempt)
 			}
 		},
@@ -169,11 +168,11 @@ var takeoverCases = []testCase{
 			first, _ := e.lapsed()
 			other := first.otherRequest()
 			for _, other.takeover = range []bool{true, false} {
-				other.claim(reprise.Mismatch)
+				other.claim(store.Mismatch)
 			}
 			current := first.rival()
-			current.claim(reprise.Claimed)
-			other.claim(reprise.Mismatch)
+			current.claim(store.Claimed)
+			other.claim(store.Mismatch)
 		},
 	},
 	{
@@ -203,7 +202,7 @@ var takeoverCases = []testCase{
 		func(e *env) {
 			first, granted := e.lapsed()
 			for _, first.takeover = range []bool{false, true} {
-				got := first.claim(reprise.Claimed)
+				got := first.claim(store.Claimed)
 				if got.Attempt != granted.Attempt || got.Fence != granted.Fence {
 					e.Errorf("attempt %d with fence %d became attempt %d with fence %d", granted.Attempt, granted.Fence, got.Attempt, got.Fence)
 				}
@@ -211,7 +210,7 @@ var takeoverCases = []testCase{
 					e.Errorf("%v remain of a lease that lapsed", got.Remaining)
 				}
 			}
-			first.renew(reprise.Renewed)
+			first.renew(store.Renewed)
 			first.complete("answer")
 		},
 	},
@@ -224,7 +223,7 @@ var takeoverCases = []testCase{
 		},
 		func(e *env) {
 			stale, current := e.takenOver()
-			stale.claim(reprise.InProgress)
+			stale.claim(store.InProgress)
 			current.complete("current")
 			stale.replay("current")
 		},
@@ -240,7 +239,7 @@ var takeoverCases = []testCase{
 			first, _ := e.lapsed()
 			second := first.rival()
 			second.lease, second.retention = e.short(), e.short()
-			second.claim(reprise.Claimed)
+			second.claim(store.Claimed)
 			e.advance(e.short())
 			first.otherRequest().claimNew()
 		},

@@ -4,8 +4,7 @@ import (
 	"errors"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // unreadableCases are about records that cannot be read.
@@ -22,7 +21,7 @@ var unreadableCases = []testCase{
 			Needs:  []conformance.Need{conformance.CorruptHook, conformance.Inspector},
 		},
 		func(e *env) {
-			forget := reprise.Resolution{Forget: true}
+			forget := store.Resolution{Forget: true}
 			gone, done := e.caller(), e.caller()
 			gone.wantChanged("an ID that was never claimed", forget)
 			done.claimNew()
@@ -32,17 +31,17 @@ var unreadableCases = []testCase{
 				live := e.caller()
 				live.claimNew()
 				live.wantChanged("a live attempt", forget)
-				live.rival().claim(reprise.InProgress)
+				live.rival().claim(store.InProgress)
 				lapsed, _ := e.lapsed()
 				lapsed.wantChanged("a lapsed attempt", forget)
 				lapsed.completeOwn()
 			}
 			e.fixture.Corrupt(e, done.id, Truncated)
-			e.wantInvalid("resolve with an answer and no fence", done.resolve(reprise.Resolution{Payload: []byte("by hand"), Retention: long}))
-			if err := done.resolve(reprise.Resolution{Fence: 1, Forget: true}); !errors.Is(err, reprise.ErrRecordChanged) && !errors.Is(err, reprise.ErrCorrupt) {
+			e.wantInvalid("resolve with an answer and no fence", done.resolve(store.Resolution{Payload: []byte("by hand"), Retention: long}))
+			if err := done.resolve(store.Resolution{Fence: 1, Forget: true}); !errors.Is(err, store.ErrRecordChanged) && !errors.Is(err, store.ErrCorrupt) {
 				e.Errorf("resolve of an unreadable record with a fence: error %v, want ErrRecordChanged or ErrCorrupt", err)
 			}
-			if _, err := done.rival().tryClaim(); !errors.Is(err, reprise.ErrCorrupt) {
+			if _, err := done.rival().tryClaim(); !errors.Is(err, store.ErrCorrupt) {
 				e.Errorf("claim of a corrupt record that was not forgotten: %v, want ErrCorrupt", err)
 			}
 			if err := done.resolve(forget); err != nil {
@@ -69,15 +68,15 @@ func unreadableCase(id string, how Corruption) testCase {
 			bad.claimNew()
 			bad.complete("answer")
 			e.fixture.Corrupt(e, bad.id, how)
-			if got := bad.inspect(); got.ID != bad.id || got.State != reprise.StateUnreadable || got.Payload != nil {
+			if got := bad.inspect(); got.ID != bad.id || got.State != store.StateUnreadable || got.Payload != nil {
 				e.Errorf("inspected %+v", got)
 			}
-			if got := bad.listed(); got.State != reprise.StateUnreadable {
+			if got := bad.listed(); got.State != store.StateUnreadable {
 				e.Errorf("listed %+v", got)
 			}
-			only := reprise.Query{States: reprise.States(reprise.StateUnreadable), OlderThan: long, Limit: 10}
-			e.wantIDs("of what is unreadable", e.listAll(only), []reprise.ID{bad.id})
-			if got := good.listed(); got.State != reprise.StateCompleted {
+			only := store.Query{States: store.States(store.StateUnreadable), OlderThan: long, Limit: 10}
+			e.wantIDs("of what is unreadable", e.listAll(only), []store.ID{bad.id})
+			if got := good.listed(); got.State != store.StateCompleted {
 				e.Errorf("listed %+v", got)
 			}
 		},

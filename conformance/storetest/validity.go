@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var validityCases = []testCase{
@@ -33,7 +32,7 @@ var validityCases = []testCase{
 			}
 			other := first.otherRequest()
 			other.validity = true
-			other.claim(reprise.Mismatch)
+			other.claim(store.Mismatch)
 		},
 	},
 	{
@@ -56,7 +55,7 @@ var validityCases = []testCase{
 				if e.now().Sub(start) >= 2*d {
 					return false
 				}
-				if err != nil || got.Outcome != reprise.Completed {
+				if err != nil || got.Outcome != store.Completed {
 					e.Fatalf("claim answered %v, %v within the retention, want Completed", got.Outcome, err)
 				}
 				e.between("the validity after a quarter of the retention", got.Validity, 2*d, 3*d)
@@ -83,7 +82,7 @@ var validityCases = []testCase{
 			asked := first.rival()
 			asked.validity = true
 			passed := e.now().Sub(after)
-			got := asked.claim(reprise.Completed).Age
+			got := asked.claim(store.Completed).Age
 			e.between("the age", got, passed-little, e.now().Sub(before))
 			if since := e.now().Sub(claimed); got > since-e.short() {
 				e.Errorf("the age is %v, and the claim was %v ago", got, since)
@@ -107,7 +106,7 @@ var validityCases = []testCase{
 			e.advance(left - time.Nanosecond)
 			asked := first.rival()
 			asked.validity = true
-			if got := asked.claim(reprise.Completed); got.Validity != time.Nanosecond || got.Age != first.retention-time.Nanosecond {
+			if got := asked.claim(store.Completed); got.Validity != time.Nanosecond || got.Age != first.retention-time.Nanosecond {
 				e.Errorf("the validity is %v and the age %v, a nanosecond before the end of %v", got.Validity, got.Age, first.retention)
 			}
 			e.advance(time.Nanosecond)
@@ -142,13 +141,13 @@ var validityCases = []testCase{
 			ctx, cancel := e.call()
 			defer cancel()
 			start := e.now()
-			err := ability[reprise.Inspector](e.two).Resolve(ctx, first.id, reprise.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: kept})
+			err := ability[store.Inspector](e.two).Resolve(ctx, first.id, store.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: kept})
 			if err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			asked := first.rival()
 			asked.validity = true
-			got := asked.claim(reprise.Completed)
+			got := asked.claim(store.Completed)
 			e.between("the validity", got.Validity, kept-e.now().Sub(start)-time.Second, kept)
 			e.between("the age", got.Age, 0, e.now().Sub(start))
 			first.rival().replay("resolved")

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any
 // of it is renewed.
-func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
 			return nil, err
@@ -18,14 +18,14 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
-	answers := make([]reprise.RenewStatus, len(rs))
+	answers := make([]store.RenewStatus, len(rs))
 	for i := range rs {
 		answers[i] = s.renew(&rs[i])
 	}
 	return answers, nil
 }
 
-func (s *Store) renew(r *reprise.RenewRequest) reprise.RenewStatus {
+func (s *Store) renew(r *store.RenewRequest) store.RenewStatus {
 	sh := s.shard(r.ID)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -33,18 +33,18 @@ func (s *Store) renew(r *reprise.RenewRequest) reprise.RenewStatus {
 	rec := sh.find(&r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
-		return reprise.RenewLost
+		return store.RenewLost
 	case rec.completed:
-		return reprise.RenewCompleted
+		return store.RenewCompleted
 	default:
 		rec.lease = now + r.Lease
 		sh.reschedule(rec)
-		return reprise.Renewed
+		return store.Renewed
 	}
 }
 
 // Complete implements [reprise.Store]. A full store does not refuse it: see [Bounds].
-func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	rec := sh.find(&r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
-		return reprise.ErrLeaseLost
+		return store.ErrLeaseLost
 	case rec.completed:
 		return nil // by an earlier call, whose payload stays
 	default:
@@ -80,7 +80,7 @@ func (sh *shard) complete(rec *record, payload []byte, now instant, retention ti
 }
 
 // Release implements [reprise.Store].
-func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var answer = make([]byte, 256)
@@ -14,10 +14,10 @@ var answer = make([]byte, 256)
 // which keeps it free of allocations.
 func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	claimed, err := s.Claim(context.Background(), op.claim())
-	if err != nil || claimed.Outcome != reprise.Claimed {
+	if err != nil || claimed.Outcome != store.Claimed {
 		report(claimed.Outcome, err)
 	}
-	r := reprise.CompleteRequest{ID: op.id, Owner: op.owner, Payload: answer, Retention: retention}
+	r := store.CompleteRequest{ID: op.id, Owner: op.owner, Payload: answer, Retention: retention}
 	if err := s.Complete(context.Background(), r); err != nil {
 		report(err)
 	}
@@ -28,7 +28,7 @@ func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	s, op, n := memstore.New(), newOperation(), 0
 	if got := testing.AllocsPerRun(50_000, func() {
-		op.id = reprise.ID(numbered(n))
+		op.id = store.ID(numbered(n))
 		claimAndComplete(s, op, t.Fatal)
 		n++
 	}); got > 2 {
@@ -36,7 +36,7 @@ func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	}
 	ctx := t.Context()
 	if got := testing.AllocsPerRun(1000, func() {
-		if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != reprise.Completed {
+		if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != store.Completed {
 			t.Fatal(got.Outcome, err)
 		}
 	}); got != 0 {
@@ -48,7 +48,7 @@ func BenchmarkNewKey(b *testing.B) {
 	s, op, n := memstore.New(), newOperation(), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		op.id = reprise.ID(numbered(n))
+		op.id = store.ID(numbered(n))
 		claimAndComplete(s, op, b.Fatal)
 		if n++; n%400_000 == 0 {
 			s = memstore.New() // before it is full
@@ -63,7 +63,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != reprise.Completed {
+			if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != store.Completed {
 				b.Error(got.Outcome, err)
 				return
 			}

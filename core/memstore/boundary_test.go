@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // inShard is an operation whose record is in a shard, the nth there.
 func inShard(shard, n int) operation {
 	op := newOperation()
-	op.id = reprise.ID(numbered(n))
+	op.id = store.ID(numbered(n))
 	op.id[0] = byte(shard)
 	return op
 }
@@ -22,17 +22,17 @@ const lastShard = 63
 func TestACompletedAnswerKnowsItsValidityAndItsAge(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(time.Second) // the age counts from the completion
 		mustComplete(t, s, op.complete("answer"))
 		time.Sleep(3 * time.Second)
 
-		if got := mustClaim(t, s, op.claim(), reprise.Completed); got.Validity != 0 || got.Age != 0 {
+		if got := mustClaim(t, s, op.claim(), store.Completed); got.Validity != 0 || got.Age != 0 {
 			t.Errorf("unasked, it answered a validity of %v and an age of %v", got.Validity, got.Age)
 		}
 		asking := op.claim()
 		asking.Validity = true
-		if got := mustClaim(t, s, asking, reprise.Completed); got.Validity != retention-3*time.Second || got.Age != 3*time.Second {
+		if got := mustClaim(t, s, asking, store.Completed); got.Validity != retention-3*time.Second || got.Age != 3*time.Second {
 			t.Errorf("valid for %v, completed %v ago; want %v and 3s", got.Validity, got.Age, retention-3*time.Second)
 		}
 	})
@@ -41,10 +41,10 @@ func TestACompletedAnswerKnowsItsValidityAndItsAge(t *testing.T) {
 func TestInspectShowsWhatIsLeftOfALease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(time.Second)
 		view, err := s.Inspect(t.Context(), op.id)
-		if err != nil || view.State != reprise.StateRunning || view.Lease != lease-time.Second {
+		if err != nil || view.State != store.StateRunning || view.Lease != lease-time.Second {
 			t.Errorf("%v, with a lease of %v, %v; want %v", view.State, view.Lease, err, lease-time.Second)
 		}
 	})
@@ -55,7 +55,7 @@ func TestPurgeDeletesNoMoreThanItsLimit(t *testing.T) {
 		s := memstore.New()
 		for _, shard := range []int{3, 4} {
 			for n := range 2 {
-				mustClaim(t, s, inShard(shard, n).claim(), reprise.Claimed)
+				mustClaim(t, s, inShard(shard, n).claim(), store.Claimed)
 			}
 		}
 		time.Sleep(retention)
@@ -67,7 +67,7 @@ func TestPurgeDeletesNoMoreThanItsLimit(t *testing.T) {
 		}
 		for _, limit := range []int{-1, 0, 100_001} {
 			_, err := s.Purge(t.Context(), limit)
-			wantError(t, "the limit", err, reprise.ErrInvalid)
+			wantError(t, "the limit", err, store.ErrInvalid)
 		}
 	})
 }
@@ -78,10 +78,10 @@ func TestListEndsWithItsLastRecord(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := memstore.New()
 		for n := range 2 {
-			mustClaim(t, s, inShard(lastShard, n).claim(), reprise.Claimed)
+			mustClaim(t, s, inShard(lastShard, n).claim(), store.Claimed)
 		}
 		for _, limit := range []int{2, 5} {
-			page, err := s.List(t.Context(), reprise.Query{Limit: limit})
+			page, err := s.List(t.Context(), store.Query{Limit: limit})
 			if err != nil || len(page.Records) != 2 || page.Next != "" || page.Scanned != 2 {
 				t.Errorf("limit %d: %d of %d records, next %q, %v", limit, len(page.Records), page.Scanned, page.Next, err)
 			}
@@ -94,9 +94,9 @@ func TestListRefusesACursorThatWasChanged(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := memstore.New()
 		for n := range 2 {
-			mustClaim(t, s, inShard(lastShard, n).claim(), reprise.Claimed)
+			mustClaim(t, s, inShard(lastShard, n).claim(), store.Claimed)
 		}
-		page, err := s.List(t.Context(), reprise.Query{Limit: 1})
+		page, err := s.List(t.Context(), store.Query{Limit: 1})
 		parts := strings.Split(page.Next, "-")
 		if err != nil || len(parts) != 4 {
 			t.Fatalf("next %q, %v", page.Next, err)
@@ -106,15 +106,15 @@ func TestListRefusesACursorThatWasChanged(t *testing.T) {
 			changed[part] = text
 			return strings.Join(changed, "-")
 		}
-		if page, err := s.List(t.Context(), reprise.Query{Limit: 1, After: with(2, "0")}); err != nil || len(page.Records) != 1 {
+		if page, err := s.List(t.Context(), store.Query{Limit: 1, After: with(2, "0")}); err != nil || len(page.Records) != 1 {
 			t.Errorf("another shard: %d records, %v", len(page.Records), err)
 		}
 		for _, cursor := range []string{
 			with(0, "memorx"), with(1, "1"), with(2, ""), with(2, "x"), with(2, "64"), with(2, "99999999999999999999"), with(3, "zz"),
 			page.Next + "-", strings.Join(parts[:3], "-"),
 		} {
-			_, err := s.List(t.Context(), reprise.Query{Limit: 1, After: cursor})
-			wantError(t, cursor, err, reprise.ErrInvalid)
+			_, err := s.List(t.Context(), store.Query{Limit: 1, After: cursor})
+			wantError(t, cursor, err, store.ErrInvalid)
 		}
 	})
 }
@@ -126,20 +126,20 @@ func TestAStoreIsFullAtItsBoundOfBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range 2 {
-			mustClaim(t, s, inShard(n, n).claim(), reprise.Claimed)
+			mustClaim(t, s, inShard(n, n).claim(), store.Claimed)
 		}
 		_, err = s.Claim(t.Context(), inShard(2, 2).claim())
-		wantError(t, "the third", err, reprise.ErrFull)
+		wantError(t, "the third", err, store.ErrFull)
 	})
 }
 
 func TestTheClockStaysWhereItIs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		s.Advance(0)
-		mustClaim(t, s, op.by(reprise.NewOwner()).claim(), reprise.InProgress)
+		mustClaim(t, s, op.by(store.NewOwner()).claim(), store.InProgress)
 		s.Advance(lease)
-		mustClaim(t, s, op.by(reprise.NewOwner()).claim(), reprise.Claimed)
+		mustClaim(t, s, op.by(store.NewOwner()).claim(), store.Claimed)
 	})
 }

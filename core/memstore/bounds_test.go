@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func bounded(t *testing.T, b memstore.Bounds) *memstore.Store {
@@ -22,9 +22,9 @@ func TestNegativeBoundsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, b := range []memstore.Bounds{{Records: -1}, {Bytes: -1}} {
 		_, err := memstore.NewBounded(b)
-		wantError(t, "NewBounded", err, reprise.ErrInvalid)
+		wantError(t, "NewBounded", err, store.ErrInvalid)
 	}
-	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), reprise.Claimed)
+	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), store.Claimed)
 }
 
 // Whatever is live or valid stays, and goes on being answered; only a new key finds no
@@ -34,26 +34,26 @@ func TestFullStoreRefusesNewKeysAndKeepsWhatItHolds(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 3})
 		running, done, lapsed, next := newOperation(), newOperation(), newOperation(), newOperation()
 		for i, op := range []*operation{&running, &done, &lapsed, &next} {
-			op.id = reprise.ID(numbered(i))
+			op.id = store.ID(numbered(i))
 		}
-		mustClaim(t, s, lapsed.claim(), reprise.Claimed)
+		mustClaim(t, s, lapsed.claim(), store.Claimed)
 		time.Sleep(lease)
-		mustClaim(t, s, done.claim(), reprise.Claimed)
+		mustClaim(t, s, done.claim(), store.Claimed)
 		mustComplete(t, s, done.complete("answer"))
-		mustClaim(t, s, running.claim(), reprise.Claimed)
+		mustClaim(t, s, running.claim(), store.Claimed)
 
 		_, err := s.Claim(t.Context(), next.claim())
-		wantError(t, "a fourth key", err, reprise.ErrFull)
-		mustClaim(t, s, done.claim(), reprise.Completed)
-		mustClaim(t, s, running.by(reprise.NewOwner()).claim(), reprise.InProgress)
-		mustClaim(t, s, lapsed.by(reprise.NewOwner()).claim(), reprise.Claimed)
+		wantError(t, "a fourth key", err, store.ErrFull)
+		mustClaim(t, s, done.claim(), store.Completed)
+		mustClaim(t, s, running.by(store.NewOwner()).claim(), store.InProgress)
+		mustClaim(t, s, lapsed.by(store.NewOwner()).claim(), store.Claimed)
 		_, err = s.Claim(t.Context(), next.claim())
-		wantError(t, "a fourth key", err, reprise.ErrFull)
+		wantError(t, "a fourth key", err, store.ErrFull)
 
 		if err := s.Release(t.Context(), running.id, running.owner); err != nil {
 			t.Fatal(err)
 		}
-		mustClaim(t, s, next.claim(), reprise.Claimed)
+		mustClaim(t, s, next.claim(), store.Claimed)
 	})
 }
 
@@ -64,18 +64,18 @@ func TestDeadRecordsMakeRoomForAnyKey(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: records})
 		op := newOperation()
 		for n := range records {
-			op.id = reprise.ID(numbered(n))
-			mustClaim(t, s, op.claim(), reprise.Claimed)
+			op.id = store.ID(numbered(n))
+			mustClaim(t, s, op.claim(), store.Claimed)
 			if n == 0 {
 				time.Sleep(time.Second) // this one ends first
 			}
 		}
-		op.id = reprise.ID(numbered(records))
+		op.id = store.ID(numbered(records))
 		time.Sleep(retention - time.Second - time.Nanosecond)
 		_, err := s.Claim(t.Context(), op.claim())
-		wantError(t, "one key more", err, reprise.ErrFull)
+		wantError(t, "one key more", err, store.ErrFull)
 		time.Sleep(time.Nanosecond)
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 	})
 }
 
@@ -83,23 +83,23 @@ func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Bytes: 2*memstore.RecordOverhead + 1000})
 		first, second, third := newOperation(), newOperation(), newOperation()
-		second.id, third.id = reprise.ID(numbered(2)), reprise.ID(numbered(3))
-		mustClaim(t, s, first.claim(), reprise.Claimed)
-		mustClaim(t, s, second.claim(), reprise.Claimed)
+		second.id, third.id = store.ID(numbered(2)), store.ID(numbered(3))
+		mustClaim(t, s, first.claim(), store.Claimed)
+		mustClaim(t, s, second.claim(), store.Claimed)
 		large := string(bytes.Repeat([]byte{'x'}, 999))
 		mustComplete(t, s, first.complete(large))
-		mustClaim(t, s, third.claim(), reprise.Claimed) // one byte was left
+		mustClaim(t, s, third.claim(), store.Claimed) // one byte was left
 
 		fourth := newOperation()
-		fourth.id = reprise.ID(numbered(4))
+		fourth.id = store.ID(numbered(4))
 		_, err := s.Claim(t.Context(), fourth.claim())
-		wantError(t, "a fourth key", err, reprise.ErrFull)
+		wantError(t, "a fourth key", err, store.ErrFull)
 		mustComplete(t, s, second.complete(large))
 		mustComplete(t, s, third.complete(large))
 		_, err = s.Claim(t.Context(), fourth.claim())
-		wantError(t, "a fourth key", err, reprise.ErrFull)
+		wantError(t, "a fourth key", err, store.ErrFull)
 		time.Sleep(retention)
-		mustClaim(t, s, fourth.claim(), reprise.Claimed)
+		mustClaim(t, s, fourth.claim(), store.Claimed)
 	})
 }
 
@@ -109,10 +109,10 @@ func TestClaimsSweepWhatIsDead(t *testing.T) {
 		const keys, alive = 20_000, 100
 		s, op := memstore.New(), newOperation()
 		for n := range keys {
-			op.id = reprise.ID(numbered(n))
+			op.id = store.ID(numbered(n))
 			claim := op.claim()
 			claim.Lease, claim.Retention = alive*time.Second, alive*time.Second
-			mustClaim(t, s, claim, reprise.Claimed)
+			mustClaim(t, s, claim, store.Claimed)
 			time.Sleep(time.Second)
 		}
 		time.Sleep(alive * time.Second)
@@ -130,8 +130,8 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		for n := range 300 {
-			op.id = reprise.ID(numbered(n))
-			mustClaim(t, s, op.claim(), reprise.Claimed)
+			op.id = store.ID(numbered(n))
+			mustClaim(t, s, op.claim(), store.Claimed)
 		}
 		time.Sleep(retention)
 		for _, want := range []int{200, 100, 0} {
@@ -147,14 +147,14 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, later, earlier := memstore.New(), newOperation(), newOperation()
-		earlier.id = reprise.ID(numbered(2))
-		mustClaim(t, s, later.claim(), reprise.Claimed)
+		earlier.id = store.ID(numbered(2))
+		mustClaim(t, s, later.claim(), store.Claimed)
 		time.Sleep(retention - time.Second)
 		if _, err := s.Renew(t.Context(), later.renew()); err != nil {
 			t.Fatal(err)
 		}
 		mustComplete(t, s, later.complete("answer"))
-		mustClaim(t, s, earlier.claim(), reprise.Claimed)
+		mustClaim(t, s, earlier.claim(), store.Claimed)
 		short := earlier.complete("answer")
 		short.Retention = time.Second
 		mustComplete(t, s, short)
@@ -163,7 +163,7 @@ func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
 			t.Errorf("purged %d records, %v, want the one that ended", n, err)
 		}
-		mustClaim(t, s, later.claim(), reprise.Completed)
+		mustClaim(t, s, later.claim(), store.Completed)
 		time.Sleep(retention)
 		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
 			t.Errorf("purged %d records at the end of the other, %v", n, err)
@@ -177,11 +177,11 @@ func fill(t *testing.T, s *memstore.Store, scope uint64, payload string) int {
 	t.Helper()
 	for n := 0; ; n++ {
 		op := newOperation()
-		op.id = reprise.ID(numbered(int(scope)<<32 | n))
+		op.id = store.ID(numbered(int(scope)<<32 | n))
 		claim := op.claim()
 		claim.Scope = scope
 		if _, err := s.Claim(t.Context(), claim); err != nil {
-			wantError(t, "Claim", err, reprise.ErrFull)
+			wantError(t, "Claim", err, store.ErrFull)
 			return n
 		}
 		mustComplete(t, s, op.complete(payload))
@@ -225,10 +225,10 @@ func TestFullScopeIsAnsweredForWhatItHolds(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 100})
 		fill(t, s, 1, "answer")
 		op := newOperation()
-		op.id = reprise.ID(numbered(1 << 32))
+		op.id = store.ID(numbered(1 << 32))
 		claim := op.claim()
 		claim.Scope = 1
-		mustClaim(t, s, claim, reprise.Completed)
+		mustClaim(t, s, claim, store.Completed)
 		if n := fill(t, s, 0, ""); n != 10 {
 			t.Errorf("%d records of no scope, want the 10 that are left", n)
 		}

@@ -3,17 +3,17 @@ package memstore
 import (
 	"context"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Claim implements [reprise.Store]. It fails with [reprise.ErrFull] when the key is new
+// Claim implements [reprise.Store]. It fails with [store.ErrFull] when the key is new
 // and a bound is reached.
-func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	if err := checkContext(ctx); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	answer, err := s.claim(&r)
 	if err == nil {
@@ -28,7 +28,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 }
 
 // claim takes the decision under the lock of the ID's shard.
-func (s *Store) claim(r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) claim(r *store.ClaimRequest) (store.ClaimResult, error) {
 	sh := s.shard(r.ID)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Store) claim(r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
 
 // claim decides in the order that [reprise.Store] gives. It fails when the record is new
 // and the store is full.
-func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResult, error) {
+func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, error) {
 	rec, at := sh.lookUp(&r.ID, now)
 	switch {
 	case rec == nil:
@@ -46,14 +46,14 @@ func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResul
 		}
 		scope, err := sh.usage.add(r.Scope)
 		if err != nil {
-			return reprise.ClaimResult{}, err
+			return store.ClaimResult{}, err
 		}
 		rec = &record{id: r.ID, fingerprint: r.Fingerprint, scope: scope}
 		sh.attempt(rec, r, now)
 		sh.add(rec, at)
 		return claimed(rec, now), nil
 	case rec.fingerprint != r.Fingerprint:
-		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case rec.completed:
 		return completed(rec, r, now), nil
 	case rec.live(now) && rec.owner == r.Owner:
@@ -61,11 +61,11 @@ func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResul
 		sh.reschedule(rec)
 		return claimed(rec, now), nil
 	case rec.live(now):
-		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: rec.lease - now}, nil
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease - now}, nil
 	case rec.owner == r.Owner:
 		return claimed(rec, now), nil // lapsed, and nobody took over: the engine renews it before it runs
 	case !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
-		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	default:
 		sh.attempt(rec, r, now)
 		sh.reschedule(rec)
@@ -74,7 +74,7 @@ func (sh *shard) claim(r *reprise.ClaimRequest, now instant) (reprise.ClaimResul
 }
 
 // attempt makes the caller the owner of a record, for the next attempt.
-func (sh *shard) attempt(rec *record, r *reprise.ClaimRequest, now instant) {
+func (sh *shard) attempt(rec *record, r *store.ClaimRequest, now instant) {
 	sh.fence++
 	rec.owner, rec.fence, rec.label, rec.claimed = r.Owner, sh.fence, r.Label, now
 	rec.attempt++
@@ -82,21 +82,21 @@ func (sh *shard) attempt(rec *record, r *reprise.ClaimRequest, now instant) {
 }
 
 // grant starts the lease and the validity of a record from now.
-func (r *record) grant(req *reprise.ClaimRequest, now instant) {
+func (r *record) grant(req *store.ClaimRequest, now instant) {
 	r.lease, r.valid = now+req.Lease, now+req.Retention
 }
 
-func completed(rec *record, r *reprise.ClaimRequest, now instant) reprise.ClaimResult {
-	answer := reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload}
+func completed(rec *record, r *store.ClaimRequest, now instant) store.ClaimResult {
+	answer := store.ClaimResult{Outcome: store.Completed, Payload: rec.payload}
 	if r.Validity {
 		answer.Validity, answer.Age = rec.valid-now, now-rec.lease
 	}
 	return answer
 }
 
-func claimed(rec *record, now instant) reprise.ClaimResult {
-	return reprise.ClaimResult{
-		Outcome:   reprise.Claimed,
+func claimed(rec *record, now instant) store.ClaimResult {
+	return store.ClaimResult{
+		Outcome:   store.Claimed,
 		Attempt:   rec.attempt,
 		Fence:     rec.fence,
 		Remaining: rec.lease - now,

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// The decision table of reprise.Store.Claim, row by row: what is stored, who asks, what
+// The decision table of store.Store.Claim, row by row: what is stored, who asks, what
 // is answered.
 func TestClaimDecides(t *testing.T) {
 	t.Parallel()
 	first, rival := newOperation(), newOperation()
 	stranger := rival
-	stranger.fingerprint = reprise.Fingerprint{2}
+	stranger.fingerprint = store.Fingerprint{2}
 
 	refuse := rival.claim()
 	refuse.Takeover = false
@@ -29,7 +29,7 @@ func TestClaimDecides(t *testing.T) {
 	own := first.claim()
 	own.Takeover = false
 
-	running := func(t *testing.T, s *memstore.Store) { mustClaim(t, s, first.claim(), reprise.Claimed) }
+	running := func(t *testing.T, s *memstore.Store) { mustClaim(t, s, first.claim(), store.Claimed) }
 	lapsed := func(t *testing.T, s *memstore.Store) {
 		running(t, s)
 		time.Sleep(lease)
@@ -46,30 +46,30 @@ func TestClaimDecides(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		stored  func(*testing.T, *memstore.Store)
-		request reprise.ClaimRequest
-		want    reprise.ClaimResult // without the fence
+		request store.ClaimRequest
+		want    store.ClaimResult // without the fence
 	}{
-		{"nothing", func(*testing.T, *memstore.Store) {}, first.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
-		{"running, another request", running, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
-		{"running, another owner", running, rival.claim(), reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: lease}},
-		{"running, its owner", running, own, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
-		{"lapsed, another request", lapsed, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
-		{"lapsed, its owner", lapsed, own, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1}},
-		{"lapsed, takeover refused", lapsed, refuse, reprise.ClaimResult{Outcome: reprise.Lapsed}},
-		{"lapsed, attempts used up", lapsed, once, reprise.ClaimResult{Outcome: reprise.Lapsed}},
-		{"lapsed, an attempt left", lapsed, twice, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Remaining: lease}},
-		{"lapsed, takeover", lapsed, rival.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Remaining: lease}},
-		{"completed, another request", completed, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Mismatch}},
-		{"completed, another owner", completed, rival.claim(), reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer")}},
-		{"completed, its owner", completed, own, reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("answer")}},
-		{"not valid any more", unseen, stranger.claim(), reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Remaining: lease}},
+		{"nothing", func(*testing.T, *memstore.Store) {}, first.claim(), store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Remaining: lease}},
+		{"running, another request", running, stranger.claim(), store.ClaimResult{Outcome: store.Mismatch}},
+		{"running, another owner", running, rival.claim(), store.ClaimResult{Outcome: store.InProgress, Remaining: lease}},
+		{"running, its owner", running, own, store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Remaining: lease}},
+		{"lapsed, another request", lapsed, stranger.claim(), store.ClaimResult{Outcome: store.Mismatch}},
+		{"lapsed, its owner", lapsed, own, store.ClaimResult{Outcome: store.Claimed, Attempt: 1}},
+		{"lapsed, takeover refused", lapsed, refuse, store.ClaimResult{Outcome: store.Lapsed}},
+		{"lapsed, attempts used up", lapsed, once, store.ClaimResult{Outcome: store.Lapsed}},
+		{"lapsed, an attempt left", lapsed, twice, store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Remaining: lease}},
+		{"lapsed, takeover", lapsed, rival.claim(), store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Remaining: lease}},
+		{"completed, another request", completed, stranger.claim(), store.ClaimResult{Outcome: store.Mismatch}},
+		{"completed, another owner", completed, rival.claim(), store.ClaimResult{Outcome: store.Completed, Payload: []byte("answer")}},
+		{"completed, its owner", completed, own, store.ClaimResult{Outcome: store.Completed, Payload: []byte("answer")}},
+		{"not valid any more", unseen, stranger.claim(), store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Remaining: lease}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inTime(t, func(t *testing.T) {
 				s := memstore.New()
 				row.stored(t, s)
 				got := mustClaim(t, s, row.request, row.want.Outcome)
-				if (got.Fence != 0) != (got.Outcome == reprise.Claimed) {
+				if (got.Fence != 0) != (got.Outcome == store.Claimed) {
 					t.Errorf("fence %d with outcome %v", got.Fence, got.Outcome)
 				}
 				if got.Attempt != row.want.Attempt || got.Remaining != row.want.Remaining || !bytes.Equal(got.Payload, row.want.Payload) || got.Atomic {
@@ -83,9 +83,9 @@ func TestClaimDecides(t *testing.T) {
 func TestClaimRepeatedByItsOwnerStartsTheLeaseAnew(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
-		first := mustClaim(t, s, op.claim(), reprise.Claimed)
+		first := mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(lease - time.Nanosecond)
-		again := mustClaim(t, s, op.claim(), reprise.Claimed)
+		again := mustClaim(t, s, op.claim(), store.Claimed)
 		if again.Attempt != 1 || again.Fence != first.Fence || again.Remaining != lease {
 			t.Errorf("got %+v after %+v", again, first)
 		}
@@ -97,14 +97,14 @@ func TestFencesGrowOverTakeoverReleaseAndExpiry(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		last := uint64(0)
 		for range 3 {
-			got := mustClaim(t, s, op.claim(), reprise.Claimed)
+			got := mustClaim(t, s, op.claim(), store.Claimed)
 			if got.Fence <= last {
 				t.Fatalf("fence %d after %d", got.Fence, last)
 			}
 			last = got.Fence
 			time.Sleep(lease)
-			op = op.by(reprise.NewOwner())
-			got = mustClaim(t, s, op.claim(), reprise.Claimed)
+			op = op.by(store.NewOwner())
+			got = mustClaim(t, s, op.claim(), store.Claimed)
 			if got.Fence <= last {
 				t.Fatalf("fence %d after %d", got.Fence, last)
 			}
@@ -113,9 +113,9 @@ func TestFencesGrowOverTakeoverReleaseAndExpiry(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(retention)
-		if got := mustClaim(t, s, op.claim(), reprise.Claimed); got.Fence <= last {
+		if got := mustClaim(t, s, op.claim(), store.Claimed); got.Fence <= last {
 			t.Fatalf("fence %d after %d", got.Fence, last)
 		}
 	})
@@ -125,16 +125,16 @@ func TestOfManyClaimsOneIsGranted(t *testing.T) {
 	t.Parallel()
 	s, op := memstore.New(), newOperation()
 	for n := range 200 {
-		op.id = reprise.ID(numbered(n))
+		op.id = store.ID(numbered(n))
 		var granted atomic.Int32
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				got, err := s.Claim(t.Context(), op.by(reprise.NewOwner()).claim())
+				got, err := s.Claim(t.Context(), op.by(store.NewOwner()).claim())
 				if err != nil {
 					t.Error(err)
 				}
-				if got.Outcome == reprise.Claimed {
+				if got.Outcome == store.Claimed {
 					granted.Add(1)
 				}
 			})
@@ -152,49 +152,49 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	claim := op.claim()
 	claim.Lease = 0
 	_, err := s.Claim(t.Context(), claim)
-	wantError(t, "Claim", err, reprise.ErrInvalid)
+	wantError(t, "Claim", err, store.ErrInvalid)
 
 	good := op.renew()[0]
-	_, err = s.Renew(t.Context(), []reprise.RenewRequest{good, {ID: op.id, Owner: op.owner}})
-	wantError(t, "Renew", err, reprise.ErrInvalid)
+	_, err = s.Renew(t.Context(), []store.RenewRequest{good, {ID: op.id, Owner: op.owner}})
+	wantError(t, "Renew", err, store.ErrInvalid)
 
 	complete := op.complete("")
-	complete.Retention = reprise.MaxDuration + 1
-	wantError(t, "Complete", s.Complete(t.Context(), complete), reprise.ErrInvalid)
-	wantError(t, "Resolve", s.Resolve(t.Context(), op.id, reprise.Resolution{}), reprise.ErrInvalid)
+	complete.Retention = store.MaxDuration + 1
+	wantError(t, "Complete", s.Complete(t.Context(), complete), store.ErrInvalid)
+	wantError(t, "Resolve", s.Resolve(t.Context(), op.id, store.Resolution{}), store.ErrInvalid)
 	for _, limit := range []int{0, -1, 10_001} {
-		_, err = s.List(t.Context(), reprise.Query{Limit: limit})
-		wantError(t, "List", err, reprise.ErrInvalid)
+		_, err = s.List(t.Context(), store.Query{Limit: limit})
+		wantError(t, "List", err, store.ErrInvalid)
 	}
 	for _, limit := range []int{0, 100_001} {
 		_, err = s.Purge(t.Context(), limit)
-		wantError(t, "Purge", err, reprise.ErrInvalid)
+		wantError(t, "Purge", err, store.ErrInvalid)
 	}
 }
 
 func TestEndedContextExecutesNothing(t *testing.T) {
 	t.Parallel()
 	s, op := memstore.New(), newOperation()
-	mustClaim(t, s, op.claim(), reprise.Claimed)
+	mustClaim(t, s, op.claim(), store.Claimed)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	other := op
-	other.id = reprise.ID(numbered(2))
+	other.id = store.ID(numbered(2))
 	_, err := s.Claim(ended, other.claim())
-	wantError(t, "Claim", err, reprise.ErrUnavailable)
+	wantError(t, "Claim", err, store.ErrUnavailable)
 	wantError(t, "Claim", err, context.Canceled)
 	_, err = s.Renew(ended, op.renew())
-	wantError(t, "Renew", err, reprise.ErrUnavailable)
-	wantError(t, "Complete", s.Complete(ended, op.complete("")), reprise.ErrUnavailable)
-	wantError(t, "Release", s.Release(ended, op.id, op.owner), reprise.ErrUnavailable)
+	wantError(t, "Renew", err, store.ErrUnavailable)
+	wantError(t, "Complete", s.Complete(ended, op.complete("")), store.ErrUnavailable)
+	wantError(t, "Release", s.Release(ended, op.id, op.owner), store.ErrUnavailable)
 	_, err = s.Inspect(ended, op.id)
-	wantError(t, "Inspect", err, reprise.ErrUnavailable)
+	wantError(t, "Inspect", err, store.ErrUnavailable)
 	_, _, err = s.Watch(ended, op.id)
-	wantError(t, "Watch", err, reprise.ErrUnavailable)
+	wantError(t, "Watch", err, store.ErrUnavailable)
 
-	page, err := s.List(t.Context(), reprise.Query{Limit: 10})
-	if list := page.Records; err != nil || len(list) != 1 || list[0].State != reprise.StateRunning {
+	page, err := s.List(t.Context(), store.Query{Limit: 10})
+	if list := page.Records; err != nil || len(list) != 1 || list[0].State != store.StateRunning {
 		t.Errorf("the store holds %+v, %v; want the one record in progress", page, err)
 	}
 }

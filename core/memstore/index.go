@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // index finds the records of a shard by their IDs. It is a hash table with linear
@@ -33,13 +33,13 @@ func newIndex() index {
 }
 
 // hash spreads 8 bytes of an ID. They are not those that choose the shard.
-func (x *index) hash(id *reprise.ID) uint64 {
+func (x *index) hash(id *store.ID) uint64 {
 	return binary.LittleEndian.Uint64(id[8:]) * x.seed
 }
 
 // find returns the record of id, and the slot that it is in. Without a record it returns
 // nil and the slot to [index.insert] one in, which is valid until the index changes.
-func (x *index) find(id *reprise.ID) (rec *record, at int) {
+func (x *index) find(id *store.ID) (rec *record, at int) {
 	hash := x.hash(id)
 	for at = int(hash >> x.shift); ; at = x.next(at) { //nolint:gosec // shifted to the number of slots
 		s := &x.slots[at]

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // After any sequence of insertions and removals the index finds exactly what a map does,
@@ -26,10 +26,10 @@ func TestIndexFindsWhatAMapFinds(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(20) {
 				random := rand.New(rand.NewPCG(seed, 1))
-				x, want := newIndex(), make(map[reprise.ID]*record)
-				ids := make([]reprise.ID, c.ids)
+				x, want := newIndex(), make(map[store.ID]*record)
+				ids := make([]store.ID, c.ids)
 				for i := range ids {
-					ids[i] = reprise.ID{16: byte(i), byte(i >> 8)}
+					ids[i] = store.ID{16: byte(i), byte(i >> 8)}
 					copy(ids[i][8:16], numbered(i%int(c.hashes)))
 				}
 				for range 4 * c.ids {

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxPurge is the largest limit that [reprise.Purger] documents.
+// maxPurge is the largest limit that [store.Purger] documents.
 const maxPurge = 100_000
 
-// Inspect implements [reprise.Inspector].
-func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+// Inspect implements [store.Inspector].
+func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if err := checkContext(ctx); err != nil {
-		return reprise.Record{}, err
+		return store.Record{}, err
 	}
 	sh := s.shard(id)
 	sh.mu.Lock()
@@ -23,16 +23,16 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 	now := s.now()
 	rec := sh.find(&id, now)
 	if rec == nil {
-		return reprise.Record{}, reprise.ErrNotFound
+		return store.Record{}, store.ErrNotFound
 	}
 	view := rec.view(now, s.epoch)
 	view.Payload = rec.payload
 	return view, nil
 }
 
-// Resolve implements [reprise.Inspector]. A resolved record has no owner: what its former
+// Resolve implements [store.Inspector]. A resolved record has no owner: what its former
 // owner asks for is answered ErrLeaseLost.
-func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -46,18 +46,18 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	now := s.now()
 	rec := sh.find(&id, now)
 	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	}
 	if r.Forget {
 		sh.forget(rec)
 		return nil
 	}
-	rec.owner = reprise.Owner{}
+	rec.owner = store.Owner{}
 	sh.complete(rec, payload, now, r.Retention)
 	return nil
 }
 
-// Purge implements [reprise.Purger]. Claims delete what is past its retention on their
+// Purge implements [store.Purger]. Claims delete what is past its retention on their
 // own; Purge is for a store that should give its memory back while no new keys arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := checkPurge(ctx, limit); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 
 func checkPurge(ctx context.Context, limit int) error {
 	if limit < 1 || limit > maxPurge {
-		return fmt.Errorf("%w: the limit is %d, want 1 to %d", reprise.ErrInvalid, limit, maxPurge)
+		return fmt.Errorf("%w: the limit is %d, want 1 to %d", store.ErrInvalid, limit, maxPurge)
 	}
 	return checkContext(ctx)
 }
@@ -87,10 +87,10 @@ func (s *Store) sweep(sh *shard, limit int) int {
 }
 
 // view shows a record without its payload. The store's clock started at epoch.
-func (r *record) view(now instant, epoch time.Time) reprise.Record {
-	v := reprise.Record{
+func (r *record) view(now instant, epoch time.Time) store.Record {
+	v := store.Record{
 		ID:        r.id,
-		State:     reprise.StateLapsed,
+		State:     store.StateLapsed,
 		Label:     r.label,
 		Attempt:   r.attempt,
 		Fence:     r.fence,
@@ -100,9 +100,9 @@ func (r *record) view(now instant, epoch time.Time) reprise.Record {
 	}
 	switch {
 	case r.completed:
-		v.State, v.CompletedAt, v.Resolved = reprise.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()
+		v.State, v.CompletedAt, v.Resolved = store.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()
 	case r.live(now):
-		v.State, v.Lease = reprise.StateRunning, r.lease-now
+		v.State, v.Lease = store.StateRunning, r.lease-now
 	default:
 		v.Lease = r.lease - now
 	}

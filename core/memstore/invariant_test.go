@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // After any sequence of operations the index, the order of expiry and the counted room
@@ -18,7 +18,7 @@ func TestBookkeepingAgreesAfterAnyOperations(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := New()
 			random := rand.New(rand.NewPCG(seed, 0))
-			owners := []reprise.Owner{{1}, {2}}
+			owners := []store.Owner{{1}, {2}}
 			for range 2_000 {
 				step(s, random, owners)
 			}
@@ -27,20 +27,20 @@ func TestBookkeepingAgreesAfterAnyOperations(t *testing.T) {
 	}
 }
 
-func step(s *Store, random *rand.Rand, owners []reprise.Owner) {
+func step(s *Store, random *rand.Rand, owners []store.Owner) {
 	ctx := context.Background()
-	id := reprise.ID{byte(random.IntN(2)), byte(random.IntN(40))}
+	id := store.ID{byte(random.IntN(2)), byte(random.IntN(40))}
 	owner := owners[random.IntN(len(owners))]
 	span := time.Duration(1+random.IntN(20)) * time.Second
 	switch random.IntN(8) {
 	case 0, 1, 2:
-		_, _ = s.Claim(ctx, reprise.ClaimRequest{
+		_, _ = s.Claim(ctx, store.ClaimRequest{
 			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
 		})
 	case 3:
-		_ = s.Complete(ctx, reprise.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
+		_ = s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
 	case 4:
-		_, _ = s.Renew(ctx, []reprise.RenewRequest{{ID: id, Owner: owner, Lease: 2 * span}})
+		_, _ = s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: owner, Lease: 2 * span}})
 	case 5:
 		_ = s.Release(ctx, id, owner)
 	case 6:

@@ -9,26 +9,26 @@ import (
 	"strconv"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // scannedPerPage is about how many records one call of List looks at: whole shards.
 const scannedPerPage = 10_000
 
-// List implements [reprise.Inspector]. A listing goes through the shards, and through the
+// List implements [store.Inspector]. A listing goes through the shards, and through the
 // records of a shard in the order of their IDs.
-func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	if err := checkContext(ctx); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	at, err := s.parseCursor(q.After)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
-	page := reprise.Page{Total: int64(s.Stats().Records)}
+	page := store.Page{Total: int64(s.Stats().Records)}
 	for {
 		last, full := s.appendShard(&page, &q, at)
 		switch {
@@ -54,10 +54,10 @@ type position struct {
 
 // appendShard adds the records of a shard that q selects. It reports full, and the last
 // ID that it added, when the page had no room for all of them.
-func (s *Store) appendShard(page *reprise.Page, q *reprise.Query, at position) (last []byte, full bool) {
+func (s *Store) appendShard(page *store.Page, q *store.Query, at position) (last []byte, full bool) {
 	sh := &s.shards[at.shard]
 	ids := sh.idsAfter(at.after)
-	slices.SortFunc(ids, func(a, b reprise.ID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) })
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
@@ -80,10 +80,10 @@ func (s *Store) appendShard(page *reprise.Page, q *reprise.Query, at position) (
 }
 
 // idsAfter returns the IDs of a shard behind one, in no order.
-func (sh *shard) idsAfter(after []byte) []reprise.ID {
+func (sh *shard) idsAfter(after []byte) []store.ID {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ids := make([]reprise.ID, 0, sh.records.count)
+	ids := make([]store.ID, 0, sh.records.count)
 	for _, s := range sh.records.slots {
 		if s.rec != nil && bytes.Compare(s.rec.id[:], after) > 0 {
 			ids = append(ids, s.rec.id)
@@ -110,5 +110,5 @@ func (s *Store) parseCursor(text string) (position, error) {
 			return position{shard, after}, nil
 		}
 	}
-	return position{}, fmt.Errorf("%w: Query.After is not a cursor of this store", reprise.ErrInvalid)
+	return position{}, fmt.Errorf("%w: Query.After is not a cursor of this store", store.ErrInvalid)
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestListPagesThroughEveryRecordOnce(t *testing.T) {
@@ -13,12 +13,12 @@ func TestListPagesThroughEveryRecordOnce(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		const count = 1000
 		for n := range count {
-			op.id = reprise.DeriveID("scope", "", time.Duration(n).String())
-			mustClaim(t, s, op.claim(), reprise.Claimed)
+			op.id = store.DeriveID("scope", "", time.Duration(n).String())
+			mustClaim(t, s, op.claim(), store.Claimed)
 		}
-		for _, limit := range []int{1, 7, count, reprise.MaxPage} {
-			seen := map[reprise.ID]int{}
-			q := reprise.Query{Limit: limit}
+		for _, limit := range []int{1, 7, count, store.MaxPage} {
+			seen := map[store.ID]int{}
+			q := store.Query{Limit: limit}
 			for pages := 0; ; pages++ {
 				page, err := s.List(t.Context(), q)
 				if err != nil || len(page.Records) > limit || page.Total != count || pages > 2*count {
@@ -48,17 +48,17 @@ func TestListGoesInBoundedSteps(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		const count = 60_000
-		op.id = reprise.DeriveID("scope", "", "stuck")
+		op.id = store.DeriveID("scope", "", "stuck")
 		stuck := op.id
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(lease)
 		for n := range count {
-			op.id = reprise.DeriveID("scope", "", time.Duration(n).String())
-			mustClaim(t, s, op.claim(), reprise.Claimed)
+			op.id = store.DeriveID("scope", "", time.Duration(n).String())
+			mustClaim(t, s, op.claim(), store.Claimed)
 			mustComplete(t, s, op.complete("answer"))
 		}
-		q := reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}
-		var found []reprise.ID
+		q := store.Query{States: store.States(store.StateLapsed), Limit: 100}
+		var found []store.ID
 		for steps := 1; ; steps++ {
 			page, err := s.List(t.Context(), q)
 			if err != nil || page.Scanned > 12_000 || page.Total != count+1 || steps > 20 {
@@ -80,11 +80,11 @@ func TestListGoesInBoundedSteps(t *testing.T) {
 func TestListSelects(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
-		claimed := func(n int, label string) reprise.ID {
-			op.id = reprise.ID(numbered(n))
+		claimed := func(n int, label string) store.ID {
+			op.id = store.ID(numbered(n))
 			r := op.claim()
 			r.Label = label
-			mustClaim(t, s, r, reprise.Claimed)
+			mustClaim(t, s, r, store.Claimed)
 			return op.id
 		}
 		lapsed := claimed(1, "payments")
@@ -94,15 +94,15 @@ func TestListSelects(t *testing.T) {
 		mustComplete(t, s, op.complete("answer"))
 
 		for what, c := range map[string]struct {
-			q    reprise.Query
-			want []reprise.ID
+			q    store.Query
+			want []store.ID
 		}{
-			"lapsed":    {reprise.Query{States: reprise.States(reprise.StateLapsed)}, []reprise.ID{lapsed}},
-			"running":   {reprise.Query{States: reprise.States(reprise.StateRunning)}, []reprise.ID{running}},
-			"completed": {reprise.Query{States: reprise.States(reprise.StateCompleted)}, []reprise.ID{completed}},
-			"two":       {reprise.Query{States: reprise.States(reprise.StateCompleted, reprise.StateLapsed)}, []reprise.ID{lapsed, completed}},
-			"label":     {reprise.Query{Label: "orders"}, []reprise.ID{completed}},
-			"older":     {reprise.Query{OlderThan: lease}, []reprise.ID{lapsed}},
+			"lapsed":    {store.Query{States: store.States(store.StateLapsed)}, []store.ID{lapsed}},
+			"running":   {store.Query{States: store.States(store.StateRunning)}, []store.ID{running}},
+			"completed": {store.Query{States: store.States(store.StateCompleted)}, []store.ID{completed}},
+			"two":       {store.Query{States: store.States(store.StateCompleted, store.StateLapsed)}, []store.ID{lapsed, completed}},
+			"label":     {store.Query{Label: "orders"}, []store.ID{completed}},
+			"older":     {store.Query{OlderThan: lease}, []store.ID{lapsed}},
 		} {
 			c.q.Limit = 10
 			page, err := s.List(t.Context(), c.q)
@@ -122,7 +122,7 @@ func TestListSelects(t *testing.T) {
 func TestListRefusesTheCursorOfAnotherStore(t *testing.T) {
 	t.Parallel()
 	for _, cursor := range []string{"x", "memory-0-0-", "memory-zz-0-", "redis-1-2-3", "memory-1-99-"} {
-		_, err := memstore.New().List(t.Context(), reprise.Query{Limit: 1, After: cursor})
-		wantError(t, cursor, err, reprise.ErrInvalid)
+		_, err := memstore.New().List(t.Context(), store.Query{Limit: 1, After: cursor})
+		wantError(t, cursor, err, store.ErrInvalid)
 	}
 }

@@ -10,7 +10,7 @@
 //
 // A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for what it
 // holds). It evicts nothing that is live or valid: when it is full, claims of new keys
-// are refused with [reprise.ErrFull] until records reach the end of their retention. It
+// are refused with [store.ErrFull] until records reach the end of their retention. It
 // starts no goroutine and needs no Close; records past their retention are unseen at
 // once, and deleted by later claims or by Purge.
 //
@@ -23,7 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1
@@ -34,7 +34,7 @@ const (
 )
 
 // Bounds limits what a store holds. A claim that would exceed it is refused with
-// [reprise.ErrFull], unless it is for a key that the store already holds.
+// [store.ErrFull], unless it is for a key that the store already holds.
 //
 // No scope can fill a store: one scope may hold at most nine times what is free. A scope
 // alone gets nine tenths of each bound, and what it leaves is for the others.
@@ -59,8 +59,8 @@ type Bounds struct {
 // itself, its entries in the index and in the order of expiry, and its scope.
 const RecordOverhead = 320
 
-// Store is a [reprise.Store] in memory, with the abilities [reprise.Waiter],
-// [reprise.Inspector], [reprise.Purger] and [reprise.Meter]. It is safe for concurrent
+// Store is a [reprise.Store] in memory, with the abilities [store.Waiter],
+// [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent
 // use. Make one with [New] or [NewBounded].
 type Store struct {
 	epoch  time.Time    // the zero of the store's clock
@@ -70,13 +70,13 @@ type Store struct {
 }
 
 var (
-	_ reprise.Store     = (*Store)(nil)
-	_ reprise.Waiter    = (*Store)(nil)
-	_ reprise.Inspector = (*Store)(nil)
-	_ reprise.Purger    = (*Store)(nil)
-	_ reprise.Meter     = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Waiter    = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
+	_ store.Purger    = (*Store)(nil)
+	_ store.Meter     = (*Store)(nil)
 
-	_ reprise.ValueIgnorer = (*Store)(nil)
+	_ store.ValueIgnorer = (*Store)(nil)
 )
 
 // New returns an empty store with the default bounds.
@@ -85,13 +85,13 @@ func New() *Store {
 }
 
 // NewBounded returns an empty store with the given bounds. It fails with
-// [reprise.ErrInvalid] when one is negative.
+// [store.ErrInvalid] when one is negative.
 func NewBounded(b Bounds) (*Store, error) {
 	if b.Records < 0 {
-		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", reprise.ErrInvalid, b.Records)
+		return nil, fmt.Errorf("%w: memstore.Bounds.Records is %d, want 0 (the default) or more", store.ErrInvalid, b.Records)
 	}
 	if b.Bytes < 0 {
-		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", reprise.ErrInvalid, b.Bytes)
+		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", store.ErrInvalid, b.Bytes)
 	}
 	if b.Records == 0 {
 		b.Records = DefaultRecords
@@ -110,8 +110,8 @@ func build(b Bounds) *Store {
 	return s
 }
 
-// IgnoresValues implements [reprise.ValueIgnorer].
-func (s *Store) IgnoresValues() reprise.Store { return s }
+// IgnoresValues implements [store.ValueIgnorer].
+func (s *Store) IgnoresValues() store.Store { return s }
 
 // now reads the store's clock. An operation reads it under the lock of its shard, so that
 // the readings of one ID are in the order of its operations.
@@ -130,13 +130,13 @@ func (s *Store) Advance(d time.Duration) {
 
 // shard returns the part of the store that keeps id. An ID is a digest, so its first byte
 // spreads well.
-func (s *Store) shard(id reprise.ID) *shard { return &s.shards[id[0]%shardCount] }
+func (s *Store) shard(id store.ID) *shard { return &s.shards[id[0]%shardCount] }
 
 // checkContext refuses a call whose context has already ended. Nothing here waits, so the
 // context is not looked at later.
 func checkContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return nil
 }

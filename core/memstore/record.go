@@ -3,7 +3,7 @@ package memstore
 import (
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // instant is a reading of the store's clock, or a deadline on it: the time since the
@@ -12,9 +12,9 @@ type instant = time.Duration
 
 // record is what the store keeps for an ID. The lock of its shard guards it.
 type record struct {
-	id          reprise.ID
-	owner       reprise.Owner // zero once an operator resolved it: then it is nobody's
-	fingerprint reprise.Fingerprint
+	id          store.ID
+	owner       store.Owner // zero once an operator resolved it: then it is nobody's
+	fingerprint store.Fingerprint
 	completed   bool
 	attempt     int
 	fence       uint64

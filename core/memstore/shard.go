@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // shardCount is how many parts a store is divided into, each with a lock of its own.
@@ -23,7 +23,7 @@ type shard struct {
 	records index
 	order   expiry // of all records
 	fence   uint64 // the last one that was given out
-	watches map[reprise.ID][]chan struct{}
+	watches map[store.ID][]chan struct{}
 }
 
 // init prepares an empty shard. Fences start at the wall clock in microseconds, so that
@@ -32,19 +32,19 @@ type shard struct {
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
 	sh.records = newIndex()
-	sh.watches = make(map[reprise.ID][]chan struct{})
+	sh.watches = make(map[store.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
 }
 
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
 // the way.
-func (sh *shard) find(id *reprise.ID, now instant) *record {
+func (sh *shard) find(id *store.ID, now instant) *record {
 	rec, _ := sh.lookUp(id, now)
 	return rec
 }
 
 // lookUp is find that also returns where to add the record, if there is none.
-func (sh *shard) lookUp(id *reprise.ID, now instant) (rec *record, at int) {
+func (sh *shard) lookUp(id *store.ID, now instant) (rec *record, at int) {
 	rec, at = sh.records.find(id)
 	if rec != nil && now >= rec.end() {
 		sh.remove(rec)

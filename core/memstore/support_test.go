@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -25,31 +25,31 @@ func inTime(t *testing.T, body func(t *testing.T)) {
 
 // operation is an ID with a fingerprint and one owner, and the requests that they make.
 type operation struct {
-	id          reprise.ID
-	fingerprint reprise.Fingerprint
-	owner       reprise.Owner
+	id          store.ID
+	fingerprint store.Fingerprint
+	owner       store.Owner
 }
 
 func newOperation() operation {
-	return operation{id: reprise.ID(numbered(1)), fingerprint: reprise.Fingerprint{1}, owner: reprise.NewOwner()}
+	return operation{id: store.ID(numbered(1)), fingerprint: store.Fingerprint{1}, owner: store.NewOwner()}
 }
 
 // by returns the same operation of another owner.
-func (o operation) by(owner reprise.Owner) operation {
+func (o operation) by(owner store.Owner) operation {
 	o.owner = owner
 	return o
 }
 
-func (o operation) claim() reprise.ClaimRequest {
-	return reprise.ClaimRequest{ID: o.id, Owner: o.owner, Fingerprint: o.fingerprint, Lease: lease, Retention: retention, Takeover: true}
+func (o operation) claim() store.ClaimRequest {
+	return store.ClaimRequest{ID: o.id, Owner: o.owner, Fingerprint: o.fingerprint, Lease: lease, Retention: retention, Takeover: true}
 }
 
-func (o operation) complete(payload string) reprise.CompleteRequest {
-	return reprise.CompleteRequest{ID: o.id, Owner: o.owner, Payload: []byte(payload), Retention: retention}
+func (o operation) complete(payload string) store.CompleteRequest {
+	return store.CompleteRequest{ID: o.id, Owner: o.owner, Payload: []byte(payload), Retention: retention}
 }
 
-func (o operation) renew() []reprise.RenewRequest {
-	return []reprise.RenewRequest{{ID: o.id, Owner: o.owner, Lease: lease}}
+func (o operation) renew() []store.RenewRequest {
+	return []store.RenewRequest{{ID: o.id, Owner: o.owner, Lease: lease}}
 }
 
 // numbered returns 32 bytes that differ in every n and, for consecutive n, in their
@@ -61,7 +61,7 @@ func numbered(n int) (b [32]byte) {
 }
 
 // mustClaim claims and fails the test unless the outcome is the wanted one.
-func mustClaim(t *testing.T, s *memstore.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+func mustClaim(t *testing.T, s *memstore.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	t.Helper()
 	got, err := s.Claim(t.Context(), r)
 	if err != nil {
@@ -73,7 +73,7 @@ func mustClaim(t *testing.T, s *memstore.Store, r reprise.ClaimRequest, want rep
 	return got
 }
 
-func mustComplete(t *testing.T, s *memstore.Store, r reprise.CompleteRequest) {
+func mustComplete(t *testing.T, s *memstore.Store, r store.CompleteRequest) {
 	t.Helper()
 	if err := s.Complete(t.Context(), r); err != nil {
 		t.Fatalf("Complete: %v", err)

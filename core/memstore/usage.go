@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // scopeReserve is how much more than what is free one scope may hold. See [Bounds].
@@ -44,7 +44,7 @@ func (u *usage) add(scope uint64) (*scopeUsage, error) {
 		free, freeBytes := int64(u.bounds.Records)-u.records.Load(), u.bounds.Bytes-u.bytes.Load()
 		if s.records/scopeReserve >= free || s.bytes.Load()/scopeReserve >= freeBytes {
 			return nil, fmt.Errorf("%w: memstore holds %d records in %d bytes, %d of them in %d bytes of this scope, which gets no more",
-				reprise.ErrFull, u.records.Load(), u.bytes.Load(), s.records, s.bytes.Load())
+				store.ErrFull, u.records.Load(), u.bytes.Load(), s.records, s.bytes.Load())
 		}
 	}
 	if err := u.addRecord(); err != nil {
@@ -67,7 +67,7 @@ func (u *usage) addRecord() error {
 		n := u.records.Load()
 		if n >= int64(u.bounds.Records) || u.bytes.Load() >= u.bounds.Bytes {
 			return fmt.Errorf("%w: memstore holds %d of %d records in %d of %d bytes",
-				reprise.ErrFull, n, u.bounds.Records, u.bytes.Load(), u.bounds.Bytes)
+				store.ErrFull, n, u.bounds.Records, u.bytes.Load(), u.bounds.Bytes)
 		}
 		if u.records.CompareAndSwap(n, n+1) {
 			u.bytes.Add(RecordOverhead)
@@ -121,9 +121,9 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Usage implements [reprise.Meter], with the records and the bytes of [Store.Stats].
-func (s *Store) Usage() []reprise.Usage {
-	return []reprise.Usage{
+// Usage implements [store.Meter], with the records and the bytes of [Store.Stats].
+func (s *Store) Usage() []store.Usage {
+	return []store.Usage{
 		{Name: "records", Used: s.usage.records.Load(), Limit: int64(s.usage.bounds.Records)},
 		{Name: "bytes", Used: s.usage.bytes.Load(), Limit: s.usage.bounds.Bytes},
 	}

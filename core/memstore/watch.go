@@ -4,14 +4,14 @@ import (
 	"context"
 	"slices"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Watch implements [reprise.Waiter]. The channel receives a value each time the ID is
+// Watch implements [store.Waiter]. The channel receives a value each time the ID is
 // completed, released or resolved, and holds one while nobody receives; it is never
 // closed. A lapse is not announced: nothing happens in the store at that instant. The
 // watch lasts until stop is called, whatever becomes of ctx.
-func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
+func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -24,7 +24,7 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 }
 
 // unwatch ends a watch. Ending it again finds nothing to end.
-func (sh *shard) unwatch(id reprise.ID, ch chan struct{}) {
+func (sh *shard) unwatch(id store.ID, ch chan struct{}) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	watches := sh.watches[id]
@@ -40,7 +40,7 @@ func (sh *shard) unwatch(id reprise.ID, ch chan struct{}) {
 
 // changed wakes whoever watches id. Each channel has room for one value, and one says as
 // much as two.
-func (sh *shard) changed(id reprise.ID) {
+func (sh *shard) changed(id store.ID) {
 	for _, ch := range sh.watches[id] {
 		select {
 		case ch <- struct{}{}:

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func woken(ch <-chan struct{}) bool {
@@ -32,9 +32,9 @@ func TestWatchWakesOnCompleteReleaseAndResolve(t *testing.T) {
 		}
 		defer stopSecond()
 
-		mustClaim(t, s, other.claim(), reprise.Claimed)
+		mustClaim(t, s, other.claim(), store.Claimed)
 		mustComplete(t, s, other.complete(""))
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		if woken(first) || woken(second) {
 			t.Error("woken by another ID, or by a claim")
 		}
@@ -48,15 +48,15 @@ func TestWatchWakesOnCompleteReleaseAndResolve(t *testing.T) {
 
 		stopFirst()
 		stopFirst()
-		got := mustClaim(t, s, op.claim(), reprise.Claimed)
+		got := mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(lease)
-		if err := s.Resolve(t.Context(), op.id, reprise.Resolution{Fence: got.Fence, Forget: true}); err != nil {
+		if err := s.Resolve(t.Context(), op.id, store.Resolution{Fence: got.Fence, Forget: true}); err != nil {
 			t.Fatal(err)
 		}
 		if !woken(second) {
 			t.Error("not woken by the resolution")
 		}
-		mustClaim(t, s, op.claim(), reprise.Claimed)
+		mustClaim(t, s, op.claim(), store.Claimed)
 		mustComplete(t, s, op.complete(""))
 		if !woken(second) {
 			t.Error("not woken by the completion")
@@ -75,7 +75,7 @@ func TestWatchKeepsOneValueAndEndsWithStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		release := func() {
-			mustClaim(t, s, op.claim(), reprise.Claimed)
+			mustClaim(t, s, op.claim(), store.Claimed)
 			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const announcedLink = `<https://api.example.com/idempotency>; rel="describedby"`
@@ -268,11 +269,11 @@ func fieldNames(fields []protocol.Field) (names []string) {
 func TestNoExpiryWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		store reprise.Store
+		store store.Store
 		mark  protocol.Field
 	}{
 		"unrecorded":  {forgetful{memstore.New()}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
-		"unprotected": {broken{memstore.New(), reprise.ErrUnavailable}, protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
+		"unprotected": {broken{memstore.New(), store.ErrUnavailable}, protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
 	} {
 		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {
 			for _, expires := range []bool{false, true} {
@@ -303,6 +304,6 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 }
 
 // forgetful does not know whether it completed anything.
-type forgetful struct{ reprise.Store }
+type forgetful struct{ store.Store }
 
-func (forgetful) Complete(context.Context, reprise.CompleteRequest) error { return reprise.ErrUnknown }
+func (forgetful) Complete(context.Context, store.CompleteRequest) error { return store.ErrUnknown }

@@ -12,6 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // callGuard returns a guard over a store of its own.
@@ -311,10 +312,10 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 }
 
 // awayStore is a store whose server is away.
-type awayStore struct{ reprise.Store }
+type awayStore struct{ store.Store }
 
-func (awayStore) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return reprise.ClaimResult{}, reprise.ErrUnavailable
+func (awayStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, store.ErrUnavailable
 }
 
 // What belongs to gRPC or Connect is in no record, wherever the handler put it: neither

@@ -11,6 +11,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // source is a body that a handler gives to its framework as a reader. It counts what was
@@ -115,7 +116,7 @@ func TestR33BodiesFromReadersAreWholeOrCut(t *testing.T) {
 func TestBodiesThatAreHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, atomic := range []bool{false, true} {
-		var store reprise.Store = memstore.New()
+		var store store.Store = memstore.New()
 		if atomic {
 			store = atomically{store}
 		}

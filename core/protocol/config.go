@@ -9,6 +9,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Config is the policy of a [Guard]. The zero value of every field is its documented
@@ -231,7 +232,7 @@ var (
 	neverKeyed     = []string{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}
 )
 
-// withDefaults fills in the defaults and returns [reprise.ErrInvalid] for the first
+// withDefaults fills in the defaults and returns [store.ErrInvalid] for the first
 // invalid field.
 func (c Config) withDefaults() (Config, error) {
 	c = c.clone()
@@ -265,8 +266,8 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
-	if len(c.Name) > reprise.MaxLabel || !printable(c.Name) {
-		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, reprise.MaxLabel)
+	if len(c.Name) > store.MaxLabel || !printable(c.Name) {
+		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
 	}
 	for _, n := range c.FingerprintHeaders {
 		if !validName(n) {
@@ -296,12 +297,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.PolicyURL != "" && !validURI(c.PolicyURL) {
 		return c, invalid("PolicyURL", "%q is not a URI", c.PolicyURL)
 	}
-	if c.Retention != 0 && (c.Retention < reprise.MinDuration || c.Retention > reprise.MaxDuration) {
-		return c, invalid("Retention", "%v, want %v to %v", c.Retention, reprise.MinDuration, reprise.MaxDuration)
+	if c.Retention != 0 && (c.Retention < store.MinDuration || c.Retention > store.MaxDuration) {
+		return c, invalid("Retention", "%v, want %v to %v", c.Retention, store.MinDuration, store.MaxDuration)
 	}
-	if c.Horizon != 0 && (c.Horizon < reprise.MinDuration || c.Horizon > reprise.MaxDuration-c.Retention) {
+	if c.Horizon != 0 && (c.Horizon < store.MinDuration || c.Horizon > store.MaxDuration-c.Retention) {
 		return c, invalid("Horizon", "%v, want 0, or %v to %v: %v together with the retention",
-			c.Horizon, reprise.MinDuration, reprise.MaxDuration-c.Retention, reprise.MaxDuration)
+			c.Horizon, store.MinDuration, store.MaxDuration-c.Retention, store.MaxDuration)
 	}
 	if c.Wait < 0 {
 		return c, invalid("Wait", "%v is negative", c.Wait)
@@ -354,7 +355,7 @@ func checkMethods(methods []string) error {
 }
 
 func invalid(field, format string, args ...any) error {
-	return fmt.Errorf("%w: Config.%s: %s", reprise.ErrInvalid, field, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: Config.%s: %s", store.ErrInvalid, field, fmt.Sprintf(format, args...))
 }
 
 // printable reports whether text has nothing but printable US-ASCII.

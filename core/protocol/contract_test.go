@@ -16,6 +16,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var updateContract = flag.Bool("update", false, "write the files of testdata/contract")
@@ -33,7 +34,7 @@ var contracts = map[string]Config{
 		Endpoint: "orders", MaxAttempts: 3, Oversize: Unavailable, FailOpen: true, MaxKeyLength: 4096, Retention: time.Hour,
 		Select: func(context.Context, *Request) *Guard { return nil },
 		Decide: func(status int) Decision { return map[bool]Decision{true: ReleaseKey, false: ByPreset}[status >= 400] },
-		Fingerprint: func(r *Request, key string, _ []byte) (reprise.Fingerprint, error) {
+		Fingerprint: func(r *Request, key string, _ []byte) (store.Fingerprint, error) {
 			return DefaultFingerprint(r, key, nil)
 		},
 		WriteProblem: func(context.Context, *Request, Problem) Response { return Response{} },

@@ -10,6 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A result of Do is no response, and a response no result of Do: who meets the other's
@@ -20,14 +21,14 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := protocol.DecodeResponse(result); !errors.Is(err, reprise.ErrCorrupt) {
+	if _, err := protocol.DecodeResponse(result); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a result is read as a response: %v", err)
 	}
 	response, err := protocol.EncodeResponse(protocol.Response{Status: 200, Body: []byte("{}")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, reprise.ErrCorrupt) || reprise.IsResult(response) {
+	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, store.ErrCorrupt) || reprise.IsResult(response) {
 		t.Errorf("a response is read as a result: %v", err)
 	}
 
@@ -36,8 +37,8 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	guard, err := protocol.New(engine, protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) {
-		return reprise.Fingerprint{}, nil
+	guard, err := protocol.New(engine, protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
+		return store.Fingerprint{}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 	x := admit("guard").Exchange
 	x.Finish(protocol.Captured{Status: 201})
 	x.Close()
-	if err := do("guard"); !errors.Is(err, reprise.ErrCorrupt) {
+	if err := do("guard"); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("Do over a record of a guard: %v", err)
 	}
 	if n := engine.Stats().Outcomes[reprise.RequestCorrupt]; n != 2 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // What a record has instead of a whole response. See [DecodeResponse].
@@ -26,7 +26,7 @@ var (
 // handler uses [Payload], which applies the policy of its guard.
 //
 // A response that a replay could not serve is refused, with an error that wraps
-// [reprise.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
+// [store.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
 // that cannot be sent or is never kept (such as Content-Length, which every replay
 // computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
 // MiB, and a body for a status that has none. What it returns, [DecodeResponse] reads.
@@ -40,7 +40,7 @@ func EncodeResponse(r Response) ([]byte, error) {
 	}
 	payload := appendStored(make([]byte, 0, s.size()), &s)
 	if _, err := decodeStored(payload); err != nil { // the last word has what reads it
-		return nil, fmt.Errorf("%w: the response cannot be kept: %v", reprise.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
+		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
 	}
 	return payload, nil
 }
@@ -79,12 +79,12 @@ func encodable(s *stored) error {
 }
 
 func refuseResponse(format string, args ...any) error {
-	return fmt.Errorf("%w: the response cannot be kept: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: the response cannot be kept: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 // DecodeResponse reads the payload of a record, with the checks of a replay. The response
 // is what a retry gets, without the fields that mark it as a replay. The error wraps
-// [reprise.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
+// [store.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
 //
 // Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
 // response has the status and the fields; or [ErrResultUnavailable], and it has only the
@@ -133,19 +133,19 @@ func Annotation(payload []byte) string {
 }
 
 // Resolve ends a lapsed record whose fence is still fence, with r as the answer that its
-// retries get for the given time: see [reprise.Inspector]. It is the way to resolve a
+// retries get for the given time: see [store.Inspector]. It is the way to resolve a
 // record whose requests a guard reads, because it writes nothing that a replay could not
-// serve: then the error wraps [reprise.ErrInvalid]. [reprise.ErrRecordChanged] says that
+// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that
 // the record is not the one that was inspected. A store without an Inspector is
 // ErrInvalid.
-func Resolve(ctx context.Context, store reprise.Store, id reprise.ID, fence uint64, r Response, retention time.Duration) error {
-	inspector, ok := reprise.As[reprise.Inspector](store)
+func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r Response, retention time.Duration) error {
+	inspector, ok := store.As[store.Inspector](st)
 	if !ok {
-		return fmt.Errorf("%w: this store has no Inspector, so its records cannot be resolved", reprise.ErrInvalid)
+		return fmt.Errorf("%w: this store has no Inspector, so its records cannot be resolved", store.ErrInvalid)
 	}
 	payload, err := EncodeResponse(r)
 	if err != nil {
 		return err
 	}
-	return inspector.Resolve(ctx, id, reprise.Resolution{Fence: fence, Payload: payload, Retention: retention})
+	return inspector.Resolve(ctx, id, store.Resolution{Fence: fence, Payload: payload, Retention: retention})
 }

@@ -15,6 +15,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
@@ -57,7 +58,7 @@ func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
 		"a date as a trailer": {trailer(protocol.Field{Name: "Date", Value: "x"}), "never kept"},
 	} {
 		payload, err := protocol.EncodeResponse(c.r)
-		if payload != nil || !errors.Is(err, reprise.ErrInvalid) || errors.Is(err, reprise.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+		if payload != nil || !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d bytes, error %v; want ErrInvalid with %q", what, len(payload), err, c.want)
 		}
 	}
@@ -68,8 +69,8 @@ func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
 func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		engine, err := reprise.New(store, reprise.Config{})
+		st := memstore.New()
+		engine, err := reprise.New(st, reprise.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := reprise.DeriveID("tenant", "", "k")
+		id := store.DeriveID("tenant", "", "k")
 		request := func() *http.Request {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("order"))
 			r.Header.Set("Idempotency-Key", "k")
@@ -95,7 +96,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 			t.Fatal("closed")
 		}
 		time.Sleep(time.Minute)
-		if engine, err = reprise.New(store, reprise.Config{}); err != nil {
+		if engine, err = reprise.New(st, reprise.Config{}); err != nil {
 			t.Fatal(err)
 		}
 		if guard, err = protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce}); err != nil {
@@ -104,12 +105,12 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if a := begin(); a.Response.Status != 409 {
 			t.Fatalf("a retry of a lapsed record gets %d", a.Response.Status)
 		}
-		rec, err := store.Inspect(t.Context(), id)
-		if err != nil || rec.State != reprise.StateLapsed {
+		rec, err := st.Inspect(t.Context(), id)
+		if err != nil || rec.State != store.StateLapsed {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
-		if err := protocol.Resolve(t.Context(), store, id, rec.Fence, bad, time.Hour); !errors.Is(err, reprise.ErrInvalid) {
+		if err := protocol.Resolve(t.Context(), st, id, rec.Fence, bad, time.Hour); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("resolved with what no replay can serve: %v", err)
 		}
 		if a := begin(); a.Response.Status != 409 {
@@ -119,10 +120,10 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 			Status: 201, Body: []byte(`{"id":7}`),
 			Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
 		}
-		if err := protocol.Resolve(t.Context(), store, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, reprise.ErrRecordChanged) {
+		if err := protocol.Resolve(t.Context(), st, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, store.ErrRecordChanged) {
 			t.Errorf("resolved with another fence: %v", err)
 		}
-		if err := protocol.Resolve(t.Context(), store, id, rec.Fence, answer, time.Hour); err != nil {
+		if err := protocol.Resolve(t.Context(), st, id, rec.Fence, answer, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		got := begin().Response
@@ -131,8 +132,8 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if got.Status != 201 || string(got.Body) != `{"id":7}` || kind != "application/json" || mark != "true" {
 			t.Errorf("the retry gets %d %q, %s", got.Status, got.Body, kind)
 		}
-		rec, err = store.Inspect(t.Context(), id)
-		if err != nil || !rec.Resolved || rec.State != reprise.StateCompleted {
+		rec, err = st.Inspect(t.Context(), id)
+		if err != nil || !rec.Resolved || rec.State != store.StateCompleted {
 			t.Errorf("%+v, %v", rec, err)
 		}
 		if shown, err := protocol.DecodeResponse(rec.Payload); err != nil || !sameResponse(shown, answer) {
@@ -161,8 +162,8 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		"too long": {func(context.Context) string { return strings.Repeat("x", 256) }, ""},
 		"a panic":  {func(context.Context) string { panic("a bug") }, ""},
 	} {
-		log, store := new(eventLog), memstore.New()
-		engine, err := reprise.New(store, reprise.Config{Observer: log})
+		log, st := new(eventLog), memstore.New()
+		engine, err := reprise.New(st, reprise.Config{Observer: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		}
 		run(context.WithValue(t.Context(), trace{}, parent))
 		replay := run(t.Context()).Response
-		rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", "k"))
+		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,8 +208,8 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 
 func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
 	t.Parallel()
-	store := memstore.New()
-	engine, err := reprise.New(store, reprise.Config{})
+	st := memstore.New()
+	engine, err := reprise.New(st, reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
 	}
 	b := &bench{t, guard}
 	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
-	page, err := store.List(t.Context(), reprise.Query{Label: "orders", Limit: 10})
+	page, err := st.List(t.Context(), store.Query{Label: "orders", Limit: 10})
 	if err != nil || len(page.Records) != 1 || page.Records[0].Label != "orders" {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -240,8 +241,8 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 		"oversize": {protocol.Captured{Status: 201, Oversize: true}, protocol.ErrBodyOmitted},
 		"cut":      {protocol.Captured{Status: 201, Cut: true}, protocol.ErrResultUnavailable},
 	} {
-		store := memstore.New()
-		engine, err := reprise.New(store, reprise.Config{})
+		st := memstore.New()
+		engine, err := reprise.New(st, reprise.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +255,7 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 		a.Exchange.After(func(yield func(string, string) bool) { yield("Content-Type", "text/plain") })
 		a.Exchange.Finish(c.captured)
 		a.Exchange.Close()
-		rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", "k"))
+		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,16 +272,16 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	if _, err := protocol.DecodeResponse([]byte(`{"id":7}`)); !errors.Is(err, reprise.ErrCorrupt) {
+	if _, err := protocol.DecodeResponse([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("JSON is decoded: %v", err)
 	}
 }
 
 func TestResolveNeedsAnInspector(t *testing.T) {
 	t.Parallel()
-	bare := struct{ reprise.Store }{memstore.New()}
-	err := protocol.Resolve(t.Context(), bare, reprise.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
-	if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Inspector") {
+	bare := struct{ store.Store }{memstore.New()}
+	err := protocol.Resolve(t.Context(), bare, store.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
+	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Inspector") {
 		t.Error(err)
 	}
 }
@@ -305,7 +306,7 @@ func FuzzEncodeResponse(f *testing.F) {
 		}
 		payload, err := protocol.EncodeResponse(r)
 		if err != nil {
-			if !errors.Is(err, reprise.ErrInvalid) || errors.Is(err, reprise.ErrCorrupt) || payload != nil {
+			if !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || payload != nil {
 				t.Fatalf("%d bytes, %v", len(payload), err)
 			}
 			return
@@ -369,7 +370,7 @@ func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
 // refuse is refused here.
 func TestSealResponseChecksWhatItSeals(t *testing.T) {
 	t.Parallel()
-	who := protocol.SealedFor{ID: reprise.DeriveID("tenant", "", "k"), Key: "k"}
+	who := protocol.SealedFor{ID: store.DeriveID("tenant", "", "k"), Key: "k"}
 	good := protocol.Response{Status: 201, Body: []byte("body")}
 	for what, c := range map[string]struct {
 		by protocol.Sealing
@@ -378,7 +379,7 @@ func TestSealResponseChecksWhatItSeals(t *testing.T) {
 		"a response that cannot be kept": {protocol.Sealing{On: true}, protocol.Response{Status: 100}},
 		"a policy that is invalid":       {protocol.Sealing{Strict: true}, good},
 	} {
-		if payload, err := c.by.SealResponse(c.r, who); payload != nil || !errors.Is(err, reprise.ErrInvalid) {
+		if payload, err := c.by.SealResponse(c.r, who); payload != nil || !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %d bytes, %v", what, len(payload), err)
 		}
 	}
@@ -391,7 +392,7 @@ func TestSealResponseChecksWhatItSeals(t *testing.T) {
 		t.Errorf("opened %+v, %v", got, err)
 	}
 	who.Key = "another"
-	if _, err := by.OpenResponse(payload, who); !errors.Is(err, reprise.ErrCorrupt) {
+	if _, err := by.OpenResponse(payload, who); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("opened with another key: %v", err)
 	}
 }

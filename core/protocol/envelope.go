@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // ErrSealed says that a response can be read only with the key of its client. See
@@ -60,8 +60,8 @@ var (
 
 // SealedFor names the operation and the request that a response is sealed for.
 type SealedFor struct {
-	ID          reprise.ID
-	Fingerprint reprise.Fingerprint
+	ID          store.ID
+	Fingerprint store.Fingerprint
 	Key         string // the client's Idempotency-Key, decoded
 }
 
@@ -177,7 +177,7 @@ func (c *Sealing) appendSealed(dst, encoded []byte, s *stored, who *SealedFor) [
 }
 
 // open returns the encoded response of a payload, which is the payload itself if that is
-// not sealed. The error wraps [reprise.ErrCorrupt].
+// not sealed. The error wraps [store.ErrCorrupt].
 func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
 	if !isEnvelope(payload) {
 		if c.Strict {
@@ -192,7 +192,7 @@ func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
 	secret, known := c.secret(e.secret)
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%w: the stored response is sealed with the secret %q, which Config.Seal does not have", reprise.ErrCorrupt, e.secret)
+		return nil, fmt.Errorf("%w: the stored response is sealed with the secret %q, which Config.Seal does not have", store.ErrCorrupt, e.secret)
 	case c.Strict && e.secret == "" && c.Secret.held != nil:
 		return nil, errEnvelopeWeak
 	case c.MaxAge > 0 && time.Since(time.Unix(e.time, 0)) > c.MaxAge:
@@ -251,7 +251,7 @@ func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
 
 // OpenResponse is [DecodeResponse] for who knows the client's key, and has the secret if
 // there is one. A payload that is not sealed is decoded too, unless the policy is Strict.
-// The error wraps [reprise.ErrCorrupt] if it cannot be opened.
+// The error wraps [store.ErrCorrupt] if it cannot be opened.
 func (c Sealing) OpenResponse(payload []byte, who SealedFor) (Response, error) {
 	encoded, err := c.open(payload, &who)
 	if err != nil {

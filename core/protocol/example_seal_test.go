@@ -10,14 +10,15 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The secret is rotated while records that it sealed are replayed: every process gets the
 // new one to read with, then every process seals with it, and the former one goes when
 // the retention has ended.
 func ExampleSealing() {
-	store := memstore.New()
-	engine, err := reprise.New(store, reprise.Config{})
+	st := memstore.New()
+	engine, err := reprise.New(st, reprise.Config{})
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +53,7 @@ func ExampleSealing() {
 	send("writers:    ", rotated, "2")
 	send("a day later:", protocol.Sealing{On: true, Secret: november}, "2")
 
-	record, err := store.Inspect(context.Background(), reprise.DeriveID("tenant", "", "2"))
+	record, err := st.Inspect(context.Background(), store.DeriveID("tenant", "", "2"))
 	if err != nil {
 		panic(err)
 	}

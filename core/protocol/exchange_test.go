@@ -11,6 +11,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // ledger is a store whose claims are Atomic, and which remembers what completions wanted
@@ -21,7 +22,7 @@ type ledger struct {
 	discarded []bool
 }
 
-func (l *ledger) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (l *ledger) Complete(ctx context.Context, r store.CompleteRequest) error {
 	l.discarded = append(l.discarded, r.DiscardEffects)
 	return l.Store.Complete(ctx, r)
 }
@@ -177,7 +178,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		"a field to be removed": {protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Remove: true})}, true},
 	} {
 		payload, err := protocol.Payload(a.Exchange.Context(), c.r)
-		if c.ok != (err == nil) || !c.ok && !errors.Is(err, reprise.ErrInvalid) {
+		if c.ok != (err == nil) || !c.ok && !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if got, err := protocol.DecodeResponse(payload); c.ok && (err != nil || !sameResponse(got, c.r)) {
@@ -185,11 +186,11 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		}
 	}
 	a.Exchange.Finish(protocol.Captured{Status: 200})
-	if _, err := protocol.Payload(t.Context(), protocol.Response{Status: 200}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := protocol.Payload(t.Context(), protocol.Response{Status: 200}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("outside of a handler: %v", err)
 	}
 
-	engine, err := reprise.New(broken{memstore.New(), reprise.ErrUnavailable}, reprise.Config{Observer: reprise.Silent})
+	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Observer: reprise.Silent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := (&bench{t, guard}).admit("k", "body")
-	if _, err := protocol.Payload(open.Exchange.Context(), protocol.Response{Status: 200}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := protocol.Payload(open.Exchange.Context(), protocol.Response{Status: 200}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("in a handler that runs unprotected: %v", err)
 	}
 	open.Exchange.Finish(protocol.Captured{Status: 200})

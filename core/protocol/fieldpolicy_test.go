@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func setupPolicy(t *testing.T, allow []string) fieldPolicy {
@@ -73,7 +73,7 @@ func TestAllowListKeepsOnlyWhatItNames(t *testing.T) {
 func TestAllowListNamesWhatItCannotKeep(t *testing.T) {
 	t.Parallel()
 	for _, name := range append([]string{"", "X Y", "X\n", "Größe"}, neverKeptExamples...) {
-		if _, err := newFieldPolicy([]string{"Location", name}); !errors.Is(err, reprise.ErrInvalid) {
+		if _, err := newFieldPolicy([]string{"Location", name}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("newFieldPolicy with %q: %v, want ErrInvalid", name, err)
 		}
 	}

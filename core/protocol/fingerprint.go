@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A Fingerprinter digests what a request asks for. A key that comes back with another
@@ -24,7 +24,7 @@ import (
 // [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Your own
 // function is best built on one of them: call it with a copy of the request in which the
 // parts that do not matter are empty.
-type Fingerprinter func(r *Request, key string, body []byte) (reprise.Fingerprint, error)
+type Fingerprinter func(r *Request, key string, body []byte) (store.Fingerprint, error)
 
 // fingerprintLabel separates the digests of this version and purpose from all others. A
 // change to it, or to anything else in the layout, answers 422 to the retry of every
@@ -43,7 +43,7 @@ const fingerprintLabel = "reprise/fingerprint/1\x00"
 // where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have
 // one element for each Content-Type line, the codings one for each listed, and elements
 // are in lower case and joined by commas.
-func DefaultFingerprint(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
+func DefaultFingerprint(r *Request, key string, body []byte) (store.Fingerprint, error) {
 	return fingerprint("bytes", r, key, body), nil
 }
 
@@ -61,7 +61,7 @@ func DefaultFingerprint(r *Request, key string, body []byte) (reprise.Fingerprin
 //
 // The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical
 // form for the body.
-func CanonicalJSON(r *Request, key string, body []byte) (reprise.Fingerprint, error) {
+func CanonicalJSON(r *Request, key string, body []byte) (store.Fingerprint, error) {
 	if !isJSON(r) {
 		return DefaultFingerprint(r, key, body)
 	}
@@ -77,7 +77,7 @@ func CanonicalJSON(r *Request, key string, body []byte) (reprise.Fingerprint, er
 // cannot repeat a request exactly, and it gives up the protection against reused keys. It
 // never fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖
 // part(key)).
-func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error) {
+func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
 	b = appendPart(b, "none")
@@ -93,7 +93,7 @@ func NoFingerprint(_ *Request, key string, _ []byte) (reprise.Fingerprint, error
 //
 // with spaces and tabs around each line removed. "host" is the request's Host, in lower
 // case.
-func withFields(fp reprise.Fingerprint, r *Request, names []string) reprise.Fingerprint {
+func withFields(fp store.Fingerprint, r *Request, names []string) store.Fingerprint {
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
@@ -138,7 +138,7 @@ type digester struct {
 var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
 
 // fingerprint digests the parts of r and content, which is its body in the given form.
-func fingerprint(form string, r *Request, key string, content []byte) reprise.Fingerprint {
+func fingerprint(form string, r *Request, key string, content []byte) store.Fingerprint {
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
@@ -166,7 +166,7 @@ func fingerprint(form string, r *Request, key string, content []byte) reprise.Fi
 	d.hash.Reset()
 	d.hash.Write(b) // a digest takes everything
 	d.hash.Write(content)
-	sum := reprise.Fingerprint(d.hash.Sum(b[:0]))
+	sum := store.Fingerprint(d.hash.Sum(b[:0]))
 	d.parts, d.charsets = again(b), again(d.charsets)
 	digesters.Put(d)
 	return sum

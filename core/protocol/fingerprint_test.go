@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // lines is a request header with canonical names.
@@ -13,7 +13,7 @@ type lines map[string][]string
 
 func (l lines) Values(name string) []string { return l[name] }
 
-func digest(t *testing.T, f Fingerprinter, r Request, key, body string) reprise.Fingerprint {
+func digest(t *testing.T, f Fingerprinter, r Request, key, body string) store.Fingerprint {
 	t.Helper()
 	got, err := f(&r, key, []byte(body))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestR24EveryPartCounts(t *testing.T) {
 	vary("body with a NUL", func(p *parts) { p.body = "body\x00" })
 	vary("no body", func(p *parts) { p.body = "" })
 
-	seen := map[reprise.Fingerprint]string{}
+	seen := map[store.Fingerprint]string{}
 	for name, p := range variants {
 		h := lines{}
 		if p.contentType != "" {
@@ -223,7 +223,7 @@ func cutText(text string, places ...uint) (parts [5]string) {
 	return parts
 }
 
-func digestParts(t *testing.T, p [5]string) reprise.Fingerprint {
+func digestParts(t *testing.T, p [5]string) store.Fingerprint {
 	t.Helper()
 	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
 }
@@ -246,7 +246,7 @@ func FuzzMediaType(f *testing.F) {
 			t.Fatalf("%q has the media type %q", line, media)
 		}
 		upper, lower := upperASCII(line), string(appendLower(nil, line))
-		sum := func(line string) reprise.Fingerprint {
+		sum := func(line string) store.Fingerprint {
 			return digest(t, DefaultFingerprint, Request{Header: lines{"Content-Type": {line}}}, "", "")
 		}
 		if sum(upper) != sum(lower) {

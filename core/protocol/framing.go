@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // HeaderSection is the header section of a request as its bytes came in: the field lines
@@ -47,7 +47,7 @@ func (s HeaderSection) cut() (line string, rest HeaderSection, crlf bool) {
 }
 
 // errFraming is what the observer gets with a request whose section has a flaw.
-var errFraming = fmt.Errorf("%w: the framing of the request is ambiguous", reprise.ErrInvalid)
+var errFraming = fmt.Errorf("%w: the framing of the request is ambiguous", store.ErrInvalid)
 
 // flaw is what makes a header section mean different things to different recipients.
 type flaw uint8

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Guard is one policy over one engine. [New] returns one; its methods are safe for
@@ -41,11 +42,11 @@ type counts struct {
 	offloaded, notOffloaded, blobsLost, blobsUnread atomic.Uint64
 }
 
-// New returns a guard for a policy. The error wraps [reprise.ErrInvalid] and names the
+// New returns a guard for a policy. The error wraps [store.ErrInvalid] and names the
 // invalid field of cfg.
 func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if engine == nil {
-		return nil, fmt.Errorf("%w: New needs an engine", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: New needs an engine", store.ErrInvalid)
 	}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -55,8 +56,8 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := reprise.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
-		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, reprise.MaxDuration)
+	if most := store.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
+		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
 	}
 	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	}
 	op.Decoder, s.asked = s, asked{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
 	res, err := g.engine.Begin(ctx, op)
-	if err == nil && res.Outcome == reprise.Claimed {
+	if err == nil && res.Outcome == store.Claimed {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
 		if g.cfg.WriteProblem != nil || req.isCall() {
@@ -255,7 +256,7 @@ func (g *Guard) check(
 // twice in the chain, and must not wait for itself.
 func (g *Guard) runs(ctx context.Context, principal, key string) bool {
 	view, inside := reprise.AttemptFrom(ctx)
-	return inside && ctx.Err() == nil && view.ID() == reprise.DeriveID(principal, g.cfg.Endpoint, key)
+	return inside && ctx.Err() == nil && view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
 }
 
 // keyLines returns the first field line that carries a key, under any of the names, and
@@ -278,17 +279,17 @@ func (g *Guard) keyLines(req *Request) (line string, n int) {
 // counted it.
 func (g *Guard) answer(ctx context.Context, req *Request, res reprise.Result, replay *stored, err error) Response {
 	switch {
-	case errors.Is(err, reprise.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return g.problem(ctx, req, CodeRecordCorrupt, 0)
 	case err != nil:
 		return g.problem(ctx, req, CodeStoreUnavailable, retryStore)
 	}
 	switch res.Outcome {
-	case reprise.Completed:
+	case store.Completed:
 		return g.replay(ctx, req, replay)
-	case reprise.InProgress:
+	case store.InProgress:
 		return g.problem(ctx, req, CodeInProgress, retryRunning)
-	case reprise.Mismatch:
+	case store.Mismatch:
 		return g.problem(ctx, req, CodeKeyReused, 0)
 	case reprise.Expired:
 		return g.problem(ctx, req, CodeResultExpired, 0)

@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestNewNamesTheInvalidField(t *testing.T) {
@@ -44,11 +45,11 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
 	} {
 		_, err := protocol.New(engine, cfg)
-		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), field) {
+		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := protocol.New(nil, protocol.Config{}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := protocol.New(nil, protocol.Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("without an engine: %v", err)
 	}
 	if _, err := protocol.New(engine, protocol.Config{}); err != nil {
@@ -138,7 +139,7 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	seen := map[reprise.ID]string{}
+	seen := map[store.ID]string{}
 	for name, scope := range map[string]func() (string, error){
 		"shared": func() (string, error) { return "", protocol.ErrUnscoped },
 		"tenant": func() (string, error) { return "unscoped", nil },
@@ -168,13 +169,13 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 		code   string
 		opens  bool
 	}{
-		{reprise.ErrUnavailable, 503, "store-unavailable", true},
-		{reprise.ErrUnknown, 503, "store-unavailable", true},
+		{store.ErrUnavailable, 503, "store-unavailable", true},
+		{store.ErrUnknown, 503, "store-unavailable", true},
 		{errors.New("anything"), 503, "store-unavailable", true},
-		{reprise.ErrNotReplicated, 503, "store-unavailable", false},
-		{reprise.ErrFull, 503, "store-unavailable", false},
-		{reprise.ErrMisconfigured, 503, "store-unavailable", false},
-		{reprise.ErrCorrupt, 500, "record-corrupt", false},
+		{store.ErrNotReplicated, 503, "store-unavailable", false},
+		{store.ErrFull, 503, "store-unavailable", false},
+		{store.ErrMisconfigured, 503, "store-unavailable", false},
+		{store.ErrCorrupt, 500, "record-corrupt", false},
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			t.Parallel()
@@ -210,12 +211,12 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 }
 
 type broken struct {
-	reprise.Store
+	store.Store
 	err error
 }
 
-func (b broken) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return reprise.ClaimResult{}, b.err
+func (b broken) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, b.err
 }
 
 func TestR42RecordThatCannotBeRead(t *testing.T) {
@@ -234,10 +235,10 @@ func TestR42RecordThatCannotBeRead(t *testing.T) {
 	}
 }
 
-type garbage struct{ reprise.Store }
+type garbage struct{ store.Store }
 
-func (garbage) Claim(context.Context, reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("\x01garbage of some length")}, nil
+func (garbage) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x01garbage of some length")}, nil
 }
 
 // P11: a request that is not keyed costs nothing.
@@ -308,13 +309,13 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, longest, most := new(blobs), reprise.MaxDuration, reprise.MaxDuration-10*day
+	st, longest, most := new(blobs), store.MaxDuration, store.MaxDuration-10*day
 	for field, c := range map[string]struct{ first, last, before, after protocol.Config }{
 		"Name": {
 			protocol.Config{Name: " "},
-			protocol.Config{Name: strings.Repeat("~", reprise.MaxLabel)},
+			protocol.Config{Name: strings.Repeat("~", store.MaxLabel)},
 			protocol.Config{Name: "\x1f"},
-			protocol.Config{Name: strings.Repeat("~", reprise.MaxLabel+1)},
+			protocol.Config{Name: strings.Repeat("~", store.MaxLabel+1)},
 		},
 		"MaxKeyLength": {
 			protocol.Config{MaxKeyLength: 36},
@@ -359,10 +360,10 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 			protocol.Config{MaxBlob: 1<<40 + 1},
 		},
 		"MaxBlob: ": { // beside what records keep
-			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1001},
-			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1002},
-			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 999},
-			protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxResponseBody: 1000, MaxBlob: 1000},
+			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1001},
+			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1002},
+			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 999},
+			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1000},
 		},
 		"MaxSpool": {
 			protocol.Config{MaxBlob: 1000, MaxSpool: 1000},
@@ -389,7 +390,7 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 			}
 		}
 		for _, cfg := range []protocol.Config{c.before, c.after} {
-			if _, err := protocol.New(engine, cfg); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
+			if _, err := protocol.New(engine, cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
 				t.Errorf("%s: accepted, or refused with %v", field, err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // KeyMode says which forms of a key are accepted.
@@ -38,8 +38,8 @@ type keyError string
 
 func (e keyError) Error() string { return "reprise: the key " + string(e) }
 
-// Unwrap makes a keyError match [reprise.ErrInvalid].
-func (keyError) Unwrap() error { return reprise.ErrInvalid }
+// Unwrap makes a keyError match [store.ErrInvalid].
+func (keyError) Unwrap() error { return store.ErrInvalid }
 
 const (
 	errKeyEmpty    keyError = "is empty"

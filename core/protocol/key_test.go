@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const uuid = "8e03978e-40d5-43dd-bc93-6894a57f9324"
@@ -120,7 +120,7 @@ var keyErrors = []keyError{
 func TestKeyErrorsAreInvalidArguments(t *testing.T) {
 	t.Parallel()
 	for _, err := range keyErrors {
-		if !errors.Is(err, reprise.ErrInvalid) {
+		if !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%v does not wrap ErrInvalid", err)
 		}
 		if !strings.Contains(err.Error(), string(err)) {

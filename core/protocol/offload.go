@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file moves bodies between responses and the blob store (R35). A first response
@@ -128,12 +129,12 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	var damaged damagedBlob
 	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
 		g.counts.blobsLost.Add(1)
-		g.reportBlob(ctx, reprise.ID{}, err)
+		g.reportBlob(ctx, store.ID{}, err)
 		return g.problem(ctx, req, CodeResultUnavailable, 0)
 	}
 	if ctx.Err() == nil { // the client waits for the answer
 		g.counts.blobsUnread.Add(1)
-		g.reportBlob(ctx, reprise.ID{}, err)
+		g.reportBlob(ctx, store.ID{}, err)
 	}
 	return g.write(ctx, req, g.problems.ofBlob(retryStore))
 }
@@ -143,7 +144,7 @@ type damagedBlob string
 
 func (d damagedBlob) Error() string { return "reprise: the blob " + string(d) }
 
-var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", reprise.ErrMisconfigured)
+var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", store.ErrMisconfigured)
 
 // fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
 func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error) {
@@ -209,6 +210,6 @@ func (r readUntil) Read(p []byte) (int, error) {
 }
 
 // reportBlob notifies the observer of a failure of the blob store.
-func (g *Guard) reportBlob(ctx context.Context, id reprise.ID, err error) {
+func (g *Guard) reportBlob(ctx context.Context, id store.ID, err error) {
 	g.engine.Report(ctx, reprise.Event{Kind: reprise.EventBlobError, Label: g.cfg.Name, ID: id, Err: err})
 }

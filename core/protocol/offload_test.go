@@ -19,6 +19,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // blobs is a [protocol.BlobStore] in memory that tests break.
@@ -97,7 +98,7 @@ func offload(t *testing.T, change func(*protocol.Config)) *offloading {
 	return offloadIn(t, memstore.New(), change)
 }
 
-func offloadIn(t *testing.T, records reprise.Store, change func(*protocol.Config)) *offloading {
+func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config)) *offloading {
 	t.Helper()
 	o := &offloading{store: new(blobs), dir: t.TempDir(), events: make(chan reprise.Event, 100)}
 	engine, err := reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
@@ -582,18 +583,18 @@ func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
 			continue
 		}
 		o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
-		if e := <-o.events; !errors.Is(e.Err, reprise.ErrMisconfigured) {
+		if e := <-o.events; !errors.Is(e.Err, store.ErrMisconfigured) {
 			t.Errorf("reported %v", e.Err)
 		}
 	}
 }
 
 // atomically makes the claims of a store Atomic.
-type atomically struct{ reprise.Store }
+type atomically struct{ store.Store }
 
-func (s atomically) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s atomically) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	result, err := s.Store.Claim(ctx, r)
-	result.Atomic = result.Outcome == reprise.Claimed
+	result.Atomic = result.Outcome == store.Claimed
 	return result, err
 }
 
@@ -666,7 +667,7 @@ func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
 	records := memstore.New()
 	o := offloadIn(t, records, nil)
 	o.run("key", writes(large(5000), 500))
-	got, err := records.Inspect(t.Context(), reprise.DeriveID("tenant", "", "key"))
+	got, err := records.Inspect(t.Context(), store.DeriveID("tenant", "", "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -681,7 +682,7 @@ func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
 	if !strings.Contains(err.Error(), "5000 bytes") {
 		t.Errorf("the error is %q", err)
 	}
-	if _, err := protocol.EncodeResponse(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := protocol.EncodeResponse(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("EncodeResponse of a stream: %v", err)
 	}
 }
@@ -692,24 +693,24 @@ func TestOffloadIsValidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(blobs)
+	st := new(blobs)
 	for _, c := range []struct {
 		cfg   protocol.Config
 		field string
 	}{
 		{protocol.Config{Oversize: protocol.Offload}, "Blobs"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: -1}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1<<40 + 1}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 1 << 20}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxSpool: 1 << 20}, "MaxSpool"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, BlobTimeout: -1}, "BlobTimeout"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: store, BlobTimeout: 2 * time.Hour}, "BlobTimeout"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: -1}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 1<<40 + 1}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 1 << 20}, "MaxBlob"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxSpool: 1 << 20}, "MaxSpool"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, BlobTimeout: -1}, "BlobTimeout"},
+		{protocol.Config{Oversize: protocol.Offload, Blobs: st, BlobTimeout: 2 * time.Hour}, "BlobTimeout"},
 	} {
-		if _, err := protocol.New(engine, c.cfg); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config."+c.field+":") {
+		if _, err := protocol.New(engine, c.cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+c.field+":") {
 			t.Errorf("%+v: %v, want a complaint about %s", c.cfg, err, c.field)
 		}
 	}
-	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: store, MaxBlob: 8 << 30})
+	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 8 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

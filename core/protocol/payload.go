@@ -7,19 +7,19 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Payload returns the form in which the record of the handler with this context keeps
 // r, for a handler that completes its operation itself, in a transaction of its own.
 // The fields that the guard never keeps are left out, as they are of a response that
 // the handler writes. A handler that writes r afterwards is recorded with the same bytes.
-// The error wraps [reprise.ErrInvalid]: outside of a protected handler, and for a
+// The error wraps [store.ErrInvalid]: outside of a protected handler, and for a
 // response that is not kept whole.
 func Payload(ctx context.Context, r Response) ([]byte, error) {
 	x := exchangeOf(ctx)
 	if x == nil || x.attempt.Unprotected() {
-		return nil, fmt.Errorf("%w: Payload outside of a protected handler", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Payload outside of a protected handler", store.ErrInvalid)
 	}
 	var fields []Field
 	for f := range r.Header.All() {
@@ -35,15 +35,15 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	}
 	switch {
 	case r.Status < 200 || r.Status > 999:
-		return nil, fmt.Errorf("%w: Payload of status %d, want 200 to 999", reprise.ErrInvalid, r.Status)
+		return nil, fmt.Errorf("%w: Payload of status %d, want 200 to 999", store.ErrInvalid, r.Status)
 	case r.Trailer.Len() > 0:
-		return nil, fmt.Errorf("%w: Payload of a response with trailers", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Payload of a response with trailers", store.ErrInvalid)
 	case r.Stream != nil:
-		return nil, fmt.Errorf("%w: Payload of a response with a stream", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Payload of a response with a stream", store.ErrInvalid)
 	case len(r.Body) > x.guard.cfg.MaxResponseBody:
-		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.MaxResponseBody", reprise.ErrInvalid, len(r.Body))
+		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.MaxResponseBody", store.ErrInvalid, len(r.Body))
 	case !fitsStored(kept):
-		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", store.ErrInvalid)
 	}
 	s := stored{status: r.Status, fields: kept, body: r.Body, annotation: x.guard.annotation(ctx)}
 	encoded := appendStored(make([]byte, 0, s.size()), &s)
@@ -54,7 +54,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.scratch == nil {
-		return nil, fmt.Errorf("%w: Payload after the handler returned", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Payload after the handler returned", store.ErrInvalid)
 	}
 	sum := sha256.Sum256(encoded)
 	if x.own.sealed == nil || x.own.sum != sum {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file calls the functions of a policy. One that panics must never leave a key held
@@ -81,7 +82,7 @@ func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
 }
 
 // fingerprint returns the fingerprint of a request, with the fields that the policy adds.
-func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp reprise.Fingerprint, err error) {
+func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
 	if g.cfg.Fingerprint == nil {
 		fp, err = DefaultFingerprint(req, key, body)
 	} else {
@@ -93,7 +94,7 @@ func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp reprise.F
 	return withFields(fp, req, g.cfg.FingerprintHeaders), nil
 }
 
-func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp reprise.Fingerprint, err error) {
+func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.Fingerprint, err error) {
 	defer recovered("Config.Fingerprint", &err)
 	return g.cfg.Fingerprint(&req, key, body)
 }

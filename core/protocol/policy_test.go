@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // eventLog is an observer that remembers.
@@ -71,10 +72,10 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 	noSense := errors.New("the body makes no sense")
 	b, log := observed(t, protocol.Config{
 		Name: "orders", Required: true, MaxRequestBody: 10,
-		Fingerprint: func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+		Fingerprint: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 			switch string(body) {
 			case "senseless":
-				return reprise.Fingerprint{}, noSense
+				return store.Fingerprint{}, noSense
 			case "panic":
 				panic("a bug")
 			}
@@ -92,10 +93,10 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 		err    error
 	}{
 		{"no key", nil, nil, scope, 400, "refused key-missing", nil},
-		{"bad key", []string{"not a key"}, nil, scope, 400, "refused key-invalid", reprise.ErrInvalid},
-		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", reprise.ErrInvalid},
+		{"bad key", []string{"not a key"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
+		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
 		{"no scope", []string{"k"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
-		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", reprise.ErrInvalid},
+		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", store.ErrInvalid},
 		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused too-large", nil},
 		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},
 		{"no sense", []string{"k"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
@@ -128,7 +129,7 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 		"the scope function": {scope: bug, key: "k", want: "refused internal-error"},
 		"Config.Select":      {cfg: protocol.Config{Select: func(context.Context, *protocol.Request) *protocol.Guard { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
 		"Config.Skip":        {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
-		"Config.Fingerprint": {cfg: protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (reprise.Fingerprint, error) { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Fingerprint": {cfg: protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
 	} {
 		b, log := observed(t, c.cfg)
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {c.key}}}, c.scope)
@@ -206,7 +207,7 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 	if again := strict.Config(); again.Methods[0] != "POST" || again.Header != "Idempotency-Key" {
 		t.Errorf("Config returns %+v; want the defaults, and a copy", again)
 	}
-	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("an invalid policy: %v", err)
 	}
 	if a := b.guard.Admit(t.Context(), protocol.Request{Method: "PUT"}, scope); a.Response.Status != 400 {
@@ -243,26 +244,26 @@ func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 
 // takenOver loses every lease to another attempt.
 type takenOver struct {
-	reprise.Store
+	store.Store
 
-	claimed reprise.ClaimRequest
+	claimed store.ClaimRequest
 }
 
-func (s *takenOver) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *takenOver) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.claimed = r
 	return s.Store.Claim(ctx, r)
 }
 
-func (s *takenOver) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *takenOver) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := s.Release(ctx, r.ID, r.Owner); err != nil {
 		return err
 	}
 	other := s.claimed
-	other.Owner = reprise.NewOwner()
+	other.Owner = store.NewOwner()
 	if _, err := s.Store.Claim(ctx, other); err != nil {
 		return err
 	}
-	return reprise.ErrLeaseLost
+	return store.ErrLeaseLost
 }
 
 func TestFingerprintHeaders(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // ErrUnscoped is what a scope function returns as its error to put a key in the one key
@@ -13,14 +13,14 @@ import (
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
 // SharedScope is the scope of the key space that all clients share, for what derives an
-// ID ([reprise.DeriveID]). No principal has this name, because a name with a control byte
+// ID ([store.DeriveID]). No principal has this name, because a name with a control byte
 // is refused (R43).
 const SharedScope = "\x00unscoped"
 
 // Why a scope is refused.
 var (
-	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", reprise.ErrInvalid)
-	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", reprise.ErrInvalid)
+	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", store.ErrInvalid)
+	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", store.ErrInvalid)
 )
 
 // principalOf returns the name that scope returns, or why it is refused.

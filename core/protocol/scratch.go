@@ -3,7 +3,7 @@ package protocol
 import (
 	"sync"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // scratch is the memory of an exchange, reused by later ones.
@@ -26,14 +26,14 @@ type scratch struct {
 type asked struct {
 	guard       *Guard
 	scope, key  string // views
-	fingerprint reprise.Fingerprint
+	fingerprint store.Fingerprint
 }
 
 // Decode implements [reprise.Decoder].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 	a := &s.asked
 	if isEnvelope(payload) {
-		who := SealedFor{ID: reprise.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
+		who := SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
 		s.decoded, err = a.guard.decode(payload, &who)
 	} else {
 		s.decoded, err = a.guard.decode(payload, nil)

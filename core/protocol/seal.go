@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Sealing says how a guard encrypts the responses that records keep, so that who reads
@@ -70,13 +70,13 @@ const (
 // NewSecret returns a master secret of 32 to 4,096 bytes of full entropy, such as 32 from
 // crypto/rand, as a vault keeps them. Its ID is kept in the clear in every record that is
 // sealed with it: 1 to 32 bytes of printable US-ASCII, such as the month that it was made
-// in. An ID is never used for a second secret. The error wraps [reprise.ErrInvalid].
+// in. An ID is never used for a second secret. The error wraps [store.ErrInvalid].
 func NewSecret(id string, key []byte) (Secret, error) {
 	switch {
 	case id == "" || len(id) > maxSecretID || !printable(id):
-		return Secret{}, fmt.Errorf("%w: NewSecret: the ID %q is not 1 to %d bytes of printable US-ASCII", reprise.ErrInvalid, id, maxSecretID)
+		return Secret{}, fmt.Errorf("%w: NewSecret: the ID %q is not 1 to %d bytes of printable US-ASCII", store.ErrInvalid, id, maxSecretID)
 	case len(key) < minSecret || len(key) > maxSecret:
-		return Secret{}, fmt.Errorf("%w: NewSecret: the secret %q has %d bytes, want %d to %d", reprise.ErrInvalid, id, len(key), minSecret, maxSecret)
+		return Secret{}, fmt.Errorf("%w: NewSecret: the secret %q has %d bytes, want %d to %d", store.ErrInvalid, id, len(key), minSecret, maxSecret)
 	}
 	return Secret{&heldSecret{id: id, key: slices.Clone(key)}}, nil
 }
@@ -127,7 +127,7 @@ func (c *Sealing) secret(id string) (Secret, bool) {
 	return Secret{}, false
 }
 
-// check returns [reprise.ErrInvalid] for the first invalid field.
+// check returns [store.ErrInvalid] for the first invalid field.
 func (c *Sealing) check() error {
 	switch {
 	case c.Strict && !c.On:

@@ -16,12 +16,13 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const testSealKey = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 
 var testSealedFor = SealedFor{
-	ID: reprise.DeriveID("tenant", "", testSealKey), Fingerprint: reprise.Fingerprint{1, 2, 3}, Key: testSealKey,
+	ID: store.DeriveID("tenant", "", testSealKey), Fingerprint: store.Fingerprint{1, 2, 3}, Key: testSealKey,
 }
 
 func testSecret(tb testing.TB, id string) Secret {
@@ -76,7 +77,7 @@ func (v *sealedVector) sealing(tb testing.TB) (Sealing, SealedFor) {
 		}
 	}
 	return c, SealedFor{
-		ID: reprise.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: reprise.Fingerprint(unhex(tb, v.Fingerprint)),
+		ID: store.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: store.Fingerprint(unhex(tb, v.Fingerprint)),
 	}
 }
 
@@ -152,7 +153,7 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 		}
 		shown, err := DecodeResponse(payload)
 		kind, _ := shown.Header.Get("X-Private")
-		if !errors.Is(err, ErrSealed) || errors.Is(err, reprise.ErrCorrupt) || shown.Body != nil ||
+		if !errors.Is(err, ErrSealed) || errors.Is(err, store.ErrCorrupt) || shown.Body != nil ||
 			(shown.Status == 201) != c.ClearHead || (kind != "") != c.ClearHead {
 			t.Errorf("%s: an operator sees %+v, %v", name, shown, err)
 		}
@@ -206,7 +207,7 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 		"the version alone":      {c, &testSealedFor, []byte{0x81}, "length"},
 	} {
 		got, err := x.by.open(x.payload, x.who)
-		if !errors.Is(err, reprise.ErrCorrupt) || got != nil || !strings.Contains(err.Error(), x.says) {
+		if !errors.Is(err, store.ErrCorrupt) || got != nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("%s: %d bytes, %v; want %s", name, len(got), err, x.says)
 		}
 		if err != nil && (strings.Contains(err.Error(), testSealKey) || strings.Contains(err.Error(), "body")) {
@@ -214,7 +215,7 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 		}
 	}
 	for n := range payload {
-		if _, err := c.open(payload[:n], &testSealedFor); n > 0 && !errors.Is(err, reprise.ErrCorrupt) {
+		if _, err := c.open(payload[:n], &testSealedFor); n > 0 && !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("the first %d bytes: %v", n, err)
 		}
 		for _, flip := range []byte{1, 0x40, 0x80, 0xff} {
@@ -224,12 +225,12 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 			if err == nil && !isEnvelope(damaged) {
 				_, err = decodeStored(encoded)
 			}
-			if !errors.Is(err, reprise.ErrCorrupt) {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("byte %d xor %#02x: %v", n, flip, err)
 			}
 		}
 	}
-	if _, err := c.open(append(slices.Clone(payload), 0), &testSealedFor); !errors.Is(err, reprise.ErrCorrupt) {
+	if _, err := c.open(append(slices.Clone(payload), 0), &testSealedFor); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a byte longer: %v", err)
 	}
 }
@@ -326,7 +327,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 		"OtherSecrets: the ID \"1\" is":    {OtherSecrets: []Secret{s, s}},
 		"OtherSecrets: the ID \"1\" is th": {Secret: s, OtherSecrets: []Secret{s}},
 	} {
-		if err := c.check(); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "Config.Seal."+field) {
+		if err := c.check(); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config.Seal."+field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -334,7 +335,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 		id  string
 		key int
 	}{{"", 32}, {strings.Repeat("x", 33), 32}, {"caf\u00e9", 32}, {"1", 31}, {"1", 4097}} {
-		if _, err := NewSecret(bad.id, make([]byte, bad.key)); !errors.Is(err, reprise.ErrInvalid) {
+		if _, err := NewSecret(bad.id, make([]byte, bad.key)); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%q with %d bytes: %v", bad.id, bad.key, err)
 		}
 	}
@@ -358,14 +359,14 @@ func FuzzOpenSealed(f *testing.F) {
 			payload = slices.Clone(payload)
 			payload[at%uint(len(payload))] ^= flip
 		}
-		if r, err := DecodeResponse(payload); errors.Is(err, ErrSealed) != (err != nil && !errors.Is(err, reprise.ErrCorrupt) &&
+		if r, err := DecodeResponse(payload); errors.Is(err, ErrSealed) != (err != nil && !errors.Is(err, store.ErrCorrupt) &&
 			!errors.Is(err, ErrBodyOmitted) && !errors.Is(err, ErrResultUnavailable)) || errors.Is(err, ErrSealed) && r.Body != nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		_ = Annotation(payload)
 		encoded, err := c.open(payload, &testSealedFor)
 		switch {
-		case err != nil && !errors.Is(err, reprise.ErrCorrupt):
+		case err != nil && !errors.Is(err, store.ErrCorrupt):
 			t.Fatalf("%v does not wrap ErrCorrupt", err)
 		case err == nil && isEnvelope(payload) && !bytes.Equal(encoded, sample):
 			t.Fatalf("opened %x, which nobody sealed, as %x", payload, encoded)
@@ -393,7 +394,7 @@ func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
 		if !errors.Is(err, errEnvelopeLength) {
 			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
 		}
-		if _, err := c.open(payload[:n], &who); !errors.Is(err, reprise.ErrCorrupt) {
+		if _, err := c.open(payload[:n], &who); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%d of %d bytes open: %v", n, len(payload), err)
 		}
 	}

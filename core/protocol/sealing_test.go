@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func secret(t *testing.T, id string) protocol.Secret {
@@ -50,9 +51,9 @@ func (b *bench) with(change func(*protocol.Config)) *bench {
 	return &bench{b.t, g}
 }
 
-func payloadOf(t *testing.T, store *memstore.Store, key string) []byte {
+func payloadOf(t *testing.T, st *memstore.Store, key string) []byte {
 	t.Helper()
-	rec, err := store.Inspect(t.Context(), reprise.DeriveID("tenant", "", key))
+	rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ type swapping struct {
 	payload []byte
 }
 
-func (s swapping) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	res, err := s.Store.Claim(ctx, r)
 	if res.Payload != nil {
 		res.Payload = s.payload
@@ -211,10 +212,10 @@ func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
 type spying struct {
 	*memstore.Store
 
-	last reprise.ClaimRequest
+	last store.ClaimRequest
 }
 
-func (s *spying) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *spying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.last = r
 	return s.Store.Claim(ctx, r)
 }
@@ -236,7 +237,7 @@ func TestPayloadIsSealed(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	if _, err := protocol.Payload(late, answer); !errors.Is(err, reprise.ErrInvalid) {
+	if _, err := protocol.Payload(late, answer); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("after the handler: %v", err)
 	}
 }

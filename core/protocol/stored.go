@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The limits of a stored response: the number of fields, the bytes of their names and
@@ -107,7 +107,7 @@ var (
 )
 
 func corrupt(what string) error {
-	return fmt.Errorf("%w: the stored response %s", reprise.ErrCorrupt, what)
+	return fmt.Errorf("%w: the stored response %s", store.ErrCorrupt, what)
 }
 
 // fitsStored reports whether fields are few and small enough to be stored.
@@ -209,13 +209,13 @@ func append16(dst []byte, n int) []byte {
 }
 
 func append32(dst []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // reprise.MaxPayload bounds it
+	return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // store.MaxPayload bounds it
 }
 
 // decodeStored reads what [appendStored] wrote. A record is untrusted input: everything
 // is checked here, so that readers of the result need not. The header and the body are
 // views into payload, which must not be modified from then on. It never allocates. The
-// error wraps [reprise.ErrCorrupt].
+// error wraps [store.ErrCorrupt].
 func decodeStored(payload []byte) (stored, error) {
 	if len(payload) == 0 || payload[0] != storedVersion && payload[0] != storedAnnotated {
 		return stored{}, errStoredVersion

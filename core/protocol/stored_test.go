@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // goldenStored were computed by a program of its own, from
@@ -278,7 +278,7 @@ func refused() map[string][]byte {
 func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
 	t.Parallel()
 	for name, payload := range refused() {
-		if _, err := decodeStored(payload); !errors.Is(err, reprise.ErrCorrupt) {
+		if _, err := decodeStored(payload); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", name, err)
 		}
 	}
@@ -289,18 +289,18 @@ func TestR42EveryDamageIsFound(t *testing.T) {
 	for _, c := range goldenStored {
 		payload := appendStored(nil, &c.stored)
 		for n := range payload {
-			if _, err := decodeStored(payload[:n]); !errors.Is(err, reprise.ErrCorrupt) {
+			if _, err := decodeStored(payload[:n]); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%s, cut to %d bytes: %v, want ErrCorrupt", c.name, n, err)
 			}
 			for flip := 1; flip < 256; flip++ {
 				damaged := slices.Clone(payload)
 				damaged[n] ^= byte(flip)
-				if _, err := decodeStored(damaged); !errors.Is(err, reprise.ErrCorrupt) {
+				if _, err := decodeStored(damaged); !errors.Is(err, store.ErrCorrupt) {
 					t.Errorf("%s, byte %d xor %#02x: %v, want ErrCorrupt", c.name, n, flip, err)
 				}
 			}
 		}
-		if _, err := decodeStored(append(payload, 0)); !errors.Is(err, reprise.ErrCorrupt) {
+		if _, err := decodeStored(append(payload, 0)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s, a byte longer: %v, want ErrCorrupt", c.name, err)
 		}
 	}
@@ -344,7 +344,7 @@ func FuzzDecodeStored(f *testing.F) {
 		for _, payload := range [][]byte{content, withSum(content)} {
 			s, err := decodeStored(payload)
 			if err != nil {
-				if !errors.Is(err, reprise.ErrCorrupt) {
+				if !errors.Is(err, store.ErrCorrupt) {
 					t.Fatalf("%v does not wrap ErrCorrupt", err)
 				}
 				continue
@@ -392,7 +392,7 @@ func FuzzStored(f *testing.F) {
 		}
 		checkDecoded(t, payload, &s)
 		payload[at%uint(len(payload))] ^= flip
-		if _, err := decodeStored(payload); flip != 0 && !errors.Is(err, reprise.ErrCorrupt) {
+		if _, err := decodeStored(payload); flip != 0 && !errors.Is(err, store.ErrCorrupt) {
 			t.Fatalf("byte %d xor %#02x: %v, want ErrCorrupt", at%uint(len(payload)), flip, err)
 		}
 	})

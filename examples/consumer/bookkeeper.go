@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -66,7 +67,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 
 		// What the publisher gave the message, and not its number in the stream: a message
 		// that is published twice has two of these.
-		Key: id, Fingerprint: reprise.FingerprintOf([]byte(id), msg.Data()),
+		Key: id, Fingerprint: store.FingerprintOf([]byte(id), msg.Data()),
 
 		// Longer than anybody publishes a message again.
 		Retention: 7 * 24 * time.Hour,

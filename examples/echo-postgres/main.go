@@ -20,6 +20,7 @@ import (
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -77,7 +78,7 @@ func openStore(ctx context.Context, pool *pgxpool.Pool) (*reprisepg.Transactiona
 }
 
 // newAPI returns the API and its engine, which the caller closes.
-func newAPI(store reprise.Store) (*echo.Echo, *reprise.Engine, error) {
+func newAPI(store store.Store) (*echo.Echo, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

@@ -20,6 +20,7 @@ import (
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -59,7 +60,7 @@ func serve() error {
 }
 
 // newApp returns the API and its engine, which the caller closes.
-func newApp(store reprise.Store, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
+func newApp(store store.Store, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

@@ -21,6 +21,7 @@ import (
 	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -62,7 +63,7 @@ func serve() error {
 
 // newRouter returns the API and its engine, which the caller closes. It refuses a Redis
 // on which a guarantee does not hold.
-func newRouter(client redis.UniversalClient, store reprise.Store) (*gin.Engine, *reprise.Engine, error) {
+func newRouter(client redis.UniversalClient, store store.Store) (*gin.Engine, *reprise.Engine, error) {
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
 		return nil, nil, err

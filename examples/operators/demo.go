@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // demo finds the stuck operation and resolves it, through the console, as a person does.
@@ -93,7 +93,7 @@ func visit(ctx context.Context, address string) (string, error) {
 }
 
 // resolve sends the form of the console's page of a record.
-func resolve(ctx context.Context, base string, id reprise.ID, fence uint64) error {
+func resolve(ctx context.Context, base string, id store.ID, fence uint64) error {
 	form := url.Values{
 		"action": {"answer"}, "fence": {strconv.FormatUint(fence, 10)}, "status": {"201"}, "content-type": {"application/json"},
 		"body": {`{"order":3}`}, "retention": {"24h"}, "reason": {"in the ledger as order 3"}, "confirm": {id.Short()},

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -94,9 +94,9 @@ func TestConsoleShowsARecordInEveryState(t *testing.T) {
 			process := program.Start(t, path, m.env, append(m.args, "-addr", "127.0.0.1:0")...)
 			base := process.Await(`The console: (http://[0-9.:]+)/idempotency/\n`)
 			process.Await("stuck: " + idOf(stuck).Short() + `\. ` + m.crashed)
-			for key, state := range map[string]reprise.RecordState{
-				"order-done": reprise.StateCompleted, "order-running": reprise.StateRunning, stuck: reprise.StateLapsed,
-				"order-resolved": reprise.StateCompleted, "order-unreadable": reprise.StateUnreadable,
+			for key, state := range map[string]store.RecordState{
+				"order-done": store.StateCompleted, "order-running": store.StateRunning, stuck: store.StateLapsed,
+				"order-resolved": store.StateCompleted, "order-unreadable": store.StateUnreadable,
 			} {
 				page, err := visit(t.Context(), base+"/idempotency/records?store=orders&state="+state.String())
 				if err != nil || !strings.Contains(page, idOf(key).Short()) {
@@ -117,7 +117,7 @@ func TestConsoleShowsARecordInEveryState(t *testing.T) {
 }
 
 // forget sends the form of the console's page of an unreadable record.
-func forget(t *testing.T, base string, id reprise.ID) {
+func forget(t *testing.T, base string, id store.ID) {
 	t.Helper()
 	form := url.Values{"action": {"forget"}, "fence": {"0"}, "reason": {"nothing was ordered"}, "confirm": {id.Short()}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/idempotency/records/orders/"+id.String(), strings.NewReader(form.Encode()))
@@ -139,8 +139,8 @@ func forget(t *testing.T, base string, id reprise.ID) {
 // forgetful is a store that forgets what an operator resolves.
 type forgetful struct{ *memory }
 
-func (f forgetful) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
-	return f.memory.Resolve(ctx, id, reprise.Resolution{Fence: r.Fence, Forget: true})
+func (f forgetful) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	return f.memory.Resolve(ctx, id, store.Resolution{Fence: r.Fence, Forget: true})
 }
 
 func TestDemoFailsWhenTheOrderRunsAgain(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // memory replaces Redis on a machine without it. Other processes cannot share its
@@ -19,7 +19,7 @@ import (
 type memory struct {
 	*memstore.Store
 
-	unreadable atomic.Pointer[reprise.ID]
+	unreadable atomic.Pointer[store.ID]
 }
 
 func newMemory() *memory { return &memory{Store: memstore.New()} }
@@ -33,14 +33,14 @@ func (m *memory) crashed() string {
 // crash cuts the links of the second instance, to the store and to its clients, and gives
 // it no time to end what it runs.
 func (m *memory) crash(ctx context.Context, during func(url string) error) error {
-	store, link := faultstore.New(m)
-	a, err := serveShop(ctx, io.Discard, anyPort, store)
+	st, link := faultstore.New(m)
+	a, err := serveShop(ctx, io.Discard, anyPort, st)
 	if err != nil {
 		return err
 	}
 	err = during(a.url)
 	for _, op := range []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release} {
-		link.Always(op, faultstore.FailBefore(reprise.ErrUnavailable))
+		link.Always(op, faultstore.FailBefore(store.ErrUnavailable))
 	}
 	now, cancel := context.WithCancel(ctx)
 	cancel()
@@ -49,38 +49,38 @@ func (m *memory) crash(ctx context.Context, during func(url string) error) error
 	return errors.Join(err, a.server.Close())
 }
 
-func (m *memory) spoil(_ context.Context, id reprise.ID) error {
+func (m *memory) spoil(_ context.Context, id store.ID) error {
 	m.unreadable.Store(&id)
 	return nil
 }
 
-func (m *memory) cannotRead(id reprise.ID) bool {
+func (m *memory) cannotRead(id store.ID) bool {
 	unreadable := m.unreadable.Load()
 	return unreadable != nil && *unreadable == id
 }
 
 // Claim implements [reprise.Store].
-func (m *memory) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (m *memory) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if m.cannotRead(r.ID) {
-		return reprise.ClaimResult{}, fmt.Errorf("%w: of another release", reprise.ErrCorrupt)
+		return store.ClaimResult{}, fmt.Errorf("%w: of another release", store.ErrCorrupt)
 	}
 	return m.Store.Claim(ctx, r)
 }
 
-// Inspect implements [reprise.Inspector].
-func (m *memory) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+// Inspect implements [store.Inspector].
+func (m *memory) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if m.cannotRead(id) {
-		return reprise.Record{ID: id, State: reprise.StateUnreadable}, nil
+		return store.Record{ID: id, State: store.StateUnreadable}, nil
 	}
 	return m.Store.Inspect(ctx, id)
 }
 
-// List implements [reprise.Inspector]. The unreadable record is on the first page, where
+// List implements [store.Inspector]. The unreadable record is on the first page, where
 // the few records of this program leave room for it.
-func (m *memory) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+func (m *memory) List(ctx context.Context, q store.Query) (store.Page, error) {
 	page, err := m.Store.List(ctx, q)
 	if id := m.unreadable.Load(); err == nil && id != nil && q.After == "" {
-		record := reprise.Record{ID: *id, State: reprise.StateUnreadable}
+		record := store.Record{ID: *id, State: store.StateUnreadable}
 		if q.Selects(&record, time.Now()) {
 			page.Records = append(page.Records, record)
 		}
@@ -88,13 +88,13 @@ func (m *memory) List(ctx context.Context, q reprise.Query) (reprise.Page, error
 	return page, err
 }
 
-// Resolve implements [reprise.Inspector].
-func (m *memory) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+// Resolve implements [store.Inspector].
+func (m *memory) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if !m.cannotRead(id) {
 		return m.Store.Resolve(ctx, id, r)
 	}
 	if !r.Forget || r.Fence != 0 {
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	}
 	m.unreadable.Store(nil)
 	return nil

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // crashProcess starts this program as another process with the same records, which flags
@@ -41,7 +41,7 @@ func crashProcess(ctx context.Context, during func(url string) error, flags ...s
 }
 
 // serveUntilKilled is the other process: it prints its URL, and never ends a slow order.
-func serveUntilKilled(ctx context.Context, out io.Writer, store reprise.Store) error {
+func serveUntilKilled(ctx context.Context, out io.Writer, store store.Store) error {
 	a, err := serveShop(ctx, out, anyPort, store)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -47,7 +47,7 @@ func (r *redisRecords) crash(ctx context.Context, during func(url string) error)
 
 func (*redisRecords) crashed() string { return "A process was killed while it ran an order." }
 
-func (r *redisRecords) spoil(ctx context.Context, id reprise.ID) error {
+func (r *redisRecords) spoil(ctx context.Context, id store.ID) error {
 	return r.client.Set(ctx, r.prefix+string(id[:]), "of another release", time.Hour).Err()
 }
 

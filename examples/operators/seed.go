@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // What the clients send.
@@ -51,30 +51,30 @@ func send(ctx context.Context, url, key string, slow bool) (answer, error) {
 	return answer{got.StatusCode, got.Header.Get("Idempotent-Replayed") == "true", string(body)}, err
 }
 
-func idOf(key string) reprise.ID { return reprise.DeriveID(scope, "", key) }
+func idOf(key string) store.ID { return store.DeriveID(scope, "", key) }
 
 // seed leaves a replayed, a running, a resolved, an unreadable and a stuck record, and
 // returns the ID of the stuck one.
-func (s shop) seed(ctx context.Context, a *api) (reprise.ID, error) {
+func (s shop) seed(ctx context.Context, a *api) (store.ID, error) {
 	for range 2 {
 		if _, err := send(ctx, a.url, "order-done", false); err != nil {
-			return reprise.ID{}, err
+			return store.ID{}, err
 		}
 	}
 	if err := s.begin(ctx, a.url, "order-running"); err != nil {
-		return reprise.ID{}, err
+		return store.ID{}, err
 	}
 	const resolved = "order-resolved"
 	if err := s.crash(ctx, resolved, stuck); err != nil {
-		return reprise.ID{}, err
+		return store.ID{}, err
 	}
 	record, err := s.records.Inspect(ctx, idOf(resolved))
 	if err != nil {
-		return reprise.ID{}, err
+		return store.ID{}, err
 	}
 	err = protocol.Resolve(ctx, s.records, record.ID, record.Fence, protocol.Response{Status: http.StatusCreated, Body: []byte(`{"order":2}`)}, 24*time.Hour)
 	if err != nil {
-		return reprise.ID{}, err
+		return store.ID{}, err
 	}
 	return idOf(stuck), s.records.spoil(ctx, idOf("order-unreadable"))
 }
@@ -92,7 +92,7 @@ func (s shop) crash(ctx context.Context, keys ...string) error {
 	})
 	for _, key := range keys {
 		if err == nil {
-			err = s.await(ctx, key, reprise.StateLapsed, nil)
+			err = s.await(ctx, key, store.StateLapsed, nil)
 		}
 	}
 	return err
@@ -108,12 +108,12 @@ func (s shop) begin(ctx context.Context, url, key string) error {
 		}
 		ended <- err
 	}()
-	return s.await(ctx, key, reprise.StateRunning, ended)
+	return s.await(ctx, key, store.StateRunning, ended)
 }
 
 // await waits until the record of an order has a state. It fails when the order ends
 // before.
-func (s shop) await(ctx context.Context, key string, state reprise.RecordState, ended <-chan error) error {
+func (s shop) await(ctx context.Context, key string, state store.RecordState, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
@@ -121,7 +121,7 @@ func (s shop) await(ctx context.Context, key string, state reprise.RecordState, 
 		switch {
 		case err == nil && record.State == state:
 			return nil
-		case err != nil && !errors.Is(err, reprise.ErrNotFound):
+		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return err
 		}
 		select {

@@ -11,13 +11,14 @@ import (
 	"github.com/reprise-go/reprise/console"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
 // backend keeps the records of the shop, and stages the accidents of the demonstration.
 type backend interface {
-	reprise.Store
-	reprise.Inspector
+	store.Store
+	store.Inspector
 	io.Closer
 
 	// crash starts a second instance of the service, calls during with its URL, and ends
@@ -28,7 +29,7 @@ type backend interface {
 	crashed() string
 
 	// spoil leaves a record of id that this release cannot read.
-	spoil(ctx context.Context, id reprise.ID) error
+	spoil(ctx context.Context, id store.ID) error
 }
 
 // shop is what the instances of the service share.
@@ -45,7 +46,7 @@ type api struct {
 }
 
 // serveShop starts to serve orders, and the console at /idempotency/.
-func serveShop(ctx context.Context, out io.Writer, addr string, store reprise.Store) (*api, error) {
+func serveShop(ctx context.Context, out io.Writer, addr string, store store.Store) (*api, error) {
 	a := &api{served: make(chan error, 1), slow: make(chan struct{})}
 	events := console.NewEvents()
 	var err error

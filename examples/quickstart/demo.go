@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
@@ -32,7 +32,7 @@ type demo struct {
 
 // runDemo serves the API and shows what its clients observe. It returns an error at the
 // first unexpected response.
-func runDemo(ctx context.Context, out io.Writer, addr string, store reprise.Store) error {
+func runDemo(ctx context.Context, out io.Writer, addr string, store store.Store) error {
 	bank := &bank{charged: make(map[string]int)}
 	api, engine, err := newAPI(store, bank.charge)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/listen"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -57,7 +58,7 @@ func start() error {
 }
 
 // openStore opens the store. The rest of the program is the same for every store.
-func openStore(ctx context.Context, redisURL string) (reprise.Store, error) {
+func openStore(ctx context.Context, redisURL string) (store.Store, error) {
 	if redisURL == "" {
 		return memstore.New(), nil
 	}
@@ -74,7 +75,7 @@ func openStore(ctx context.Context, redisURL string) (reprise.Store, error) {
 }
 
 // newAPI returns the API and its engine, which the caller closes when no request runs.
-func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
+func newAPI(store store.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
 	// One engine per process and store.
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
@@ -95,7 +96,7 @@ func newAPI(store reprise.Store, bank chargeFunc) (http.Handler, *reprise.Engine
 }
 
 // serve serves until ctx ends, and then waits for running requests.
-func serve(ctx context.Context, out io.Writer, addr string, store reprise.Store) error {
+func serve(ctx context.Context, out io.Writer, addr string, store store.Store) error {
 	api, engine, err := newAPI(store, chargeNobody)
 	if err != nil {
 		return err

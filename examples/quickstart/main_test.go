@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -88,9 +88,9 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 }
 
 // forgetful is a store that keeps no answer.
-type forgetful struct{ reprise.Store }
+type forgetful struct{ store.Store }
 
-func (s forgetful) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s forgetful) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.Release(ctx, r.ID, r.Owner)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -76,11 +77,11 @@ func TestInsertsCommitWithTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	store, err := bank.Open(t.Context(), db)
+	st, err := bank.Open(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := reprise.New(store, reprise.Config{})
+	engine, err := reprise.New(st, reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestInsertsCommitWithTheRecord(t *testing.T) {
 	for name, insert := range map[string]insert{"sqlx": withSqlx, "bun": withBun(db), "ent": withEnt} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			op := reprise.Operation{Scope: "snippets", Key: name, Fingerprint: reprise.Fingerprint{1}}
+			op := reprise.Operation{Scope: "snippets", Key: name, Fingerprint: store.Fingerprint{1}}
 			for call, c := range []struct {
 				result   error // of the function
 				rows     int   // afterwards

@@ -18,6 +18,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -103,17 +104,17 @@ func (s *shop) isFirst(op string, answer []byte) bool {
 }
 
 // stores opens the store of one process, as often as there are processes.
-type stores func(testing.TB) func() reprise.Store
+type stores func(testing.TB) func() store.Store
 
-func memory(testing.TB) func() reprise.Store {
+func memory(testing.TB) func() store.Store {
 	one := memstore.New()
-	return func() reprise.Store { return one }
+	return func() store.Store { return one }
 }
 
-func redis(tb testing.TB) func() reprise.Store {
+func redis(tb testing.TB) func() store.Store {
 	server := servers.Redis.Shared(tb)
 	prefix := labtest.RedisPrefix()
-	return func() reprise.Store {
+	return func() store.Store {
 		return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), repriseredis.Config{Prefix: prefix})
 	}
 }

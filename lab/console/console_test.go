@@ -13,8 +13,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // An operator finds a stuck operation, reads what its client gets, resolves it without
@@ -29,7 +29,7 @@ func TestAnOperatorResolvesAStuckOperation(t *testing.T) {
 	}
 }
 
-func resolveStuck(t *testing.T, store reprise.Store) {
+func resolveStuck(t *testing.T, store store.Store) {
 	t.Helper()
 	id := stuck(t, store, "order-17")
 	s := serve(t, store)
@@ -102,10 +102,10 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := open(t)
-			id := stuck(t, store, "order-17")
-			s := serve(t, store)
-			inspector, _ := reprise.As[reprise.Inspector](store)
+			st := open(t)
+			id := stuck(t, st, "order-17")
+			s := serve(t, st)
+			inspector, _ := store.As[store.Inspector](st)
 			record, err := inspector.Inspect(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 			for _, origin := range []string{evil.URL, strings.Replace(evil.URL, "127.0.0.1", "localhost", 1)} {
 				b.run(chromedp.Navigate(origin), chromedp.WaitVisible(`.notice.failed`))
 				b.says("another site", "Nothing was changed")
-				if after, err := inspector.Inspect(t.Context(), id); err != nil || after.State != reprise.StateLapsed || after.Fence != record.Fence {
+				if after, err := inspector.Inspect(t.Context(), id); err != nil || after.State != store.StateLapsed || after.Fence != record.Fence {
 					t.Fatalf("from %s: the record is %+v, %v", origin, after, err)
 				}
 			}
@@ -176,15 +176,15 @@ func TestAReadOnlyConsoleIsReadOnly(t *testing.T) {
 
 func TestARecordsBodyCannotScriptThePage(t *testing.T) {
 	t.Parallel()
-	store := stores["postgres"](t)
-	s := serve(t, store)
+	st := stores["postgres"](t)
+	s := serve(t, st)
 	s.answer = `</pre></main><script>window.hacked = true; alert(1)</script><img src=x onerror="window.hacked = true"><svg onload="window.hacked = true">`
 	s.free()
 	if status, _, _, err := s.order(t.Context(), "hostile"); err != nil || status != 200 {
 		t.Fatalf("%d, %v", status, err)
 	}
 	b := openBrowser(t)
-	b.visit(s.console("records/main/" + reprise.DeriveID("shop", "", "hostile").String() + "?reveal=1"))
+	b.visit(s.console("records/main/" + store.DeriveID("shop", "", "hostile").String() + "?reveal=1"))
 	b.says("<script>window.hacked = true", `<img src=x onerror=`)
 	var hacked bool
 	b.run(chromedp.Evaluate(`window.hacked === true || document.querySelector("main script, main img") !== null`, &hacked))
@@ -198,9 +198,9 @@ func TestARecordsBodyCannotScriptThePage(t *testing.T) {
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	axe := axeSource(t)
-	store := stores["redis"](t)
-	lapsed := stuck(t, store, "order-17")
-	s := serve(t, store)
+	st := stores["redis"](t)
+	lapsed := stuck(t, st, "order-17")
+	s := serve(t, st)
 	s.free()
 	if status, _, _, err := s.order(t.Context(), "done"); err != nil || status != 200 {
 		t.Fatalf("%d, %v", status, err)
@@ -210,7 +210,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		"home":      "",
 		"list":      "records",
 		"lapsed":    "records/main/" + lapsed.String(),
-		"completed": "records/main/" + reprise.DeriveID("shop", "", "done").String() + "?reveal=1",
+		"completed": "records/main/" + store.DeriveID("shop", "", "done").String() + "?reveal=1",
 		"find":      "find",
 		"policies":  "policies",
 		"failure":   "records/main/" + strings.Repeat("0", 64),
@@ -264,7 +264,7 @@ func TestAHundredThousandRecordsAreNotLoaded(t *testing.T) {
 }
 
 // fill completes operations of other clients.
-func fill(t *testing.T, store reprise.Store, count int) {
+func fill(t *testing.T, st store.Store, count int) {
 	t.Helper()
 	payload, err := protocol.EncodeResponse(protocol.Response{Status: 200})
 	if err != nil {
@@ -275,7 +275,7 @@ func fill(t *testing.T, store reprise.Store, count int) {
 	for range 64 {
 		workers.Go(func() {
 			for n := range numbers {
-				if err := complete(t.Context(), store, reprise.DeriveID("others", "", uintText(uint64(n))), payload); err != nil {
+				if err := complete(t.Context(), st, store.DeriveID("others", "", uintText(uint64(n))), payload); err != nil {
 					t.Error(err)
 				}
 			}
@@ -288,13 +288,13 @@ func fill(t *testing.T, store reprise.Store, count int) {
 	workers.Wait()
 }
 
-func complete(ctx context.Context, store reprise.Store, id reprise.ID, payload []byte) error {
-	owner := reprise.NewOwner()
-	got, err := store.Claim(ctx, reprise.ClaimRequest{ID: id, Owner: owner, Label: "others", Lease: time.Minute, Retention: time.Hour})
+func complete(ctx context.Context, st store.Store, id store.ID, payload []byte) error {
+	owner := store.NewOwner()
+	got, err := st.Claim(ctx, store.ClaimRequest{ID: id, Owner: owner, Label: "others", Lease: time.Minute, Retention: time.Hour})
 	if err != nil {
 		return err
 	}
-	return store.Complete(ctx, reprise.CompleteRequest{
+	return st.Complete(ctx, store.CompleteRequest{
 		ID: id, Owner: owner, Label: "others", Attempt: got.Attempt, Fence: got.Fence, Payload: payload, Retention: time.Hour,
 	})
 }

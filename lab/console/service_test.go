@@ -17,19 +17,20 @@ import (
 	"github.com/reprise-go/reprise/console"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // stores are what the console is tested on.
-var stores = map[string]func(t *testing.T) reprise.Store{
-	"redis": func(t *testing.T) reprise.Store {
+var stores = map[string]func(t *testing.T) store.Store{
+	"redis": func(t *testing.T) store.Store {
 		t.Helper()
 		client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 		return labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	},
-	"postgres": func(t *testing.T) reprise.Store {
+	"postgres": func(t *testing.T) store.Store {
 		t.Helper()
 		return labtest.SetupPostgres(t, servers.SharedPostgres(t)).Leased(t)
 	},
@@ -71,7 +72,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-func serve(t *testing.T, store reprise.Store) *service {
+func serve(t *testing.T, store store.Store) *service {
 	t.Helper()
 	s := &service{T: t, started: make(chan struct{}, 16), hold: make(chan struct{}), answer: `{"by":"handler"}`, log: &logged{}}
 	s.free = sync.OnceFunc(func() { close(s.hold) })
@@ -141,9 +142,9 @@ func (s *service) order(ctx context.Context, key string) (status int, header htt
 }
 
 // stuck leaves an operation whose process stopped while it ran, and returns its ID.
-func stuck(t *testing.T, store reprise.Store, key string) reprise.ID {
+func stuck(t *testing.T, st store.Store, key string) store.ID {
 	t.Helper()
-	dying := serve(t, store)
+	dying := serve(t, st)
 	client, cut := context.WithCancel(t.Context())
 	defer cut()
 	go func() { _, _, _, _ = dying.order(client, key) }()
@@ -151,11 +152,11 @@ func stuck(t *testing.T, store reprise.Store, key string) reprise.ID {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = dying.engine.Close(gone) // it stops at once, and renews nothing any more
-	id := reprise.DeriveID("shop", "", key)
-	inspector, _ := reprise.As[reprise.Inspector](store)
+	id := store.DeriveID("shop", "", key)
+	inspector, _ := store.As[store.Inspector](st)
 	await(t, "the record to lapse", func() (string, bool) {
 		record, err := inspector.Inspect(t.Context(), id)
-		return fmt.Sprintf("%+v, %v", record, err), err == nil && record.State == reprise.StateLapsed
+		return fmt.Sprintf("%+v, %v", record, err), err == nil && record.State == store.StateLapsed
 	})
 	return id
 }

@@ -19,6 +19,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Every request that has a key, or is refused, has one counted outcome, and every attempt
@@ -120,15 +121,15 @@ func (c *counted) add(other *counted) {
 func newCounting(t *testing.T, seed uint64) *counting {
 	c := &counting{t: t, random: rand.New(rand.NewPCG(seed, 13))}
 	leased, atomics := memstore.New(), atomicStore{memstore.New()}
-	for _, inner := range []reprise.Store{leased, leased, atomics} {
+	for _, inner := range []store.Store{leased, leased, atomics} {
 		c.processes = append(c.processes, c.newProcess(inner))
 	}
 	return c
 }
 
 // newProcess makes a process whose store fails about every fifth call.
-func (c *counting) newProcess(inner reprise.Store) *countedProcess {
-	store, faults := faultstore.New(inner)
+func (c *counting) newProcess(inner store.Store) *countedProcess {
+	st, faults := faultstore.New(inner)
 	p := &countedProcess{faults: faults, seen: newCounted()}
 	for _, op := range []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release} {
 		for range 2000 {
@@ -137,10 +138,10 @@ func (c *counting) newProcess(inner reprise.Store) *countedProcess {
 	}
 	if len(c.processes) == 0 { // one loses every lease of a handler that takes long
 		faults.Clear(faultstore.Renew)
-		faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
+		faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
 	}
 	var err error
-	p.engine, err = reprise.New(store, reprise.Config{
+	p.engine, err = reprise.New(st, reprise.Config{
 		Observer: p.seen, Lease: 2 * time.Second, ClaimTimeout: time.Second, CompleteTimeout: time.Second, MaxRun: 5 * time.Second,
 		Waiting: reprise.WaitLimits{PerKey: 3}, Background: reprise.BackgroundLimits{Tasks: 20, Age: 10 * time.Second},
 	})
@@ -163,7 +164,7 @@ func (c *counting) newProcess(inner reprise.Store) *countedProcess {
 	return p
 }
 
-func (*counting) fingerprint(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+func (*counting) fingerprint(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 	if string(body) == "panic" {
 		panic("a bug in the policy")
 	}
@@ -174,19 +175,19 @@ func (*counting) fingerprint(r *protocol.Request, key string, body []byte) (repr
 func (c *counting) fault() faultstore.Fault {
 	switch c.random.IntN(60) {
 	case 0:
-		return faultstore.FailBefore(reprise.ErrUnavailable)
+		return faultstore.FailBefore(store.ErrUnavailable)
 	case 1:
 		return faultstore.LoseReply()
 	case 2:
-		return faultstore.FailBefore(reprise.ErrFull)
+		return faultstore.FailBefore(store.ErrFull)
 	case 3:
-		return faultstore.FailBefore(reprise.ErrCorrupt)
+		return faultstore.FailBefore(store.ErrCorrupt)
 	case 4:
-		return faultstore.FailAfter(reprise.ErrNotReplicated)
+		return faultstore.FailAfter(store.ErrNotReplicated)
 	case 5:
-		return faultstore.FailBefore(reprise.ErrMisconfigured)
+		return faultstore.FailBefore(store.ErrMisconfigured)
 	case 6:
-		return faultstore.FailBefore(reprise.ErrNotApplied)
+		return faultstore.FailBefore(store.ErrNotApplied)
 	case 7:
 		return faultstore.ExecuteLate(1500 * time.Millisecond)
 	case 8:
@@ -198,7 +199,7 @@ func (c *counting) fault() faultstore.Fault {
 	case 11:
 		return faultstore.Delay(300 * time.Millisecond)
 	case 12:
-		return faultstore.FailBefore(reprise.ErrLeaseLost)
+		return faultstore.FailBefore(store.ErrLeaseLost)
 	default:
 		return faultstore.Pass()
 	}
@@ -415,9 +416,9 @@ func (*discard) Write(p []byte) (int, error) { return len(p), nil }
 type atomicStore struct{ *memstore.Store }
 
 // Claim implements [reprise.Store].
-func (s atomicStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	res, err := s.Store.Claim(ctx, r)
-	if res.Outcome == reprise.Claimed {
+	if res.Outcome == store.Claimed {
 		res.Atomic, res.Remaining, res.Attempt = true, time.Minute, 1
 	}
 	return res, err

@@ -13,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Consumers that do with each message what SettlementOf says lose none, whatever happens
@@ -106,8 +107,8 @@ func (q *messages) breakSomething() {
 	p := q.processes[q.draw(len(q.processes))]
 	op := []faultstore.Op{faultstore.Claim, faultstore.Complete, faultstore.Release, faultstore.Renew}[q.draw(4)]
 	fault := []faultstore.Fault{
-		faultstore.LoseReply(), faultstore.FailBefore(reprise.ErrUnavailable), faultstore.Hang(), faultstore.HangAfter(),
-		faultstore.FailBefore(reprise.ErrFull), faultstore.Delay(700 * time.Millisecond),
+		faultstore.LoseReply(), faultstore.FailBefore(store.ErrUnavailable), faultstore.Hang(), faultstore.HangAfter(),
+		faultstore.FailBefore(store.ErrFull), faultstore.Delay(700 * time.Millisecond),
 	}[q.draw(6)]
 	p.faults.Next(op, fault)
 }
@@ -144,7 +145,7 @@ func (q *messages) consume(id string) {
 // deliver works on one delivery.
 func (q *messages) deliver(id string) reprise.Settlement {
 	p := q.processes[q.draw(len(q.processes))]
-	op := reprise.Operation{Scope: "consumer", Key: id, Preset: q.preset, Fingerprint: reprise.FingerprintOf([]byte(id))}
+	op := reprise.Operation{Scope: "consumer", Key: id, Preset: q.preset, Fingerprint: store.FingerprintOf([]byte(id))}
 	codec := reprise.NamedErrors[int](nil, map[string]error{"refused": errRefused})
 	value, _, err := reprise.Do(context.Background(), p.Engine, op, codec, func(context.Context) (int, error) {
 		fate, takes := q.draw(10), time.Duration(q.draw(800))*time.Millisecond

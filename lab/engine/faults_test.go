@@ -9,35 +9,36 @@ import (
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestEngineSurvivesALostReply(t *testing.T) {
 	inBubble(t, "claim", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Claim, faultstore.LoseReply(), faultstore.LoseReply())
-		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
 		if n := attempt.View().Number(); n != 1 {
 			t.Errorf("attempt %d, want 1: the repeated claim is the first one", n)
 		}
-		b.begin(t, engineOrder("k"), reprise.InProgress)
+		b.begin(t, engineOrder("k"), store.InProgress)
 		a.end(t, attempt, "answer", reprise.Recorded)
 		b.replays(t, engineOrder("k"), "answer")
 	})
 	inBubble(t, "renew", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Renew, faultstore.LoseReply(), faultstore.LoseReply())
-		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
 		inTime(3 * engineLease)
 		if err := context.Cause(attempt.Context()); err != nil {
 			t.Errorf("cancelled: %v", err)
 		}
-		b.begin(t, engineOrder("k"), reprise.InProgress)
+		b.begin(t, engineOrder("k"), store.InProgress)
 		a.end(t, attempt, "answer", reprise.Recorded)
 	})
 	inBubble(t, "complete", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.LoseReply())
-		a.end(t, a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
+		a.end(t, a.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
 		if n := a.faults.Count(faultstore.Complete); n != 3 {
 			t.Errorf("asked %d times, want 3", n)
 		}
@@ -46,10 +47,10 @@ func TestEngineSurvivesALostReply(t *testing.T) {
 	inBubble(t, "release", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Release, faultstore.LoseReply())
-		if err := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); err != nil {
+		if err := a.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); err != nil {
 			t.Fatal(err)
 		}
-		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
+		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
 	})
 }
 
@@ -58,14 +59,14 @@ func TestEngineReleaseThatExecutesLateHarmsNobody(t *testing.T) {
 	inBubble(t, "release", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Minute))
-		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		if err := attempt.Release(); !errors.Is(err, reprise.ErrUnknown) {
+		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		if err := attempt.Release(); !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("Release: %v, want unknown", err)
 		}
 		inTime(engineBudget)
-		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
 		a.faults.Wait()
-		a.begin(t, engineOrder("k"), reprise.InProgress)
+		a.begin(t, engineOrder("k"), store.InProgress)
 		b.end(t, next, "answer", reprise.Recorded)
 	})
 }
@@ -75,12 +76,12 @@ func TestEngineClaimThatExecutesLateFreesItsKey(t *testing.T) {
 		inBubble(t, late.String(), func(t *testing.T) {
 			a, b := twoProcesses(t)
 			a.faults.Next(faultstore.Claim, faultstore.ExecuteLate(late))
-			if _, err := a.Begin(t.Context(), engineOrder("k")); !errors.Is(err, reprise.ErrUnknown) {
+			if _, err := a.Begin(t.Context(), engineOrder("k")); !errors.Is(err, store.ErrUnknown) {
 				t.Fatalf("Begin: %v, want unknown", err)
 			}
 			a.faults.Wait()
 			inTime(2 * engineBudget)
-			b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
+			b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
 		})
 	}
 }
@@ -90,31 +91,31 @@ func TestEngineCompletionThatFailsForGood(t *testing.T) {
 		fault   faultstore.Fault
 		repeats bool
 	}{
-		"unavailable":    {faultstore.FailBefore(reprise.ErrUnavailable), true},
-		"unknown":        {faultstore.FailBefore(reprise.ErrUnknown), true},
-		"not replicated": {faultstore.FailBefore(reprise.ErrNotReplicated), true},
+		"unavailable":    {faultstore.FailBefore(store.ErrUnavailable), true},
+		"unknown":        {faultstore.FailBefore(store.ErrUnknown), true},
+		"not replicated": {faultstore.FailBefore(store.ErrNotReplicated), true},
 		"hanging":        {faultstore.Hang(), true},
 		"panicking":      {faultstore.Panic("a bug in the store"), true},
-		"corrupt":        {faultstore.FailBefore(reprise.ErrCorrupt), false},
+		"corrupt":        {faultstore.FailBefore(store.ErrCorrupt), false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			a, b := twoProcesses(t)
 			a.faults.Always(faultstore.Complete, c.fault)
 			start := time.Now()
-			a.end(t, a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Unrecorded)
+			a.end(t, a.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Unrecorded)
 			if took := time.Since(start); took > engineBudget {
 				t.Errorf("held the response back for %v", took)
 			}
 			inTime(2 * engineLease)
 			if !c.repeats { // nobody keeps the lease
-				next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+				next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
 				if n := next.View().Number(); n != 2 {
 					t.Errorf("attempt %d, want 2", n)
 				}
 				b.end(t, next, "second", reprise.Recorded)
 				return
 			}
-			b.begin(t, engineOrder("k"), reprise.InProgress)
+			b.begin(t, engineOrder("k"), store.InProgress)
 			a.faults.Clear()
 			a.faults.LetGo()
 			inTime(2 * engineBudget)
@@ -127,15 +128,15 @@ func TestEngineLostCompletion(t *testing.T) {
 	// lose lets the lease of a's attempt run out.
 	lose := func(t *testing.T, a *faultyEngine) *reprise.Attempt {
 		t.Helper()
-		a.faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
-		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		a.faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
+		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
 		inTime(engineLease)
 		return attempt
 	}
 	inBubble(t, "with a rival that completed", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "rival's", reprise.Recorded)
+		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "rival's", reprise.Recorded)
 		if end := a.end(t, attempt, "mine", reprise.Superseded); string(end.Payload) != "rival's" {
 			t.Errorf("the answer to send is %q", end.Payload)
 		}
@@ -144,7 +145,7 @@ func TestEngineLostCompletion(t *testing.T) {
 	inBubble(t, "with a rival that runs", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		rival := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		rival := b.begin(t, engineOrder("k"), store.Claimed).Attempt
 		a.end(t, attempt, "mine", reprise.Contested)
 		b.end(t, rival, "rival's", reprise.Recorded)
 		a.replays(t, engineOrder("k"), "rival's")
@@ -158,7 +159,7 @@ func TestEngineLostCompletion(t *testing.T) {
 	inBubble(t, "with a rival that gave up", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		if err := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); err != nil {
+		if err := b.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); err != nil {
 			t.Fatal(err)
 		}
 		a.faults.Next(faultstore.Claim, faultstore.LoseReply()) // of the claim that asks who has it
@@ -168,7 +169,7 @@ func TestEngineLostCompletion(t *testing.T) {
 	inBubble(t, "with a store that is gone", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		rival := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		rival := b.begin(t, engineOrder("k"), store.Claimed).Attempt
 		a.faults.Always(faultstore.Claim, faultstore.Hang())
 		a.end(t, attempt, "mine", reprise.Unrecorded)
 		b.end(t, rival, "rival's", reprise.Recorded)
@@ -180,16 +181,16 @@ func TestEngineReleaseThatFailsGoesOn(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Release, faultstore.Hang())
 		start := time.Now()
-		if err := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); !errors.Is(err, reprise.ErrUnknown) {
+		if err := a.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("Release: %v, want unknown", err)
 		}
 		if took := time.Since(start); took > engineBudget {
 			t.Errorf("held the response back for %v", took)
 		}
-		b.begin(t, engineOrder("k"), reprise.InProgress)
+		b.begin(t, engineOrder("k"), store.InProgress)
 		a.faults.Clear()
 		inTime(2 * engineBudget)
-		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.Recorded)
+		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
 	})
 }
 
@@ -199,24 +200,24 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 	inBubble(t, "handler", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Renew, faultstore.Hang())
-		zombie := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		zombie := a.begin(t, engineOrder("k"), store.Claimed).Attempt
 		inTime(engineLease*9/10 - time.Nanosecond)
-		a.begin(t, engineOrder("k"), reprise.InProgress)
+		a.begin(t, engineOrder("k"), store.InProgress)
 		if n := a.faults.Count(faultstore.Claim); n != 1 {
 			t.Fatalf("%d claims before the local deadline, want 1: the table answers", n)
 		}
 		inTime(time.Nanosecond)
 		synctest.Wait()
-		if err := context.Cause(zombie.Context()); !errors.Is(err, reprise.ErrLeaseLost) {
+		if err := context.Cause(zombie.Context()); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("cause %v, want lease lost", err)
 		}
-		a.begin(t, engineOrder("k"), reprise.InProgress)
+		a.begin(t, engineOrder("k"), store.InProgress)
 		if n := a.faults.Count(faultstore.Claim); n != 2 {
 			t.Fatalf("%d claims after the local deadline, want 2: the store answers", n)
 		}
 		inTime(engineLease / 10)
-		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
-		a.begin(t, engineOrder("k"), reprise.InProgress)
+		next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
+		a.begin(t, engineOrder("k"), store.InProgress)
 		a.end(t, zombie, "zombie's", reprise.Contested)
 		b.end(t, next, "answer", reprise.Recorded)
 		a.replays(t, engineOrder("k"), "answer")
@@ -229,26 +230,26 @@ func TestEngineRenewBatchThatHangs(t *testing.T) {
 		a.faults.Next(faultstore.Renew, faultstore.Hang())
 		attempts := make([]*reprise.Attempt, 10)
 		for i := range attempts {
-			attempts[i] = a.begin(t, engineOrder(string(rune('a'+i))), reprise.Claimed).Attempt
+			attempts[i] = a.begin(t, engineOrder(string(rune('a'+i))), store.Claimed).Attempt
 		}
 		inTime(2 * engineLease)
 		for i, attempt := range attempts {
 			if err := context.Cause(attempt.Context()); err != nil {
 				t.Errorf("%d: cancelled: %v", i, err)
 			}
-			b.begin(t, engineOrder(string(rune('a'+i))), reprise.InProgress)
+			b.begin(t, engineOrder(string(rune('a'+i))), store.InProgress)
 			a.end(t, attempt, "answer", reprise.Recorded)
 		}
 	})
 	inBubble(t, "for good", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Renew, faultstore.Hang())
-		attempt, start := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, time.Now()
+		attempt, start := a.begin(t, engineOrder("k"), store.Claimed).Attempt, time.Now()
 		<-attempt.Context().Done()
 		if took := time.Since(start); took != engineLease*9/10 {
 			t.Errorf("told after %v, want 27s", took)
 		}
-		b.begin(t, engineOrder("k"), reprise.InProgress)
+		b.begin(t, engineOrder("k"), store.InProgress)
 		if n := a.faults.Count(faultstore.Renew); n < 2 || n > 4 {
 			t.Errorf("%d batches, want 2 to 4: one at a time", n)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // What an engine of these tests is configured with, and a sixth of the lease bounds its
@@ -39,7 +40,7 @@ type faultyEngine struct {
 }
 
 // newFaultyEngine makes a process over inner, drained and closed at the end of the test.
-func newFaultyEngine(t *testing.T, inner reprise.Store, cfg reprise.Config) *faultyEngine {
+func newFaultyEngine(t *testing.T, inner store.Store, cfg reprise.Config) *faultyEngine {
 	t.Helper()
 	store, faults := faultstore.New(inner)
 	engine, err := reprise.New(store, cfg)
@@ -61,11 +62,11 @@ func newFaultyEngine(t *testing.T, inner reprise.Store, cfg reprise.Config) *fau
 
 // engineOrder is an operation of the default preset.
 func engineOrder(key string) reprise.Operation {
-	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: reprise.Fingerprint{1}}
+	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: store.Fingerprint{1}}
 }
 
 // begin begins op and fails the test unless the outcome is the wanted one.
-func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want reprise.Outcome) reprise.Result {
+func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want store.Outcome) reprise.Result {
 	t.Helper()
 	res, err := f.Begin(t.Context(), op)
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, wan
 // replays fails the test unless op is answered from its record with payload.
 func (f *faultyEngine) replays(t *testing.T, op reprise.Operation, payload string) {
 	t.Helper()
-	if got := f.begin(t, op, reprise.Completed).Payload; string(got) != payload {
+	if got := f.begin(t, op, store.Completed).Payload; string(got) != payload {
 		t.Fatalf("replayed %q, want %q", got, payload)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"pgregory.net/rapid"
 )
 
@@ -113,32 +114,32 @@ func (r *modelRun) step(ctx context.Context, s modelStep) error {
 
 func (r *modelRun) begin(ctx context.Context, s modelStep) error {
 	op := reprise.Operation{
-		Scope: "tenant", Key: strconv.Itoa(s.Key), Fingerprint: reprise.Fingerprint{s.Print},
+		Scope: "tenant", Key: strconv.Itoa(s.Key), Fingerprint: store.Fingerprint{s.Print},
 		Preset: s.Preset, MaxAttempts: s.Limit, Retention: modelRetention,
 	}
-	id, store := reprise.DeriveID(op.Scope, op.Endpoint, op.Key), r.stores[s.Process]
+	id, st := store.DeriveID(op.Scope, op.Endpoint, op.Key), r.stores[s.Process]
 	// Where the engine does not ask the store, its answer has to be what the store would
 	// have said.
-	store.takeover = op.Preset == reprise.Recoverable
+	st.takeover = op.Preset == reprise.Recoverable
 	r.model.Lock()
-	store.outcome, store.attempt = r.model.claim(reprise.ClaimRequest{ID: id, Fingerprint: op.Fingerprint}, false)
+	st.outcome, st.attempt = r.model.claim(store.ClaimRequest{ID: id, Fingerprint: op.Fingerprint}, false)
 	r.model.Unlock()
 	res, err := r.engines[s.Process].Begin(ctx, op)
 	if res.Attempt != nil {
-		r.running = append(r.running, &modelAttempt{res.Attempt, store})
+		r.running = append(r.running, &modelAttempt{res.Attempt, st})
 	}
 	r.model.Lock()
 	defer r.model.Unlock()
-	r.met.add(res.Outcome, store.attempt > 1)
+	r.met.add(res.Outcome, st.attempt > 1)
 	switch {
 	case err != nil:
 		return fmt.Errorf("begin: %w", err)
-	case res.Outcome != store.outcome:
-		return fmt.Errorf("begin answered %v, want %v", res.Outcome, store.outcome)
-	case res.Outcome == reprise.Completed && string(res.Payload) != r.model.find(id).payload:
+	case res.Outcome != st.outcome:
+		return fmt.Errorf("begin answered %v, want %v", res.Outcome, st.outcome)
+	case res.Outcome == store.Completed && string(res.Payload) != r.model.find(id).payload:
 		return fmt.Errorf("replayed %q, want %q", res.Payload, r.model.find(id).payload)
-	case res.Outcome == reprise.Claimed && res.Attempt.View().Number() != store.attempt:
-		return fmt.Errorf("attempt %d, want %d", res.Attempt.View().Number(), store.attempt)
+	case res.Outcome == store.Claimed && res.Attempt.View().Number() != st.attempt:
+		return fmt.Errorf("attempt %d, want %d", res.Attempt.View().Number(), st.attempt)
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (r *modelRun) complete(a *modelAttempt) error {
 // the model.
 func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &modelRun{met: met, model: &model{records: make(map[reprise.ID]*modelRecord)}}
+		r := &modelRun{met: met, model: &model{records: make(map[store.ID]*modelRecord)}}
 		inner := memstore.New()
 		for i := range r.engines {
 			r.stores[i] = &modelStore{Store: inner, model: r.model}

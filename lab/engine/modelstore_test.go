@@ -6,13 +6,14 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // modelRecord is what the model knows of an ID. Whether it is seen, live or lapsed
 // follows from the instants.
 type modelRecord struct {
-	owner       reprise.Owner
-	fingerprint reprise.Fingerprint
+	owner       store.Owner
+	fingerprint store.Fingerprint
 	completed   bool
 	attempt     int
 	lease       time.Time
@@ -24,11 +25,11 @@ type modelRecord struct {
 // lease that is renewed, a reply that is lost, or two processes.
 type model struct {
 	sync.Mutex // held by whoever asks: renewals come from another goroutine
-	records    map[reprise.ID]*modelRecord
+	records    map[store.ID]*modelRecord
 }
 
 // find returns the record of id, or nil when none is seen.
-func (m *model) find(id reprise.ID) *modelRecord {
+func (m *model) find(id store.ID) *modelRecord {
 	rec, now := m.records[id], time.Now()
 	if rec == nil || !now.Before(rec.valid) && (rec.completed || !now.Before(rec.lease)) {
 		return nil
@@ -37,35 +38,35 @@ func (m *model) find(id reprise.ID) *modelRecord {
 }
 
 // claim says what a claim answers, and at which attempt.
-func (m *model) claim(r reprise.ClaimRequest, takeover bool) (want reprise.Outcome, attempt int) {
+func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, attempt int) {
 	rec := m.find(r.ID)
 	switch {
 	case rec == nil:
-		return reprise.Claimed, 1
+		return store.Claimed, 1
 	case rec.fingerprint != r.Fingerprint:
-		return reprise.Mismatch, 0
+		return store.Mismatch, 0
 	case rec.completed:
-		return reprise.Completed, 0
+		return store.Completed, 0
 	case rec.owner == r.Owner:
-		return reprise.Claimed, rec.attempt
+		return store.Claimed, rec.attempt
 	case time.Now().Before(rec.lease):
-		return reprise.InProgress, 0
+		return store.InProgress, 0
 	case !takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
-		return reprise.Lapsed, 0
+		return store.Lapsed, 0
 	default:
-		return reprise.Claimed, rec.attempt + 1
+		return store.Claimed, rec.attempt + 1
 	}
 }
 
 // completeStatus says how a completion is answered that the store took or did not, and
 // then said who has the ID.
-func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
+func completeStatus(taken bool, who store.Outcome) reprise.CompleteStatus {
 	switch {
 	case taken:
 		return reprise.Recorded
-	case who == reprise.Mismatch:
+	case who == store.Mismatch:
 		return reprise.Unrecorded
-	case who == reprise.Completed:
+	case who == store.Completed:
 		return reprise.Superseded
 	default:
 		return reprise.Contested
@@ -76,22 +77,22 @@ func completeStatus(taken bool, who reprise.Outcome) reprise.CompleteStatus {
 // operation, and tells it of the instant at which the store acted. It loses replies and
 // refuses renewals on command.
 type modelStore struct {
-	reprise.Store
+	store.Store
 	model    *model
 	deaf     bool // to renewals
 	lose     int  // so many more replies of claims, completions and releases
 	takeover bool // whether the claims of this step may take over
 
-	outcome reprise.Outcome // of the last claim, says the model
+	outcome store.Outcome // of the last claim, says the model
 	attempt int
 	taken   bool // the last completion was, says the model
 }
 
-func (s *modelStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *modelStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.model.Lock()
 	defer s.model.Unlock()
 	s.outcome, s.attempt = s.model.claim(r, s.takeover)
-	if s.outcome == reprise.Claimed {
+	if s.outcome == store.Claimed {
 		now := time.Now()
 		s.model.records[r.ID] = &modelRecord{
 			owner: r.Owner, fingerprint: r.Fingerprint, attempt: s.attempt, lease: now.Add(r.Lease), valid: now.Add(r.Retention),
@@ -99,16 +100,16 @@ func (s *modelStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 	}
 	res, err := s.Store.Claim(ctx, r)
 	if s.loses() {
-		return reprise.ClaimResult{}, reprise.ErrUnknown
+		return store.ClaimResult{}, store.ErrUnknown
 	}
 	return res, err
 }
 
-func (s *modelStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *modelStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	s.model.Lock()
 	defer s.model.Unlock()
 	if s.deaf {
-		return nil, reprise.ErrUnavailable
+		return nil, store.ErrUnavailable
 	}
 	for _, r := range rs {
 		if rec := s.model.find(r.ID); rec != nil && rec.owner == r.Owner {
@@ -118,7 +119,7 @@ func (s *modelStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]re
 	return s.Store.Renew(ctx, rs)
 }
 
-func (s *modelStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *modelStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	s.model.Lock()
 	defer s.model.Unlock()
 	rec := s.model.find(r.ID)
@@ -129,10 +130,10 @@ func (s *modelStore) Complete(ctx context.Context, r reprise.CompleteRequest) er
 	if err := s.Store.Complete(ctx, r); !s.loses() {
 		return err
 	}
-	return reprise.ErrUnknown
+	return store.ErrUnknown
 }
 
-func (s *modelStore) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *modelStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	s.model.Lock()
 	defer s.model.Unlock()
 	if rec := s.model.find(id); rec != nil && rec.owner == owner && !rec.completed {
@@ -141,7 +142,7 @@ func (s *modelStore) Release(ctx context.Context, id reprise.ID, owner reprise.O
 	if err := s.Store.Release(ctx, id, owner); !s.loses() {
 		return err
 	}
-	return reprise.ErrUnknown
+	return store.ErrUnknown
 }
 
 // losing makes the next n replies be lost.

@@ -5,28 +5,28 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // newClaim is a claim of a key that nobody has.
-func newClaim() reprise.ClaimRequest {
-	owner, id := reprise.NewOwner(), reprise.NewOwner()
-	return reprise.ClaimRequest{
-		ID: reprise.DeriveID("", "", string(id[:])), Owner: owner, Fingerprint: reprise.Fingerprint{1},
+func newClaim() store.ClaimRequest {
+	owner, id := store.NewOwner(), store.NewOwner()
+	return store.ClaimRequest{
+		ID: store.DeriveID("", "", string(id[:])), Owner: owner, Fingerprint: store.Fingerprint{1},
 		Lease: time.Minute, Retention: 24 * time.Hour, Takeover: true,
 	}
 }
 
 // again is the claim of another owner.
-func again(r reprise.ClaimRequest) reprise.ClaimRequest {
-	r.Owner = reprise.NewOwner()
+func again(r store.ClaimRequest) store.ClaimRequest {
+	r.Owner = store.NewOwner()
 	return r
 }
 
-func mustClaim(t *testing.T, s reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+func mustClaim(t *testing.T, s store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	t.Helper()
 	got, err := s.Claim(t.Context(), r)
 	if err != nil || got.Outcome != want {
@@ -35,12 +35,12 @@ func mustClaim(t *testing.T, s reprise.Store, r reprise.ClaimRequest, want repri
 	return got
 }
 
-func complete(t *testing.T, s reprise.Store, r reprise.ClaimRequest, payload string) error {
+func complete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) error {
 	t.Helper()
-	return s.Complete(t.Context(), reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention, Fingerprint: r.Fingerprint})
+	return s.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention, Fingerprint: r.Fingerprint})
 }
 
-func mustComplete(t *testing.T, s reprise.Store, r reprise.ClaimRequest, payload string) {
+func mustComplete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) {
 	t.Helper()
 	if err := complete(t, s, r, payload); err != nil {
 		t.Fatalf("complete: %v", err)
@@ -52,56 +52,56 @@ func mustComplete(t *testing.T, s reprise.Store, r reprise.ClaimRequest, payload
 // out.
 func TestClockOfTheServerJumps(t *testing.T) {
 	t.Parallel()
-	type clocked func(*testing.T) (reprise.Store, *servers.Clock)
+	type clocked func(*testing.T) (store.Store, *servers.Clock)
 	for name, open := range map[string]clocked{
-		"redis": func(t *testing.T) (reprise.Store, *servers.Clock) {
+		"redis": func(t *testing.T) (store.Store, *servers.Clock) {
 			s, clock := servers.Redis.StartWithClock(t)
 			return labtest.RedisStore(t, labtest.RedisClient(t, s.Addr()), repriseredis.Config{}), clock
 		},
-		"postgres": func(t *testing.T) (reprise.Store, *servers.Clock) {
+		"postgres": func(t *testing.T) (store.Store, *servers.Clock) {
 			s, clock := servers.StartPostgresWithClock(t)
 			return labtest.SetupPostgres(t, s).Leased(t), clock
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, clock := open(t)
+			st, clock := open(t)
 
 			first := newClaim()
-			held := mustClaim(t, store, first, reprise.Claimed)
-			mustClaim(t, store, again(first), reprise.InProgress)
+			held := mustClaim(t, st, first, store.Claimed)
+			mustClaim(t, st, again(first), store.InProgress)
 			clock.Step(t, 2*time.Minute)
 			careful := again(first)
 			careful.Takeover = false
-			mustClaim(t, store, careful, reprise.Lapsed)
+			mustClaim(t, st, careful, store.Lapsed)
 			second := again(first)
-			taken := mustClaim(t, store, second, reprise.Claimed)
+			taken := mustClaim(t, st, second, store.Claimed)
 			if taken.Attempt != 2 || taken.Fence <= held.Fence {
 				t.Errorf("taken over as attempt %d with the fence %d, after %d", taken.Attempt, taken.Fence, held.Fence)
 			}
-			if err := complete(t, store, first, "first"); !errors.Is(err, reprise.ErrLeaseLost) {
+			if err := complete(t, st, first, "first"); !errors.Is(err, store.ErrLeaseLost) {
 				t.Errorf("the former owner completed: %v", err)
 			}
 			clock.Step(t, -time.Hour)
-			mustClaim(t, store, again(first), reprise.InProgress)
-			mustComplete(t, store, second, "second")
-			if got := mustClaim(t, store, again(first), reprise.Completed); string(got.Payload) != "second" {
+			mustClaim(t, st, again(first), store.InProgress)
+			mustComplete(t, st, second, "second")
+			if got := mustClaim(t, st, again(first), store.Completed); string(got.Payload) != "second" {
 				t.Errorf("replayed %q", got.Payload)
 			}
 			clock.Step(t, 0) // the retention counts from a clock that was an hour behind
-			mustClaim(t, store, again(first), reprise.Completed)
+			mustClaim(t, st, again(first), store.Completed)
 			clock.Step(t, 22*time.Hour)
-			mustClaim(t, store, again(first), reprise.Completed)
+			mustClaim(t, st, again(first), store.Completed)
 			clock.Step(t, 24*time.Hour)
-			mustClaim(t, store, again(first), reprise.Claimed)
+			mustClaim(t, st, again(first), store.Claimed)
 
 			released := newClaim()
-			before := mustClaim(t, store, released, reprise.Claimed)
-			if err := store.Release(t.Context(), released.ID, released.Owner); err != nil {
+			before := mustClaim(t, st, released, store.Claimed)
+			if err := st.Release(t.Context(), released.ID, released.Owner); err != nil {
 				t.Fatal(err)
 			}
 			clock.Step(t, -time.Hour)
-			after := mustClaim(t, store, again(released), reprise.Claimed)
+			after := mustClaim(t, st, again(released), store.Claimed)
 			t.Logf("a released key that is claimed after the clock went back has the fence %d, before %d", after.Fence, before.Fence)
 		})
 	}

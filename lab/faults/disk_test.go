@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -15,13 +15,13 @@ import (
 // that was recorded is lost, and what ran is completed when there is space again.
 func TestDiskOfTheServerIsFull(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) (reprise.Store, *servers.Disk){
-		"redis": func(t *testing.T) (reprise.Store, *servers.Disk) {
+	for name, open := range map[string]func(*testing.T) (store.Store, *servers.Disk){
+		"redis": func(t *testing.T) (store.Store, *servers.Disk) {
 			disk := servers.NewDisk(t, 4<<20, false)
 			s := servers.Redis.Start(t, "appendonly=yes", "appendfsync=everysec", "dir="+disk.Dir(), "auto-aof-rewrite-percentage=0")
 			return labtest.RedisStore(t, labtest.RedisClient(t, s.Addr()), repriseredis.Config{}), disk
 		},
-		"postgres": func(t *testing.T) (reprise.Store, *servers.Disk) {
+		"postgres": func(t *testing.T) (store.Store, *servers.Disk) {
 			disk := servers.NewDisk(t, 8<<20, true)
 			s := servers.StartPostgres(t)
 			for _, sql := range []string{"CREATE TABLESPACE small LOCATION '" + disk.Dir() + "'", "ALTER DATABASE postgres SET default_tablespace = small"} {
@@ -34,11 +34,11 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, disk := open(t)
+			st, disk := open(t)
 			done, running := newClaim(), newClaim()
-			mustClaim(t, store, done, reprise.Claimed)
-			mustComplete(t, store, done, "answer")
-			mustClaim(t, store, running, reprise.Claimed)
+			mustClaim(t, st, done, store.Claimed)
+			mustComplete(t, st, done, "answer")
+			mustClaim(t, st, running, store.Claimed)
 
 			disk.Fill(t)
 			answer := strings.Repeat("a", 4000) // soon needs space that is not there
@@ -47,9 +47,9 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			deadline := time.Now().Add(patience)
 			for refused < 20 {
 				r := newClaim()
-				got, err := store.Claim(t.Context(), r)
-				if err == nil && got.Outcome == reprise.Claimed {
-					err = complete(t, store, r, answer)
+				got, err := st.Claim(t.Context(), r)
+				if err == nil && got.Outcome == store.Claimed {
+					err = complete(t, st, r, answer)
 				}
 				if err == nil {
 					finished++
@@ -60,12 +60,12 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 					t.Fatalf("%d operations on a full disk, and %d refused", finished, refused)
 				}
 			}
-			mustClaim(t, store, again(done), reprise.Completed)
-			whileFull := complete(t, store, running, answer)
+			mustClaim(t, st, again(done), store.Completed)
+			whileFull := complete(t, st, running, answer)
 			disk.Free(t)
 			var err error
 			for time.Now().Before(deadline) {
-				if err = complete(t, store, running, answer); err == nil {
+				if err = complete(t, st, running, answer); err == nil {
 					break
 				}
 				sleepFor(20 * time.Millisecond)
@@ -73,15 +73,15 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			if err != nil {
 				t.Fatalf("no completion after there is space again: %v", err)
 			}
-			if got := mustClaim(t, store, again(running), reprise.Completed); string(got.Payload) != answer {
+			if got := mustClaim(t, st, again(running), store.Completed); string(got.Payload) != answer {
 				t.Errorf("replayed %d bytes", len(got.Payload))
 			}
-			if got := mustClaim(t, store, again(done), reprise.Completed); string(got.Payload) != "answer" {
+			if got := mustClaim(t, st, again(done), store.Completed); string(got.Payload) != "answer" {
 				t.Errorf("replayed %q", got.Payload)
 			}
 			for deadline := time.Now().Add(patience); ; {
-				got, err := store.Claim(t.Context(), newClaim())
-				if err == nil && got.Outcome == reprise.Claimed {
+				got, err := st.Claim(t.Context(), newClaim())
+				if err == nil && got.Outcome == store.Claimed {
 					break
 				}
 				if time.Now().After(deadline) {

@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
@@ -51,7 +52,7 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
-			Open:  func(testing.TB) reprise.Store { return memstore.New() },
+			Open:  func(testing.TB) store.Store { return memstore.New() },
 			Serve: serve.Adapter("nethttp"), Advance: conformance.Sleep,
 		}
 	})
@@ -93,7 +94,7 @@ func costHandler() http.Handler {
 }
 
 // costGuard returns a guard over a store.
-func costGuard(tb testing.TB, store reprise.Store) *protocol.Guard {
+func costGuard(tb testing.TB, store store.Store) *protocol.Guard {
 	tb.Helper()
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // never is later than every end of a history.
@@ -91,6 +91,6 @@ func (c *clock) began(epoch time.Time, fence uint64, answered time.Duration) win
 
 // tells reports whether Remaining says when the lease ends that the claim met. That of a
 // new lease is a lower bound, which says less than the instant of the claim.
-func (c *clock) tells(res reprise.ClaimResult, lapsed bool) bool {
-	return c.measured && (lapsed || res.Outcome == reprise.InProgress && res.Remaining != c.unknown)
+func (c *clock) tells(res store.ClaimResult, lapsed bool) bool {
+	return c.measured && (lapsed || res.Outcome == store.InProgress && res.Remaining != c.unknown)
 }

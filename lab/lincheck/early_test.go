@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -18,16 +18,16 @@ import (
 // hasty is a store whose spans end before their time: it asks the one below for less, and
 // answers as if it had asked for all.
 type hasty struct {
-	reprise.Store
+	store.Store
 	lease     time.Duration // by which a lease ends early
 	retention time.Duration // by which an answer is forgotten early
 	remaining time.Duration // by which Remaining says too much
 }
 
-func (s *hasty) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *hasty) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	r.Lease -= s.lease
 	res, err := s.Store.Claim(ctx, r)
-	if res.Outcome == reprise.InProgress || res.Outcome == reprise.Claimed && res.Remaining > 0 {
+	if res.Outcome == store.InProgress || res.Outcome == store.Claimed && res.Remaining > 0 {
 		res.Remaining += s.lease + s.remaining
 	}
 	if res.Validity > 0 {
@@ -36,8 +36,8 @@ func (s *hasty) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	return res, err
 }
 
-func (s *hasty) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	shorter := make([]reprise.RenewRequest, len(rs))
+func (s *hasty) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	shorter := make([]store.RenewRequest, len(rs))
 	for i, r := range rs {
 		r.Lease -= s.lease
 		shorter[i] = r
@@ -45,7 +45,7 @@ func (s *hasty) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	return s.Store.Renew(ctx, shorter)
 }
 
-func (s *hasty) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *hasty) Complete(ctx context.Context, r store.CompleteRequest) error {
 	r.Retention -= s.retention
 	return s.Store.Complete(ctx, r)
 }
@@ -57,7 +57,7 @@ func TestStoresThatHurryAreFound(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T) *deployment{
 		"memory": func(*testing.T) *deployment {
-			return &deployment{stores: []reprise.Store{memstore.New()}, clock: memoryClock}
+			return &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}
 		},
 		"redis": func(t *testing.T) *deployment {
 			server := servers.Redis.Shared(t)

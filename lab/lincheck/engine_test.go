@@ -13,6 +13,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -28,13 +29,13 @@ type engineStore struct {
 	*reprise.Engine
 	wire     *wire // to the store
 	mu       sync.Mutex
-	attempts map[reprise.Owner]*reprise.Attempt
-	claims   map[reprise.ID][]time.Duration // when those began that are on their way
+	attempts map[store.Owner]*reprise.Attempt
+	claims   map[store.ID][]time.Duration // when those began that are on their way
 }
 
 // claiming notes that a claim begins, and returns when the oldest began that is on its
 // way: a duplicate may share the answer of that one, which may be so old.
-func (s *engineStore) claiming(id reprise.ID, from time.Duration) (oldest time.Duration) {
+func (s *engineStore) claiming(id store.ID, from time.Duration) (oldest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims[id] = append(s.claims[id], from)
@@ -42,18 +43,18 @@ func (s *engineStore) claiming(id reprise.ID, from time.Duration) (oldest time.D
 }
 
 // claimed notes that the claim that began at from has its answer.
-func (s *engineStore) claimed(id reprise.ID, from time.Duration) {
+func (s *engineStore) claimed(id store.ID, from time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.claims[id], from)
 	s.claims[id] = slices.Delete(s.claims[id], i, i+1)
 }
 
-func (s *engineStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *engineStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	op := reprise.Operation{Scope: "lincheck", Key: r.ID.String(), Fingerprint: r.Fingerprint, Retention: r.Retention}
 	res, err := s.Begin(ctx, op)
-	if err != nil || res.Outcome != reprise.Claimed {
-		return reprise.ClaimResult{Outcome: res.Outcome, Payload: res.Payload}, err
+	if err != nil || res.Outcome != store.Claimed {
+		return store.ClaimResult{Outcome: res.Outcome, Payload: res.Payload}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,10 +63,10 @@ func (s *engineStore) Claim(ctx context.Context, r reprise.ClaimRequest) (repris
 	if s.wire != nil {
 		s.wire.name(view, held{id: r.ID, owner: r.Owner})
 	}
-	return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: view.Number(), Fence: view.Fence(), Remaining: longLease}, nil
+	return store.ClaimResult{Outcome: store.Claimed, Attempt: view.Number(), Fence: view.Fence(), Remaining: longLease}, nil
 }
 
-func (s *engineStore) take(owner reprise.Owner) *reprise.Attempt {
+func (s *engineStore) take(owner store.Owner) *reprise.Attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.attempts[owner]
@@ -73,14 +74,14 @@ func (s *engineStore) take(owner reprise.Owner) *reprise.Attempt {
 	return a
 }
 
-func (s *engineStore) Renew(context.Context, []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *engineStore) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 	panic("the engine renews by itself")
 }
 
-func (s *engineStore) Complete(_ context.Context, r reprise.CompleteRequest) error {
+func (s *engineStore) Complete(_ context.Context, r store.CompleteRequest) error {
 	a := s.take(r.Owner)
 	if a == nil {
-		return reprise.ErrLeaseLost // its claim had no answer, or another one
+		return store.ErrLeaseLost // its claim had no answer, or another one
 	}
 	res, err := a.Complete(reprise.Completion{Payload: r.Payload}) //nolint:contextcheck // the engine bounds it
 	switch {
@@ -89,13 +90,13 @@ func (s *engineStore) Complete(_ context.Context, r reprise.CompleteRequest) err
 	case res.Status == reprise.Recorded:
 		return nil
 	case s.wire != nil && (res.Status == reprise.Superseded || res.Status == reprise.Contested):
-		return reprise.ErrLeaseLost
+		return store.ErrLeaseLost
 	default:
-		return fmt.Errorf("%w: %v: %w", reprise.ErrCorrupt, res.Status, res.Err) // no fault was made: what no model knows
+		return fmt.Errorf("%w: %v: %w", store.ErrCorrupt, res.Status, res.Err) // no fault was made: what no model knows
 	}
 }
 
-func (s *engineStore) Release(_ context.Context, _ reprise.ID, owner reprise.Owner) error {
+func (s *engineStore) Release(_ context.Context, _ store.ID, owner store.Owner) error {
 	if a := s.take(owner); a != nil {
 		return a.Release() //nolint:contextcheck // the engine bounds it
 	}
@@ -107,14 +108,14 @@ func engines(t *testing.T, d *deployment) *deployment {
 	t.Helper()
 	d.engines, d.exclusive, d.clock = true, true, clock{tick: d.clock.tick}
 	d.pace.lease = cmp.Or(d.pace.lease, longLease)
-	for i, store := range d.stores {
-		below, _ := store.(*wire)
-		engine, err := reprise.New(store, reprise.Config{Lease: d.pace.lease, Observer: reprise.Silent})
+	for i, st := range d.stores {
+		below, _ := st.(*wire)
+		engine, err := reprise.New(st, reprise.Config{Lease: d.pace.lease, Observer: reprise.Silent})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		d.stores[i] = &engineStore{Engine: engine, wire: below, attempts: map[reprise.Owner]*reprise.Attempt{}, claims: map[reprise.ID][]time.Duration{}}
+		d.stores[i] = &engineStore{Engine: engine, wire: below, attempts: map[store.Owner]*reprise.Attempt{}, claims: map[store.ID][]time.Duration{}}
 	}
 	return d
 }
@@ -126,8 +127,8 @@ func TestEnginesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		store := memstore.New()
-		checked(t, engines(t, &deployment{stores: []reprise.Store{store, store}}), everythingEngines...)
+		st := memstore.New()
+		checked(t, engines(t, &deployment{stores: []store.Store{st, st}}), everythingEngines...)
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // model returns the model of one ID.
@@ -66,7 +66,7 @@ func (r record) elsewhere() []record {
 func (r record) explain(in input, out output, lapsed bool) []any {
 	own := r.held && r.owner == in.owner
 	now := out.at.wider(out.tick)
-	if out.outcome == reprise.Claimed && !own && out.began != (window{}) {
+	if out.outcome == store.Claimed && !own && out.began != (window{}) {
 		if _, ok := out.began.and(now); !ok {
 			return nil // its fence is not the time of the claim
 		}
@@ -92,7 +92,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 	if want != out.answer {
 		return nil
 	}
-	if out.outcome == reprise.Claimed {
+	if out.outcome == store.Claimed {
 		return r.claimed(next, in, out, own, lapsed)
 	}
 	if !next.read(out) {
@@ -105,15 +105,15 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 // nothing.
 func (r record) mayAnswer(in input, want answer, out output) bool {
 	switch {
-	case out.renewal == reprise.RenewBusy:
+	case out.renewal == store.RenewBusy:
 		return r.held && r.owner == in.owner
-	case in.atomic && in.kind == claim && out.outcome == reprise.InProgress && !r.held:
+	case in.atomic && in.kind == claim && out.outcome == store.InProgress && !r.held:
 		return true // another claim holds the lock of the ID while it looks at the record
-	case in.atomic && want.outcome == reprise.Mismatch && !r.completed && r.owner != in.owner:
-		return out.outcome == reprise.InProgress // its own process knows the fingerprint, and others do not before the commit
+	case in.atomic && want.outcome == store.Mismatch && !r.completed && r.owner != in.owner:
+		return out.outcome == store.InProgress // its own process knows the fingerprint, and others do not before the commit
 	case in.fleeting && in.kind == claim && out.at.from < r.answered:
 		// The process of the attempt waits for the answer to its end, which others have seen.
-		return out.outcome == reprise.InProgress && in.print == r.ended || out.outcome == reprise.Mismatch && in.print != r.ended
+		return out.outcome == store.InProgress && in.print == r.ended || out.outcome == store.Mismatch && in.print != r.ended
 	}
 	return false
 }

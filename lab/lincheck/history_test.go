@@ -17,14 +17,14 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // deployment is a store as a service has it: several processes over what keeps the
 // records.
 type deployment struct {
-	stores    []reprise.Store // one a process
+	stores    []store.Store // one a process
 	atomic    bool
 	exclusive bool // an attempt is one client's, which ends it before it begins another
 	engines   bool // the engine renews, and releases what nobody may run
@@ -69,7 +69,7 @@ const (
 type recorder struct {
 	start time.Time
 	mu    sync.Mutex
-	byID  map[reprise.ID][]porcupine.Operation
+	byID  map[store.ID][]porcupine.Operation
 	tally map[string]int
 	wrong []error
 
@@ -97,7 +97,7 @@ func (h *recorder) add(client int, in input, out output) {
 		h.tally["unknown "+string(in.kind)]++
 	case in.kind == claim:
 		what := out.outcome.String()
-		if out.outcome == reprise.Claimed && out.attempt > 1 {
+		if out.outcome == store.Claimed && out.attempt > 1 {
 			what = "takeover"
 		}
 		h.tally[what]++
@@ -114,18 +114,18 @@ func (h *recorder) add(client int, in input, out output) {
 type client struct {
 	*recorder
 	number int
-	store  reprise.Store
+	store  store.Store
 	dice   *rand.Rand
 	d      *deployment
-	ids    []reprise.ID
+	ids    []store.ID
 	owned  []held // the attempts that it began and may end
 	others *strangers
 }
 
 type held struct {
-	id    reprise.ID
-	owner reprise.Owner
-	print reprise.Fingerprint
+	id    store.ID
+	owner store.Owner
+	print store.Fingerprint
 	keep  time.Duration // the retention of its claim
 }
 
@@ -248,13 +248,13 @@ func (c *client) begin(ctx context.Context) {
 		in.id, in.owner, in.print = a.id, a.owner, a.print
 	}
 	out := c.call(ctx, in)
-	if a := (held{in.id, in.owner, in.print, in.retention}); out.unknown || out.outcome == reprise.Claimed {
+	if a := (held{in.id, in.owner, in.print, in.retention}); out.unknown || out.outcome == store.Claimed {
 		c.owned = append(c.owned, a)
 		c.others.add(a)
 	}
 }
 
-func (c *client) newOwner() (o reprise.Owner) {
+func (c *client) newOwner() (o store.Owner) {
 	binary.BigEndian.PutUint64(o[:], c.dice.Uint64())
 	binary.BigEndian.PutUint64(o[8:], uint64(c.number)+1)
 	return o
@@ -263,8 +263,8 @@ func (c *client) newOwner() (o reprise.Owner) {
 // sharer is a store whose claims may have the answer of one that began before, and has
 // not ended.
 type sharer interface {
-	claiming(id reprise.ID, from time.Duration) (oldest time.Duration)
-	claimed(id reprise.ID, from time.Duration)
+	claiming(id store.ID, from time.Duration) (oldest time.Duration)
+	claimed(id store.ID, from time.Duration)
 }
 
 // call makes a call, of which some are cancelled and some lose their answer, and records
@@ -287,24 +287,24 @@ func (c *client) call(ctx context.Context, in input) output {
 	out.at = window{from, c.now() + time.Microsecond}
 	if shares {
 		engine.claimed(in.id, from)
-		if out.outcome != reprise.Claimed {
+		if out.outcome != store.Claimed {
 			out.at.from = oldest
 		}
 	}
 	out.tick = c.d.clock.tick
-	if out.outcome == reprise.Claimed {
+	if out.outcome == store.Claimed {
 		out.began = c.d.clock.began(c.start, out.fence, out.at.to)
 	}
 	switch {
 	case err == nil && !loses:
 	case err == nil: // it took place, and nobody knows its answer
 		out = output{at: out.at, tick: out.tick, unknown: true}
-	case errors.Is(err, reprise.ErrUnavailable) && !c.d.engines:
+	case errors.Is(err, store.ErrUnavailable) && !c.d.engines:
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
-	case errors.Is(err, reprise.ErrUnavailable), errors.Is(err, reprise.ErrUnknown), errors.Is(err, reprise.ErrNotReplicated):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
 		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, unknown: true}
-	case errors.Is(err, reprise.ErrNotApplied):
+	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false
 		in.kind, out = release, output{at: out.at} // the transaction is gone
 	default:
@@ -324,26 +324,26 @@ func (c *client) call(ctx context.Context, in input) output {
 func (c *client) ask(ctx context.Context, in input) (output, error) {
 	switch in.kind {
 	case claim:
-		res, err := c.store.Claim(ctx, reprise.ClaimRequest{
+		res, err := c.store.Claim(ctx, store.ClaimRequest{
 			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Retention: in.retention, Takeover: in.takeover, MaxAttempts: in.attempts,
 			Validity: in.dated,
 		})
-		lapsed := res.Outcome == reprise.Claimed && !res.Atomic && res.Remaining <= 0
+		lapsed := res.Outcome == store.Claimed && !res.Atomic && res.Remaining <= 0
 		return output{
 			answer: answer{outcome: res.Outcome, attempt: res.Attempt, payload: string(res.Payload)},
 			fence:  res.Fence, lapsed: lapsed,
 			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed) && !in.atomic,
-			validity: res.Validity, age: res.Age, dated: in.dated && res.Outcome == reprise.Completed,
+			validity: res.Validity, age: res.Age, dated: in.dated && res.Outcome == store.Completed,
 		}, err
 	case renew:
-		res, err := c.store.Renew(ctx, []reprise.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})
+		res, err := c.store.Renew(ctx, []store.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})
 		if err != nil {
 			return output{}, err
 		}
 		return output{answer: answer{renewal: res[0]}}, nil
 	case complete:
-		err := c.store.Complete(ctx, reprise.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Retention: in.retention})
-		if errors.Is(err, reprise.ErrLeaseLost) {
+		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Retention: in.retention})
+		if errors.Is(err, store.ErrLeaseLost) {
 			return output{}, nil
 		}
 		return output{answer: answer{accepted: err == nil}}, err
@@ -355,9 +355,9 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 // history lets clients loose on a deployment, and returns what they met.
 func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	t.Helper()
-	h := &recorder{start: time.Now(), byID: map[reprise.ID][]porcupine.Operation{}, tally: map[string]int{}}
+	h := &recorder{start: time.Now(), byID: map[store.ID][]porcupine.Operation{}, tally: map[string]int{}}
 	dice := rand.New(rand.NewPCG(seed, 0))
-	names := make([]reprise.ID, ids)
+	names := make([]store.ID, ids)
 	for i := range names {
 		for j := range names[i] {
 			names[i][j] = byte(dice.Uint32())

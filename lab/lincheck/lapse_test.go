@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // shortLease is the shortest that an engine has. Histories with it run in a bubble of
@@ -20,27 +21,27 @@ const shortLease = time.Second
 // wire is the way of an engine to its store: slow, and for spans of time closed to
 // renewals, so that leases lapse. It notes for the history what nobody asked for.
 type wire struct {
-	reprise.Store
+	store.Store
 	began time.Time
 
 	mu     sync.Mutex
 	dice   *rand.Rand
-	closed []bool                    // in which spans
-	owners map[granted]reprise.Owner // of the engine's attempts
-	names  map[reprise.Owner]held    // and what the history calls them
+	closed []bool                  // in which spans
+	owners map[granted]store.Owner // of the engine's attempts
+	names  map[store.Owner]held    // and what the history calls them
 	noted  []noted
 }
 
 // granted is a claim that the store granted.
 type granted struct {
-	id    reprise.ID
+	id    store.ID
 	fence uint64
 }
 
 // noted is a call that the engine made without being asked: a renewal, or a claim of an
 // owner that had lost its record.
 type noted struct {
-	owner reprise.Owner
+	owner store.Owner
 	in    input
 	from  time.Time
 	to    time.Time
@@ -50,10 +51,10 @@ type noted struct {
 // closedSpan is the length of a span that is closed or not: long enough for a lease.
 const closedSpan = 1500 * time.Millisecond
 
-func newWire(store reprise.Store, seed uint64) *wire {
+func newWire(st store.Store, seed uint64) *wire {
 	w := &wire{
-		Store: store, began: time.Now(), dice: rand.New(rand.NewPCG(seed, 0)),
-		owners: map[granted]reprise.Owner{}, names: map[reprise.Owner]held{}, closed: make([]bool, 1000),
+		Store: st, began: time.Now(), dice: rand.New(rand.NewPCG(seed, 0)),
+		owners: map[granted]store.Owner{}, names: map[store.Owner]held{}, closed: make([]bool, 1000),
 	}
 	for i := range w.closed {
 		w.closed[i] = w.dice.IntN(2) == 0
@@ -76,7 +77,7 @@ func (w *wire) name(a reprise.AttemptView, h held) {
 	w.names[w.owners[granted{a.ID(), a.Fence()}]] = h
 }
 
-func (w *wire) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (w *wire) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	from := time.Now()
 	w.travel()
 	res, err := w.Store.Claim(ctx, r)
@@ -85,7 +86,7 @@ func (w *wire) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Claim
 	defer w.mu.Unlock()
 	_, again := w.names[r.Owner]
 	switch {
-	case res.Outcome != reprise.Claimed:
+	case res.Outcome != store.Claimed:
 	case again:
 		w.noted = append(w.noted, noted{
 			r.Owner,
@@ -99,9 +100,9 @@ func (w *wire) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Claim
 	return res, err
 }
 
-func (w *wire) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (w *wire) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	if w.closed[time.Since(w.began)/closedSpan] {
-		return nil, fmt.Errorf("%w: closed", reprise.ErrUnavailable)
+		return nil, fmt.Errorf("%w: closed", store.ErrUnavailable)
 	}
 	from := time.Now()
 	w.travel()
@@ -117,13 +118,13 @@ func (w *wire) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.
 	return res, err
 }
 
-func (w *wire) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (w *wire) Complete(ctx context.Context, r store.CompleteRequest) error {
 	w.travel()
 	defer w.travel()
 	return w.Store.Complete(ctx, r)
 }
 
-func (w *wire) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (w *wire) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	w.travel()
 	defer w.travel()
 	return w.Store.Release(ctx, id, owner)
@@ -147,13 +148,13 @@ func (s *engineStore) complement(h *recorder) {
 
 // lapsing is a history of two engines whose leases are renewed and lapse. What wrap makes
 // of an engine is what the clients call.
-func lapsing(wrap func(*engineStore) reprise.Store) func(*testing.T, uint64) *recorder {
+func lapsing(wrap func(*engineStore) store.Store) func(*testing.T, uint64) *recorder {
 	return func(t *testing.T, seed uint64) (h *recorder) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			store := memstore.New()
+			st := memstore.New()
 			d := &deployment{
-				stores: []reprise.Store{newWire(store, seed), newWire(store, seed+1)},
+				stores: []store.Store{newWire(st, seed), newWire(st, seed+1)},
 				pace:   pace{lease: shortLease, calls: 150, between: 400 * time.Millisecond, stalls: true},
 			}
 			d = engines(t, d)
@@ -170,7 +171,7 @@ func lapsing(wrap func(*engineStore) reprise.Store) func(*testing.T, uint64) *re
 // and one that cannot loses them to others, which is what it tells its caller.
 func TestLapsingEnginesAreLinearizable(t *testing.T) {
 	t.Parallel()
-	checkedRuns(t, lapsing(func(s *engineStore) reprise.Store { return s }), append(everythingEngines, "takeover", "renewal renewed", "refused completion")...)
+	checkedRuns(t, lapsing(func(s *engineStore) store.Store { return s }), append(everythingEngines, "takeover", "renewal renewed", "refused completion")...)
 }
 
 // follower is an engine that answers those who join a claim wrongly.
@@ -178,15 +179,15 @@ type follower struct {
 	*engineStore
 	flaw  flaw
 	mu    sync.Mutex
-	joint map[reprise.ID]*joint
+	joint map[store.ID]*joint
 }
 
 // joint is a claim that others may join.
 type joint struct {
-	print reprise.Fingerprint
+	print store.Fingerprint
 	done  chan struct{}
 	ended time.Time
-	res   reprise.ClaimResult
+	res   store.ClaimResult
 	err   error
 }
 
@@ -197,7 +198,7 @@ const (
 	afterwards flaw = "by a claim that has ended"
 )
 
-func (f *follower) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (f *follower) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	f.mu.Lock()
 	j := f.joint[r.ID]
 	switch {
@@ -215,8 +216,8 @@ func (f *follower) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.C
 	}
 	f.mu.Unlock()
 	<-j.done
-	if j.res.Outcome == reprise.Claimed && f.flaw != runsToo {
-		return reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+	if j.res.Outcome == store.Claimed && f.flaw != runsToo {
+		return store.ClaimResult{Outcome: store.InProgress}, nil
 	}
 	return j.res, j.err
 }
@@ -228,8 +229,8 @@ func TestWrongAnswersToFollowersAreFound(t *testing.T) {
 	for _, f := range []flaw{runsToo, anyPrint, afterwards} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
-			foundInRuns(t, lapsing(func(s *engineStore) reprise.Store {
-				return &follower{engineStore: s, flaw: f, joint: map[reprise.ID]*joint{}}
+			foundInRuns(t, lapsing(func(s *engineStore) store.Store {
+				return &follower{engineStore: s, flaw: f, joint: map[store.ID]*joint{}}
 			}))
 		})
 	}

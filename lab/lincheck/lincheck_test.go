@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -28,14 +28,14 @@ var (
 
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()
-	checked(t, &deployment{stores: []reprise.Store{memstore.New()}, clock: memoryClock}, everything...)
+	checked(t, &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}, everything...)
 }
 
 func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.UniversalClient) *deployment {
 	tb.Helper()
 	c.Prefix = labtest.RedisPrefix()
 	return &deployment{
-		stores: []reprise.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
+		stores: []store.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
 		clock:  redisClock, asksAgain: true, patience: time.Second,
 	}
 }
@@ -127,7 +127,7 @@ func sqlDeployment(tb testing.TB, server *servers.PostgresServer, atomic bool) *
 	for range 2 {
 		db := labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4))
 		var (
-			store reprise.Store
+			store store.Store
 			err   error
 		)
 		if atomic {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // kind is which operation of a store an operation of a history is.
@@ -20,9 +20,9 @@ const (
 // input is a call of a store, with all that a store is told.
 type input struct {
 	kind      kind
-	id        reprise.ID
-	owner     reprise.Owner
-	print     reprise.Fingerprint
+	id        store.ID
+	owner     store.Owner
+	print     store.Fingerprint
 	lease     time.Duration
 	retention time.Duration
 	takeover  bool
@@ -35,24 +35,24 @@ type input struct {
 
 // answer is what the model knows of the answer to a call.
 type answer struct {
-	outcome  reprise.Outcome
+	outcome  store.Outcome
 	attempt  int
 	payload  string
-	renewal  reprise.RenewStatus
+	renewal  store.RenewStatus
 	accepted bool // a completion
 }
 
 // record is the state of one ID in the model.
 type record struct {
 	held, completed bool
-	owner           reprise.Owner
-	print           reprise.Fingerprint
+	owner           store.Owner
+	print           store.Fingerprint
 	attempt         int
-	fence, highest  uint64              // of this attempt, 0 if its answer was lost; of any before
-	lease, valid    window              // their ends
-	done            window              // when it was completed
-	ended           reprise.Fingerprint // of the attempt that was ended last
-	answered        time.Duration       // when its end was answered, at the latest
+	fence, highest  uint64            // of this attempt, 0 if its answer was lost; of any before
+	lease, valid    window            // their ends
+	done            window            // when it was completed
+	ended           store.Fingerprint // of the attempt that was ended last
+	answered        time.Duration     // when its end was answered, at the latest
 	payload         string
 	fleeting        bool // its client does not know of it, so that it may end at any time
 }
@@ -86,26 +86,26 @@ func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 		case !r.held:
 			return r.granted(in, now, 1)
 		case r.print != in.print:
-			return r, answer{outcome: reprise.Mismatch}
+			return r, answer{outcome: store.Mismatch}
 		case r.completed:
-			return r, answer{outcome: reprise.Completed, payload: r.payload}
+			return r, answer{outcome: store.Completed, payload: r.payload}
 		case own:
 			return r.granted(in, now, r.attempt)
 		case !lapsed:
-			return r, answer{outcome: reprise.InProgress}
+			return r, answer{outcome: store.InProgress}
 		case !in.takeover, in.attempts > 0 && r.attempt >= in.attempts:
-			return r, answer{outcome: reprise.Lapsed}
+			return r, answer{outcome: store.Lapsed}
 		}
 		return r.granted(in, now, r.attempt+1)
 	case renew:
 		switch {
 		case !own:
-			return r, answer{renewal: reprise.RenewLost}
+			return r, answer{renewal: store.RenewLost}
 		case r.completed:
-			return r, answer{renewal: reprise.RenewCompleted}
+			return r, answer{renewal: store.RenewCompleted}
 		}
 		r.lease = now.plus(in.lease)
-		return r, answer{renewal: reprise.Renewed}
+		return r, answer{renewal: store.Renewed}
 	case complete:
 		if own && !r.completed {
 			r.completed, r.payload, r.done, r.valid = true, in.payload, now, now.plus(in.retention)
@@ -125,7 +125,7 @@ func (r record) granted(in input, now window, attempt int) (record, answer) {
 	}
 	r.held, r.owner, r.print, r.attempt = true, in.owner, in.print, attempt
 	r.lease, r.valid = now.plus(in.lease), now.plus(in.retention)
-	return r, answer{outcome: reprise.Claimed, attempt: attempt}
+	return r, answer{outcome: store.Claimed, attempt: attempt}
 }
 
 // output is what a call answered, and what its answer says of the store's clock.
@@ -157,7 +157,7 @@ func (o output) String() string {
 		text  string
 	}{
 		{o.outcome != 0, fmt.Sprintf("%v", o.outcome)},
-		{o.outcome == reprise.Claimed, fmt.Sprintf("attempt=%d fence=%d", o.attempt, o.fence)},
+		{o.outcome == store.Claimed, fmt.Sprintf("attempt=%d fence=%d", o.attempt, o.fence)},
 		{o.began != window{}, fmt.Sprintf("began %v–%v", o.began.from, o.began.to)},
 		{o.measured, fmt.Sprintf("remaining=%v", o.remaining)},
 		{o.dated, fmt.Sprintf("validity=%v age=%v", o.validity, o.age)},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // flaw is one way to get a store wrong.
@@ -23,7 +23,7 @@ type mutant struct {
 	flaw    flaw
 	start   time.Time
 	mu      sync.Mutex
-	records map[reprise.ID]record
+	records map[store.ID]record
 	fence   uint64
 }
 
@@ -51,7 +51,7 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 		r.completed = false
 	}
 	next, out := r.seen(lapsed, expired).apply(in, at, lapsed)
-	if out.outcome == reprise.Claimed && (!seen || r.owner != in.owner) {
+	if out.outcome == store.Claimed && (!seen || r.owner != in.owner) {
 		m.fence++
 		next.fence = m.fence
 	}
@@ -59,25 +59,25 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 	return next, out, now
 }
 
-func (m *mutant) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (m *mutant) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if ctx.Err() != nil {
-		return reprise.ClaimResult{}, reprise.ErrUnavailable
+		return store.ClaimResult{}, store.ErrUnavailable
 	}
 	record, out, now := m.do(input{kind: claim, id: r.ID, owner: r.Owner, print: r.Fingerprint, lease: r.Lease, retention: r.Retention, takeover: r.Takeover, attempts: r.MaxAttempts})
-	res := reprise.ClaimResult{Outcome: out.outcome, Attempt: out.attempt, Payload: []byte(out.payload)}
+	res := store.ClaimResult{Outcome: out.outcome, Attempt: out.attempt, Payload: []byte(out.payload)}
 	switch out.outcome { //nolint:exhaustive // the others say nothing more
-	case reprise.Claimed:
+	case store.Claimed:
 		res.Fence, res.Remaining = record.fence, record.lease.to-now
-	case reprise.InProgress:
+	case store.InProgress:
 		res.Remaining = record.lease.to - now
-	case reprise.Completed:
+	case store.Completed:
 		res.Validity, res.Age = record.valid.to-now, now-record.done.to
 	}
 	return res, nil
 }
 
-func (m *mutant) Renew(_ context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	answers := make([]reprise.RenewStatus, len(rs))
+func (m *mutant) Renew(_ context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	answers := make([]store.RenewStatus, len(rs))
 	for i, r := range rs {
 		_, out, _ := m.do(input{kind: renew, id: r.ID, owner: r.Owner, lease: r.Lease})
 		answers[i] = out.renewal
@@ -85,21 +85,21 @@ func (m *mutant) Renew(_ context.Context, rs []reprise.RenewRequest) ([]reprise.
 	return answers, nil
 }
 
-func (m *mutant) Complete(_ context.Context, r reprise.CompleteRequest) error {
+func (m *mutant) Complete(_ context.Context, r store.CompleteRequest) error {
 	if _, out, _ := m.do(input{kind: complete, id: r.ID, owner: r.Owner, retention: r.Retention, payload: string(r.Payload)}); !out.accepted {
-		return reprise.ErrLeaseLost
+		return store.ErrLeaseLost
 	}
 	return nil
 }
 
-func (m *mutant) Release(_ context.Context, id reprise.ID, owner reprise.Owner) error {
+func (m *mutant) Release(_ context.Context, id store.ID, owner store.Owner) error {
 	m.do(input{kind: release, id: id, owner: owner})
 	return nil
 }
 
 func newMutant(f flaw) *deployment {
 	return &deployment{
-		stores: []reprise.Store{&mutant{flaw: f, start: time.Now(), records: map[reprise.ID]record{}}},
+		stores: []store.Store{&mutant{flaw: f, start: time.Now(), records: map[store.ID]record{}}},
 		clock:  memoryClock,
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -34,7 +34,7 @@ type matrixStore struct {
 	// connect is called once for each combination, and returns what each case gets its
 	// handles from. Cases share a backing store; two handles of one case are two processes
 	// over it.
-	connect func(testing.TB) func() func(testing.TB) reprise.Store
+	connect func(testing.TB) func() func(testing.TB) store.Store
 }
 
 // matrixAdapter is a column of the matrix.
@@ -46,34 +46,34 @@ type matrixAdapter struct {
 var matrixStores = []matrixStore{
 	{
 		name: "memory",
-		connect: func(testing.TB) func() func(testing.TB) reprise.Store {
-			return func() func(testing.TB) reprise.Store { // of each case, since it lives in one process
-				store := sync.OnceValue(memstore.New)
-				return func(testing.TB) reprise.Store { return store() }
+		connect: func(testing.TB) func() func(testing.TB) store.Store {
+			return func() func(testing.TB) store.Store { // of each case, since it lives in one process
+				st := sync.OnceValue(memstore.New)
+				return func(testing.TB) store.Store { return st() }
 			}
 		},
 	},
 	{
 		name: "redis",
-		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			server, config := servers.Redis.Shared(tb), repriseredis.Config{Prefix: labtest.RedisPrefix()}
-			return always(func(tb testing.TB) reprise.Store {
+			return always(func(tb testing.TB) store.Store {
 				return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), config)
 			})
 		},
 	},
 	{
 		name: "postgres",
-		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb))
-			return always(func(tb testing.TB) reprise.Store { return f.Leased(tb) })
+			return always(func(tb testing.TB) store.Store { return f.Leased(tb) })
 		},
 	},
 	{
 		name: "postgres-tx", atomic: true,
-		connect: func(tb testing.TB) func() func(testing.TB) reprise.Store {
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb), labtest.MaxConns(24))
-			return always(func(tb testing.TB) reprise.Store { return f.Transactional(tb) })
+			return always(func(tb testing.TB) store.Store { return f.Transactional(tb) })
 		},
 		waivers: []conformance.Waiver{{
 			Case:   "R22c",

@@ -24,6 +24,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // api is a server, and the validator of its contract.
@@ -31,7 +32,7 @@ type api struct {
 	*testing.T
 
 	handler http.Handler
-	store   reprise.Store
+	store   store.Store
 	faults  *faultstore.Faults
 	held    chan struct{} // a value for each handler that waits for release
 	release chan struct{}
@@ -43,7 +44,7 @@ type api struct {
 func serve(t *testing.T, cfg protocol.Config) *api {
 	t.Helper()
 	a := &api{T: t, store: memstore.New(), held: make(chan struct{}), release: make(chan struct{})}
-	var store reprise.Store
+	var store store.Store
 	store, a.faults = faultstore.New(a.store)
 	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Observer: reprise.Silent})
 	if err != nil {
@@ -235,7 +236,7 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{
 		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, MaxRequestBody: 100, Expires: true, PolicyURL: "https://api.example.com/idempotency",
-		Fingerprint: func(r *protocol.Request, key string, body []byte) (reprise.Fingerprint, error) {
+		Fingerprint: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 			if string(body) == `"panic"` {
 				panic("a bug")
 			}
@@ -281,27 +282,27 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	close(a.release)
 	<-done
 
-	unknown := fmt.Errorf("%w: down", reprise.ErrUnavailable)
+	unknown := fmt.Errorf("%w: down", store.ErrUnavailable)
 	a.faults.Next(faultstore.Claim, slices.Repeat([]faultstore.Fault{faultstore.FailBefore(unknown)}, 100)...)
 	want(503, "store-unavailable", request(t, "down", `{}`))
 	a.faults.Clear()
 
-	id := reprise.DeriveID("tenant", "", "corrupt")
+	id := store.DeriveID("tenant", "", "corrupt")
 	r := request(t, "corrupt", `{}`)
 	fingerprint, err := protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "corrupt", []byte(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := reprise.ClaimRequest{ID: id, Owner: reprise.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Retention: time.Hour}
+	claim := store.ClaimRequest{ID: id, Owner: store.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Retention: time.Hour}
 	if _, err := a.store.Claim(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.store.Complete(t.Context(), reprise.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Retention: time.Hour}); err != nil {
+	if err := a.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Retention: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	want(500, "record-corrupt", r)
 
-	claim.ID, claim.Lease = reprise.DeriveID("tenant", "", "lapsed"), time.Millisecond
+	claim.ID, claim.Lease = store.DeriveID("tenant", "", "lapsed"), time.Millisecond
 	if claim.Fingerprint, err = protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "lapsed", []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestWrongResponsesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := string(body)
-	a.faults.Always(faultstore.Claim, faultstore.FailBefore(fmt.Errorf("%w: down", reprise.ErrUnavailable)))
+	a.faults.Always(faultstore.Claim, faultstore.FailBefore(fmt.Errorf("%w: down", store.ErrUnavailable)))
 	_, _, response = a.send(request(t, "down", `{}`))
 	if body, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)

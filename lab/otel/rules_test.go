@@ -51,7 +51,7 @@ func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
 	// A scrape every 15 s, for two and a half minutes, of what the service has by now.
 	pass := func() {
 		for range 10 {
-			store(t, storage, s.scrape(), at)
+			st(t, storage, s.scrape(), at)
 			at = at.Add(15 * time.Second)
 		}
 	}
@@ -96,7 +96,7 @@ func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
 }
 
 // store keeps a scrape as Prometheus does.
-func store(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto.MetricFamily, at time.Time) {
+func st(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto.MetricFamily, at time.Time) {
 	t.Helper()
 	appender := storage.Appender(t.Context())
 	add := func(name string, m *dto.Metric, value float64, more ...string) {

@@ -22,6 +22,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
@@ -149,8 +150,8 @@ func (s *service) want(what string, got, want int) {
 // stuck makes an attempt lose its lease while it runs, and its client retry.
 func (s *service) stuck() {
 	s.Helper()
-	s.faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable))
-	s.faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrUnavailable))
+	s.faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
+	s.faults.Always(faultstore.Complete, faultstore.FailBefore(store.ErrUnavailable))
 	first := make(chan int, 1)
 	go func() { first <- s.send("stuck", "", "slow") }()
 	<-s.started
@@ -217,17 +218,17 @@ func (s *service) traffic() {
 // trouble makes what alerts are for.
 func (s *service) trouble() {
 	s.Helper()
-	s.faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
+	s.faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
 	for range 5 {
 		s.want("store down", s.send("four", "", ""), 503)
 	}
-	s.faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrCorrupt))
+	s.faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrCorrupt))
 	s.want("corrupt", s.send("five", "", ""), 500)
 	s.faults.Clear()
 	for range 20 {
 		s.want("reused", s.send("one", "other", ""), 422)
 	}
-	s.faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrCorrupt))
+	s.faults.Always(faultstore.Complete, faultstore.FailBefore(store.ErrCorrupt))
 	s.want("unrecorded", s.send("six", "", ""), 201)
 	s.faults.Clear()
 }

@@ -18,6 +18,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -61,7 +62,7 @@ type pgAnswer struct {
 
 // pgOrders posts so many different orders at once to a service whose handler takes 50
 // ms.
-func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgAnswer {
+func pgOrders(t *testing.T, f *pgFixture, store store.Store, orders int) []pgAnswer {
 	t.Helper()
 	engine, err := reprise.New(store, reprise.Config{})
 	pgWant(t, "engine", err, nil)
@@ -113,26 +114,26 @@ func pgOrders(t *testing.T, f *pgFixture, store reprise.Store, orders int) []pgA
 // once.
 func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t, labtest.MaxConns(4))
+	f, st := pgTxSetup(t, labtest.MaxConns(4))
 	other := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), labtest.MaxConns(4)), f.Config).Transactional(t)
 	first := pgClaim()
 	var (
 		wg      sync.WaitGroup
 		mu      sync.Mutex
-		granted []reprise.ClaimRequest
+		granted []store.ClaimRequest
 	)
 	most := 0
 	for range 64 {
 		wg.Go(func() {
 			r := pgRival(first)
-			got := pgMustNotFail(t, store, r)
+			got := pgMustNotFail(t, st, r)
 			mu.Lock()
 			defer mu.Unlock()
-			most = max(most, store.Stats().InUse)
+			most = max(most, st.Stats().InUse)
 			switch got.Outcome {
-			case reprise.Claimed:
+			case store.Claimed:
 				granted = append(granted, r)
-			case reprise.InProgress:
+			case store.InProgress:
 			default:
 				t.Errorf("a duplicate was answered %v", got.Outcome)
 			}
@@ -144,21 +145,21 @@ func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
 	}
 	mismatch := pgRival(first)
 	mismatch.Fingerprint[0]++
-	pgMustClaim(t, store, mismatch, reprise.Mismatch)
+	pgMustClaim(t, st, mismatch, store.Mismatch)
 
-	var busy []reprise.ClaimRequest
+	var busy []store.ClaimRequest
 	for range other.Stats().Slots {
 		r := pgClaim()
-		pgMustClaim(t, other, r, reprise.Claimed)
+		pgMustClaim(t, other, r, store.Claimed)
 		busy = append(busy, r)
 	}
 	begun := time.Now()
-	pgMustClaim(t, other, pgRival(first), reprise.InProgress)
+	pgMustClaim(t, other, pgRival(first), store.InProgress)
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("a duplicate waited %v in a process whose slots are taken", took)
 	}
-	pgWant(t, "complete", pgComplete(t, store, granted[0], "answer"), nil)
-	pgMustClaim(t, other, pgRival(first), reprise.Completed)
+	pgWant(t, "complete", pgComplete(t, st, granted[0], "answer"), nil)
+	pgMustClaim(t, other, pgRival(first), store.Completed)
 	for _, r := range busy {
 		pgWant(t, "release", other.Release(t.Context(), r.ID, r.Owner), nil)
 	}
@@ -174,21 +175,21 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 	for own, want := range map[string]string{"0": "20s", "150ms": "150ms", "3s": "3s", "20s": "20s", "1min": "20s", "2d": "20s"} {
 		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("statement_timeout", own),
 			labtest.SessionParam("idle_in_transaction_session_timeout", own), labtest.SessionParam("lock_timeout", own)), f.Config)
-		store := g.Transactional(t)
+		st := g.Transactional(t)
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		for name, want := range map[string]string{
 			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own, "client_connection_check_interval": "500ms",
 		} {
 			var got string
-			if err := pgTx(t, store, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
+			if err := pgTx(t, st, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
 				t.Fatal(err)
 			}
 			if got != want {
 				t.Errorf("a session with %s has %s = %s in an attempt, want %s", own, name, got, want)
 			}
 		}
-		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 		for _, conn := range g.Pool.AcquireAllIdle(t.Context()) {
 			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own, "client_connection_check_interval": "0"} {
 				var got string
@@ -202,15 +203,15 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 	}
 	for own, want := range map[string]string{"100ms": "100ms", "500ms": "500ms", "2s": "500ms"} {
 		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("client_connection_check_interval", own)), f.Config)
-		store := g.Transactional(t)
+		st := g.Transactional(t)
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		var got string
-		pgWant(t, "show", pgTx(t, store, r).QueryRow(t.Context(), "SHOW client_connection_check_interval").Scan(&got), nil)
+		pgWant(t, "show", pgTx(t, st, r).QueryRow(t.Context(), "SHOW client_connection_check_interval").Scan(&got), nil)
 		if got != want {
 			t.Errorf("the server looks after a client every %s in an attempt of a session with %s, want %s", got, own, want)
 		}
-		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 	}
 }
 
@@ -218,16 +219,16 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 // transaction ID.
 func TestPostgresOneTransactionID(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	tx := pgTx(t, store, r)
+	pgMustClaim(t, st, r, store.Claimed)
+	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
 	var want string // a subtransaction that writes has an ID of its own
 	if err := tx.QueryRow(t.Context(), "SELECT pg_current_xact_id()::xid::text").Scan(&want); err != nil {
 		t.Fatal(err)
 	}
-	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 	for what, table := range map[string]string{"effect": f.name("effects"), "record": f.records()} {
 		if got := pgValue[string](t, f.Pool, "SELECT xmin::text FROM "+table); got != want {
 			t.Errorf("the %s has the transaction ID %s, want %s", what, got, want)
@@ -241,28 +242,28 @@ func TestPostgresSerializableHandlers(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
 	f.Config.Isolation = pgx.Serializable
-	store := f.Transactional(t)
-	count := func(r reprise.ClaimRequest) {
+	st := f.Transactional(t)
+	count := func(r store.ClaimRequest) {
 		t.Helper()
 		var n int
-		if err := pgTx(t, store, r).QueryRow(t.Context(), "SELECT count(*) FROM "+f.name("effects")).Scan(&n); err != nil {
+		if err := pgTx(t, st, r).QueryRow(t.Context(), "SELECT count(*) FROM "+f.name("effects")).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	one, two := pgClaim(), pgClaim()
-	pgMustClaim(t, store, one, reprise.Claimed)
-	pgMustClaim(t, store, two, reprise.Claimed)
+	pgMustClaim(t, st, one, store.Claimed)
+	pgMustClaim(t, st, two, store.Claimed)
 	count(one)
 	count(two)
-	f.insert(t, pgTx(t, store, one), 1)
-	f.insert(t, pgTx(t, store, two), 2)
-	pgWant(t, "complete the first", pgComplete(t, store, one, "answer"), nil)
-	pgWant(t, "complete the second", pgComplete(t, store, two, "answer"), reprise.ErrNotApplied)
+	f.insert(t, pgTx(t, st, one), 1)
+	f.insert(t, pgTx(t, st, two), 2)
+	pgWant(t, "complete the first", pgComplete(t, st, one, "answer"), nil)
+	pgWant(t, "complete the second", pgComplete(t, st, two, "answer"), store.ErrNotApplied)
 	two = pgRival(two)
-	pgMustClaim(t, store, two, reprise.Claimed)
+	pgMustClaim(t, st, two, store.Claimed)
 	count(two)
-	f.insert(t, pgTx(t, store, two), 2)
-	pgWant(t, "complete the retry", pgComplete(t, store, two, "answer"), nil)
+	f.insert(t, pgTx(t, st, two), 2)
+	pgWant(t, "complete the retry", pgComplete(t, st, two, "answer"), nil)
 	if n := f.effects(t); n != 2 {
 		t.Errorf("%d effects, want 2", n)
 	}
@@ -322,33 +323,33 @@ func TestPostgresTracerPanics(t *testing.T) {
 	for _, sqlDB := range []bool{false, true} {
 		tracer := &pgPanicTracer{}
 		pool := labtest.NewPool(t, server.URL(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
-		store := pgOn(pool, f.Config).Transactional(t)
+		st := pgOn(pool, f.Config).Transactional(t)
 		if sqlDB {
 			db := stdlib.OpenDB(*pool.Config().ConnConfig)
 			t.Cleanup(func() { _ = db.Close() })
 			db.SetMaxOpenConns(40)
-			store = f.transactionalSQL(t, db)
+			st = f.transactionalSQL(t, db)
 		}
 		for n := range 10 {
 			r := pgClaim()
 			panicked := pgPanics(func() {
 				tracer.arm(n + 1)
-				_, _ = store.Claim(t.Context(), r)
+				_, _ = st.Claim(t.Context(), r)
 			})
 			tracer.arm(0)
-			_ = store.Release(t.Context(), r.ID, r.Owner)
+			_ = st.Release(t.Context(), r.ID, r.Owner)
 			if n < 4 && !panicked {
 				t.Errorf("the tracer did not panic at the event %d of a claim", n+1)
 			}
 
 			r = pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
+			pgMustClaim(t, st, r, store.Claimed)
 			pgPanics(func() {
 				tracer.arm(n + 1)
-				_ = store.Complete(t.Context(), pgCompletion(r, "answer"))
+				_ = st.Complete(t.Context(), pgCompletion(r, "answer"))
 			})
 			tracer.arm(0)
-			if stats := store.Stats(); stats.InUse != 0 {
+			if stats := st.Stats(); stats.InUse != 0 {
 				t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d", sqlDB, stats.InUse, n+1)
 			}
 		}
@@ -357,8 +358,8 @@ func TestPostgresTracerPanics(t *testing.T) {
 		}
 		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 })
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		pgMustClaim(t, st, r, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 	}
 }
 

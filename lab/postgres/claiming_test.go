@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -41,18 +41,18 @@ func TestPostgresTransactionalReplaysAreLooks(t *testing.T) {
 		statements := &pgStatements{}
 		f := pgSetup(t, server, statements.option, labtest.ExecMode(mode), labtest.MaxConns(4))
 		f.Config.ExecMode, f.Config.Logger = mode, slog.New(slog.DiscardHandler)
-		store := f.Transactional(t)
+		st := f.Transactional(t)
 		done := pgClaim()
-		pgMustClaim(t, store, done, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
+		pgMustClaim(t, st, done, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
 		for range 100 {
-			pgMustClaim(t, store, pgRival(done), reprise.Completed)
+			pgMustClaim(t, st, pgRival(done), store.Completed)
 		}
 		other := pgRival(done)
 		other.Fingerprint[0]++
-		for outcome, r := range map[reprise.Outcome]reprise.ClaimRequest{reprise.Completed: pgRival(done), reprise.Mismatch: other} {
+		for outcome, r := range map[store.Outcome]store.ClaimRequest{store.Completed: pgRival(done), store.Mismatch: other} {
 			before := statements.count()
-			pgMustClaim(t, store, r, outcome)
+			pgMustClaim(t, st, r, outcome)
 			look := statements.last(t)
 			if n := statements.count() - before; n != 1 || strings.Contains(look, "INSERT") {
 				t.Errorf("%v: %v takes %d statements, the last of them %s", mode, outcome, n, look)
@@ -65,11 +65,11 @@ func TestPostgresTransactionalReplaysAreLooks(t *testing.T) {
 			t.Errorf("%v: the sessions keep %d statements", mode, n)
 		}
 		next := pgClaim()
-		pgMustClaim(t, store, next, reprise.Claimed)
-		pgWant(t, "release", store.Release(t.Context(), next.ID, next.Owner), nil)
+		pgMustClaim(t, st, next, store.Claimed)
+		pgWant(t, "release", st.Release(t.Context(), next.ID, next.Owner), nil)
 		f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
-		_, err := store.Claim(t.Context(), pgRival(done))
-		pgWant(t, "a look that fails", err, reprise.ErrMisconfigured)
+		_, err := st.Claim(t.Context(), pgRival(done))
+		pgWant(t, "a look that fails", err, store.ErrMisconfigured)
 	}
 }
 
@@ -80,35 +80,35 @@ func TestPostgresLooksFollowTheTraffic(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), statements.option, labtest.MaxConns(4))
 	done := pgClaim()
-	fresh := func(store *reprisepg.TransactionalStore) int {
+	fresh := func(st *reprisepg.TransactionalStore) int {
 		t.Helper()
 		r := pgClaim()
 		before := statements.count()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		n := statements.count() - before
-		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 		return n
 	}
 	first := f.Transactional(t)
-	pgMustClaim(t, first, done, reprise.Claimed)
+	pgMustClaim(t, first, done, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, first, done, "answer"), nil)
 	bare := fresh(first)
-	for _, outcome := range []reprise.Outcome{reprise.Completed, reprise.Mismatch} {
-		store := f.Transactional(t)
+	for _, outcome := range []store.Outcome{store.Completed, store.Mismatch} {
+		st := f.Transactional(t)
 		for range 100 {
 			r := pgRival(done)
-			if outcome == reprise.Mismatch {
+			if outcome == store.Mismatch {
 				r.Fingerprint[0]++
 			}
-			pgMustClaim(t, store, r, outcome)
+			pgMustClaim(t, st, r, outcome)
 		}
-		if n := fresh(store); n != bare+1 {
+		if n := fresh(st); n != bare+1 {
 			t.Errorf("after a hundred times %v a claim is %d statements, want a look and %d", outcome, n, bare)
 		}
 		for range 100 {
-			fresh(store)
+			fresh(st)
 		}
-		if n := fresh(store); n != bare {
+		if n := fresh(st); n != bare {
 			t.Errorf("after a hundred new operations a claim is %d statements, want %d", n, bare)
 		}
 	}
@@ -122,14 +122,14 @@ func TestPostgresAttemptsArePrepared(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
 		f := pgSetup(t, server, labtest.ExecMode(mode), labtest.MaxConns(4))
-		store := f.Transactional(t)
+		st := f.Transactional(t)
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		var names, planned int
 		const count = "SELECT count(*), coalesce(sum(generic_plans + custom_plans), 0)::integer FROM pg_prepared_statements WHERE name LIKE 'reprise\\_%'"
-		err := pgTx(t, store, r).QueryRow(t.Context(), count, pgx.QueryExecModeSimpleProtocol).Scan(&names, &planned)
+		err := pgTx(t, st, r).QueryRow(t.Context(), count, pgx.QueryExecModeSimpleProtocol).Scan(&names, &planned)
 		pgWant(t, "count", err, nil)
-		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 		after, executed := f.prepared(t)
 		got, want := [4]int{names, planned, after, executed}, [4]int{5, 3, 5, 5} // BEGIN, the lock and the look, then the record and COMMIT
 		if mode == pgx.QueryExecModeExec {
@@ -148,11 +148,11 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 	t.Parallel()
 	c := newPgCut(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot
 	r, ready, busy := pgClaim(), pgClaim(), pgClaim()
-	pgMustClaim(t, c.cut, ready, reprise.Claimed)
+	pgMustClaim(t, c.cut, ready, store.Claimed)
 	pgWant(t, "release", c.cut.Release(t.Context(), ready.ID, ready.Owner), nil)
 	holder := pgRival(r)
-	pgMustClaim(t, c.store, holder, reprise.Claimed)
-	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
+	pgMustClaim(t, c.store, holder, store.Claimed)
+	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
 
 	c.proxy.On("pg_try_advisory_xact_lock", servers.LoseReply)
 	claim := func(want error) {
@@ -162,16 +162,16 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 		_, err := c.cut.Claim(ctx, r)
 		pgWant(t, "claim", err, want)
 	}
-	claim(reprise.ErrUnknown) // its answer is lost
-	claim(reprise.ErrUnknown)
-	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
-	pgMustClaim(t, c.cut, busy, reprise.Claimed)
-	claim(reprise.ErrUnavailable)
-	pgMustClaim(t, c.cut, pgRival(r), reprise.InProgress)
+	claim(store.ErrUnknown) // its answer is lost
+	claim(store.ErrUnknown)
+	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
+	pgMustClaim(t, c.cut, busy, store.Claimed)
+	claim(store.ErrUnavailable)
+	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
 	pgWant(t, "release", c.cut.Release(t.Context(), busy.ID, busy.Owner), nil)
-	claim(reprise.ErrUnknown)
+	claim(store.ErrUnknown)
 	pgWant(t, "release", c.store.Release(t.Context(), holder.ID, holder.Owner), nil)
-	pgMustClaim(t, c.cut, r, reprise.Claimed)
+	pgMustClaim(t, c.cut, r, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), nil)
 }
 
@@ -181,19 +181,19 @@ func TestPostgresRowsOfAnotherShape(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot
 	running, busy := pgClaim(), pgClaim()
-	pgMustClaim(t, f.Leased(t), running, reprise.Claimed)
+	pgMustClaim(t, f.Leased(t), running, store.Claimed)
 	f.exec(t, "ALTER TABLE "+f.records()+" ALTER COLUMN lease_until TYPE text")
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	for _, what := range []string{"a claim in its transaction", "a claim without one"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := store.Claim(ctx, pgRival(running))
+		_, err := st.Claim(ctx, pgRival(running))
 		cancel()
-		pgWant(t, what, err, reprise.ErrUnknown)
+		pgWant(t, what, err, store.ErrUnknown)
 		if what == "a claim in its transaction" {
-			pgMustClaim(t, store, busy, reprise.Claimed)
+			pgMustClaim(t, st, busy, store.Claimed)
 		}
 	}
-	pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), busy.ID, busy.Owner), nil)
 }
 
 // TestPostgresAttemptsThatEndLeaveNothing: when an attempt is answered that it was not
@@ -201,7 +201,7 @@ func TestPostgresRowsOfAnotherShape(t *testing.T) {
 // told like any other that the operation is in progress elsewhere.
 func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	other := f.Transactional(t)
 	connections := func() int64 { return f.Pool.Stat().NewConnsCount() }
 	var before int64
@@ -210,14 +210,14 @@ func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
 			before = connections()
 		}
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		if _, err := pgTx(t, store, r).Exec(t.Context(), "SELECT 1/0"); err == nil {
+		pgMustClaim(t, st, r, store.Claimed)
+		if _, err := pgTx(t, st, r).Exec(t.Context(), "SELECT 1/0"); err == nil {
 			t.Fatal("one divided by zero is something")
 		}
-		pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+		pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
 		rival := pgRival(r)
-		pgMustClaim(t, other, rival, reprise.Claimed)
-		pgMustClaim(t, store, r, reprise.InProgress)
+		pgMustClaim(t, other, rival, store.Claimed)
+		pgMustClaim(t, st, r, store.InProgress)
 		pgWant(t, "release", other.Release(t.Context(), rival.ID, rival.Owner), nil)
 	}
 	if n := connections() - before; n != 0 {
@@ -231,12 +231,12 @@ func TestPostgresLooksWithoutASlotArePrepared(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
 		f := pgSetup(t, server, labtest.ExecMode(mode), labtest.MaxConns(3)) // one slot
-		store := f.Transactional(t)
+		st := f.Transactional(t)
 		done, busy := pgClaim(), pgClaim()
-		pgMustClaim(t, store, done, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
-		pgMustClaim(t, store, busy, reprise.Claimed)
-		pgMustClaim(t, store, pgRival(done), reprise.Completed)
+		pgMustClaim(t, st, done, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
+		pgMustClaim(t, st, busy, store.Claimed)
+		pgMustClaim(t, st, pgRival(done), store.Completed)
 		looks := 0
 		for _, conn := range f.Pool.AcquireAllIdle(t.Context()) {
 			var n int
@@ -249,7 +249,7 @@ func TestPostgresLooksWithoutASlotArePrepared(t *testing.T) {
 		if (looks == 1) != (mode == pgx.QueryExecModeCacheStatement) {
 			t.Errorf("%v: the sessions keep %d looks", mode, looks)
 		}
-		pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), busy.ID, busy.Owner), nil)
 	}
 }
 
@@ -257,37 +257,37 @@ func TestPostgresLooksWithoutASlotArePrepared(t *testing.T) {
 // ever.
 func TestPostgresClaimsWithoutADeadlineGiveUp(t *testing.T) {
 	t.Parallel()
-	_, store := pgTxSetup(t, labtest.MaxConns(3)) // one slot
+	_, st := pgTxSetup(t, labtest.MaxConns(3)) // one slot
 	busy := pgClaim()
-	pgMustClaim(t, store, busy, reprise.Claimed)
+	pgMustClaim(t, st, busy, store.Claimed)
 	answer := make(chan error, 1)
-	go func() { _, err := store.Claim(context.WithoutCancel(t.Context()), pgClaim()); answer <- err }()
+	go func() { _, err := st.Claim(context.WithoutCancel(t.Context()), pgClaim()); answer <- err }()
 	pgEventually(t, "it has an answer", func() bool { return len(answer) > 0 })
-	pgWant(t, "claim", <-answer, reprise.ErrUnavailable)
-	if waited := store.Stats().LongestWait; waited < time.Second {
+	pgWant(t, "claim", <-answer, store.ErrUnavailable)
+	if waited := st.Stats().LongestWait; waited < time.Second {
 		t.Errorf("it waited %v", waited)
 	}
-	pgWant(t, "release", store.Release(t.Context(), busy.ID, busy.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), busy.ID, busy.Owner), nil)
 }
 
 // TestPostgresReleaseOfALostConnection: an attempt whose connection the handler closed is
 // released, and its slot and its key are free.
 func TestPostgresReleaseOfALostConnection(t *testing.T) {
 	t.Parallel()
-	_, store := pgTxSetup(t)
+	_, st := pgTxSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	pgWant(t, "close", pgTx(t, store, r).Conn().Close(t.Context()), nil)
-	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
-	if n := store.Stats().InUse; n != 0 {
+	pgMustClaim(t, st, r, store.Claimed)
+	pgWant(t, "close", pgTx(t, st, r).Conn().Close(t.Context()), nil)
+	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
+	if n := st.Stats().InUse; n != 0 {
 		t.Errorf("%d slots are in use", n)
 	}
 	again := pgRival(r)
-	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, again).Outcome == reprise.Claimed })
-	if _, err := pgTx(t, store, again).Exec(t.Context(), "COMMIT"); err != nil {
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, again).Outcome == store.Claimed })
+	if _, err := pgTx(t, st, again).Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Release(t.Context(), again.ID, again.Owner); errors.Is(err, reprise.ErrUnknown) {
+	if err := st.Release(t.Context(), again.ID, again.Owner); errors.Is(err, store.ErrUnknown) {
 		t.Errorf("release after a COMMIT of the handler: %v", err)
 	}
 }

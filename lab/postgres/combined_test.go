@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -41,20 +41,20 @@ func TestPostgresCombines(t *testing.T) {
 		statements := &pgStatements{}
 		f := pgSetup(t, server, labtest.MaxConns(8), statements.option)
 		f.Config.NoCombining = off
-		store := f.Leased(t)
+		st := f.Leased(t)
 		const rounds = 5
 		before := statements.count()
 		for range rounds {
 			pgTogether(manyCallers, func(int) {
 				r := pgClaim()
-				if got := pgMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
+				if got := pgMustClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
 					t.Errorf("claim answered %+v", got)
 				}
-				pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
-				if got := pgMustClaim(t, store, pgRival(r), reprise.Completed); string(got.Payload) != pgBody {
+				pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
+				if got := pgMustClaim(t, st, pgRival(r), store.Completed); string(got.Payload) != pgBody {
 					t.Errorf("replayed %q", got.Payload)
 				}
-				pgWantValidity(t, store, r)
+				pgWantValidity(t, st, r)
 			})
 		}
 		const calls = 4 * rounds * manyCallers // a look before a claim that then creates is one more
@@ -72,33 +72,33 @@ func TestPostgresCombines(t *testing.T) {
 func TestPostgresCombinedOutcomes(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	large := strings.Repeat("x", 70_000)
 	running, done, big, empty, lapsed, damaged := pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim()
 	lapsed.Lease = time.Millisecond
-	for _, r := range []reprise.ClaimRequest{running, done, big, empty, lapsed, damaged} {
-		pgMustClaim(t, store, r, reprise.Claimed)
+	for _, r := range []store.ClaimRequest{running, done, big, empty, lapsed, damaged} {
+		pgMustClaim(t, st, r, store.Claimed)
 	}
-	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
-	pgWant(t, "complete", pgComplete(t, store, big, large), nil)
-	pgWant(t, "complete", pgComplete(t, store, empty, ""), nil)
+	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
+	pgWant(t, "complete", pgComplete(t, st, big, large), nil)
+	pgWant(t, "complete", pgComplete(t, st, empty, ""), nil)
 	f.corrupt(t, damaged.ID, storetest.UnknownVersion)
 	pgPass(5 * time.Millisecond)
-	claim := func(r reprise.ClaimRequest, change func(*reprise.ClaimRequest)) func() string {
+	claim := func(r store.ClaimRequest, change func(*store.ClaimRequest)) func() string {
 		return func() string {
 			if change != nil {
 				change(&r)
 			}
 			ctx, cancel := pgCall(t)
 			defer cancel()
-			got, err := store.Claim(ctx, r)
+			got, err := st.Claim(ctx, r)
 			if err != nil {
-				return fmt.Sprint(strings.Contains(err.Error(), reprise.ErrCorrupt.Error()), " corrupt")
+				return fmt.Sprint(strings.Contains(err.Error(), store.ErrCorrupt.Error()), " corrupt")
 			}
 			return fmt.Sprint(got.Outcome, len(got.Payload), got.Payload == nil)
 		}
 	}
-	other := func(r *reprise.ClaimRequest) { r.Fingerprint[0]++ }
+	other := func(r *store.ClaimRequest) { r.Fingerprint[0]++ }
 	kinds := []struct {
 		want string
 		call func() string
@@ -110,14 +110,14 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 		{"mismatch 0 true", claim(pgRival(done), other)},
 		{"completed 70000 false", claim(pgRival(big), nil)},
 		{"completed 0 false", claim(pgRival(empty), nil)},
-		{"lapsed 0 true", claim(pgRival(lapsed), func(r *reprise.ClaimRequest) { r.Takeover = false })},
+		{"lapsed 0 true", claim(pgRival(lapsed), func(r *store.ClaimRequest) { r.Takeover = false })},
 		{"claimed 0 true", claim(lapsed, nil)},
 		{"true corrupt", claim(pgRival(damaged), nil)},
 	}
 	for range 5 {
 		pgTogether(manyCallers, func(i int) {
 			if i >= len(kinds) {
-				pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+				pgMustClaim(t, st, pgClaim(), store.Claimed)
 				return
 			}
 			if got := strings.Replace(kinds[i].call(), "mismatch0", "mismatch 0", 1); normal(got) != normal(kinds[i].want) {
@@ -136,9 +136,9 @@ func normal(s string) string { return strings.ReplaceAll(s, " ", "") }
 func TestPostgresCombinedRace(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(16))
-	stores := []reprise.Store{f.Leased(t), f.Leased(t)}
+	stores := []store.Store{f.Leased(t), f.Leased(t)}
 	for range 20 {
-		var keys [16]reprise.ClaimRequest
+		var keys [16]store.ClaimRequest
 		var granted [16]atomic.Int64
 		for i := range keys {
 			keys[i] = pgClaim()
@@ -146,12 +146,12 @@ func TestPostgresCombinedRace(t *testing.T) {
 		pgTogether(2*manyCallers, func(i int) {
 			r := pgRival(keys[i%len(keys)])
 			switch got := pgMustNotFail(t, stores[i/manyCallers], r); got.Outcome {
-			case reprise.Claimed:
+			case store.Claimed:
 				granted[i%len(keys)].Add(1)
 				if err := pgComplete(t, stores[i/manyCallers], r, string(r.Owner[:])); err != nil {
 					t.Errorf("complete: %v", err)
 				}
-			case reprise.InProgress, reprise.Completed:
+			case store.InProgress, store.Completed:
 				if err := pgComplete(t, stores[i/manyCallers], r, "another"); err == nil {
 					t.Error("completed by another owner")
 				}
@@ -163,17 +163,17 @@ func TestPostgresCombinedRace(t *testing.T) {
 			if n := granted[i].Load(); n != 1 {
 				t.Fatalf("%d claims of one key were granted", n)
 			}
-			if got := pgMustClaim(t, stores[0], pgRival(keys[i]), reprise.Completed); string(got.Payload) == "another" {
+			if got := pgMustClaim(t, stores[0], pgRival(keys[i]), store.Completed); string(got.Payload) == "another" {
 				t.Fatal("another owner's response is in the record")
 			}
 		}
 	}
 
-	expired := make([]reprise.ClaimRequest, manyCallers)
+	expired := make([]store.ClaimRequest, manyCallers)
 	for i := range expired {
 		expired[i] = pgClaim()
 		expired[i].Lease, expired[i].Retention = time.Millisecond, time.Millisecond
-		pgMustClaim(t, stores[0], expired[i], reprise.Claimed)
+		pgMustClaim(t, stores[0], expired[i], store.Claimed)
 	}
 	pgPass(10 * time.Millisecond)
 	pgTogether(manyCallers, func(i int) {
@@ -188,11 +188,11 @@ func TestPostgresCombinedRace(t *testing.T) {
 func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
-	store := f.Leased(t)
-	claims := make([]reprise.ClaimRequest, manyCallers)
+	st := f.Leased(t)
+	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		claims[i] = pgClaim()
-		pgMustClaim(t, store, claims[i], reprise.Claimed)
+		pgMustClaim(t, st, claims[i], store.Claimed)
 	}
 	held := func(i int) bool { return i%4 == 0 }
 	holder, err := f.Pool.Begin(t.Context())
@@ -219,7 +219,7 @@ func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
 		go func() {
 			defer done.Done()
 			<-start
-			if err := pgComplete(t, store, claims[i], "answer"); err != nil {
+			if err := pgComplete(t, st, claims[i], "answer"); err != nil {
 				t.Errorf("complete of a row that is held (%t): %v", held(i), err)
 			}
 		}()
@@ -243,12 +243,12 @@ func TestPostgresCombinedSmallPool(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	for conns := int32(1); conns <= 4; conns++ {
 		f := pgSetup(t, server, labtest.MaxConns(conns))
-		store := f.Leased(t)
+		st := f.Leased(t)
 		pgTogether(manyCallers, func(int) {
 			r := pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
+			pgMustClaim(t, st, r, store.Claimed)
 			pgValue[int](t, f.Pool, "SELECT 1")
-			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+			pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 		})
 	}
 }
@@ -266,14 +266,14 @@ func TestPostgresPreparedGivesUp(t *testing.T) {
 		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement), labtest.MaxConns(16)), f.Config)
 		pooled.Config.NoCombining = off
 		pooled.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		store := pooled.Leased(t)
+		st := pooled.Leased(t)
 		for range 5 {
 			pgTogether(manyCallers, func(int) {
 				r := pgClaim()
-				pgMustClaim(t, store, r, reprise.Claimed)
-				pgMustClaim(t, store, pgRival(r), reprise.InProgress)
-				pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
-				pgMustClaim(t, store, pgRival(r), reprise.Completed)
+				pgMustClaim(t, st, r, store.Claimed)
+				pgMustClaim(t, st, pgRival(r), store.InProgress)
+				pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
+				pgMustClaim(t, st, pgRival(r), store.Completed)
 			})
 		}
 		if !log.contains("without keeping prepared statements") {

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -39,10 +39,10 @@ func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.P
 }
 
 // begin claims through the proxy and leaves an effect.
-func (c *pgCut) begin(t *testing.T) reprise.ClaimRequest {
+func (c *pgCut) begin(t *testing.T) store.ClaimRequest {
 	t.Helper()
 	r := pgClaim()
-	pgMustClaim(t, c.cut, r, reprise.Claimed)
+	pgMustClaim(t, c.cut, r, store.Claimed)
 	if _, err := pgTx(t, c.cut, r).Exec(t.Context(), "INSERT INTO "+c.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (c *pgCut) begin(t *testing.T) reprise.ClaimRequest {
 
 // applied reports whether the effect of an owner is there, and fails the test when the
 // record says otherwise.
-func (c *pgCut) applied(t *testing.T, r reprise.ClaimRequest) bool {
+func (c *pgCut) applied(t *testing.T, r store.ClaimRequest) bool {
 	t.Helper()
 	effects := pgValue[int](t, c.Pool, "SELECT count(*) FROM "+c.name("effects")+" WHERE owner = $1", r.Owner[:])
 	records := pgValue[int](t, c.Pool, "SELECT count(*) FROM "+c.records()+" WHERE owner = $1 AND state = 2", r.Owner[:])
@@ -62,10 +62,10 @@ func (c *pgCut) applied(t *testing.T, r reprise.ClaimRequest) bool {
 }
 
 // judge holds the answer to a completion to what became of it.
-func (c *pgCut) judge(t *testing.T, r reprise.ClaimRequest, err error) {
+func (c *pgCut) judge(t *testing.T, r store.ClaimRequest, err error) {
 	t.Helper()
 	switch applied := c.applied(t, r); {
-	case applied && errors.Is(err, reprise.ErrNotApplied):
+	case applied && errors.Is(err, store.ErrNotApplied):
 		t.Errorf("applied, and answered %v", err)
 	case !applied && err == nil:
 		t.Error("not applied, and answered with success")
@@ -83,9 +83,9 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		action servers.Action
 		want   []error // any of them; nil is success
 	}{
-		{"request lost", servers.LoseRequest, []error{reprise.ErrNotApplied}},
+		{"request lost", servers.LoseRequest, []error{store.ErrNotApplied}},
 		{"reply lost", servers.LoseReply, []error{nil}},
-		{"cut after the request", servers.CutAfter, []error{nil, reprise.ErrNotApplied}},
+		{"cut after the request", servers.CutAfter, []error{nil, store.ErrNotApplied}},
 	} {
 		for range 10 {
 			r := c.begin(t)
@@ -103,8 +103,8 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest, servers.LoseRequest)
 		err := pgComplete(t, c.cut, r, "answer")
 		c.judge(t, r, err)
-		pgWant(t, "complete", err, reprise.ErrUnknown)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrUnknown)
+		pgWant(t, "complete", err, store.ErrUnknown)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrUnknown)
 		pgWant(t, "complete when it is back", pgComplete(t, c.cut, r, "answer"), nil)
 	})
 	t.Run("and the lock of the attempt is not free", func(t *testing.T) {
@@ -124,30 +124,30 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 			defer cancel()
 			return c.cut.Complete(ctx, pgCompletion(r, "answer"))
 		}
-		pgWant(t, "complete", complete(), reprise.ErrUnknown)
+		pgWant(t, "complete", complete(), store.ErrUnknown)
 		pgWant(t, "the lock", <-taken, nil)
-		pgWant(t, "complete again", complete(), reprise.ErrUnknown)
+		pgWant(t, "complete again", complete(), store.ErrUnknown)
 		pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
-		pgWant(t, "complete when the lock is free", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+		pgWant(t, "complete when the lock is free", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
 	})
 	t.Run("and its caller left before the look", func(t *testing.T) {
 		r := c.begin(t)
 		c.proxy.Set(t, servers.Swallow)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), reprise.ErrUnknown)
+		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), store.ErrUnknown)
 		c.proxy.Set(t, servers.Forward)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
 	})
 	t.Run("and another attempt was kept before the look", func(t *testing.T) {
 		r := c.begin(t)
 		c.proxy.On("COMMIT", servers.LoseRequest)
 		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest)
-		pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), reprise.ErrUnknown)
+		pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), store.ErrUnknown)
 		rival := pgRival(r)
-		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, c.store, rival).Outcome == reprise.Claimed })
+		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, c.store, rival).Outcome == store.Claimed })
 		pgWant(t, "complete of the rival", pgComplete(t, c.store, rival, "of the rival"), nil)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), reprise.ErrNotApplied)
+		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
 	})
 }
 
@@ -191,7 +191,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 
 	// What the witness needs is made before the standby goes away; from then on no commit
 	// returns.
-	held := []reprise.ClaimRequest{c.begin(t), c.begin(t), c.begin(t)}
+	held := []store.ClaimRequest{c.begin(t), c.begin(t), c.begin(t)}
 	standby.Link.Set(t, servers.Stall)
 	defer c.proxy.Cut() // a silent connection would hold up the pool's end
 	answers := make([]error, len(held))
@@ -200,7 +200,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		answers[i] = c.cut.Complete(ctx, pgCompletion(held[i], "answer"))
 		cancel()
-		pgWant(t, "complete that no standby confirms", answers[i], reprise.ErrUnknown)
+		pgWant(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
 	}
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
@@ -208,7 +208,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 		pgEventually(t, "the record is visible", func() bool { return c.applied(t, r) })
 		c.judge(t, r, answers[i])
 		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), nil)
-		pgMustClaim(t, c.store, pgRival(r), reprise.Completed)
+		pgMustClaim(t, c.store, pgRival(r), store.Completed)
 	}
 }
 
@@ -223,8 +223,8 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	leased, transactional := f.Leased(t), f.Transactional(t)
 	witness := labtest.NewPool(t, server.URL())
 	running, attempt := pgClaim(), pgClaim()
-	pgMustClaim(t, leased, running, reprise.Claimed)
-	pgMustClaim(t, transactional, attempt, reprise.Claimed)
+	pgMustClaim(t, leased, running, store.Claimed)
+	pgMustClaim(t, transactional, attempt, store.Claimed)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 	standby.Link.Set(t, servers.Stall)
@@ -238,7 +238,7 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 		pgEventually(t, what+" waits for the standby", func() bool {
 			return pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name) == 1
 		})
-		if err := <-answer; !errors.Is(err, reprise.ErrNotReplicated) {
+		if err := <-answer; !errors.Is(err, store.ErrNotReplicated) {
 			t.Errorf("%s: %v, want ErrNotReplicated", what, err)
 		}
 	}
@@ -246,7 +246,7 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	cancelled("claim", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
 	cancelled("claim again", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
 	cancelled("renew", func(ctx context.Context) error {
-		_, err := leased.Renew(ctx, []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
+		_, err := leased.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
 		return err
 	})
 	complete := func(ctx context.Context) error { return leased.Complete(ctx, pgCompletion(running, "answer")) }
@@ -269,34 +269,34 @@ func TestPostgresPromotion(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	standby := server.StartStandby(t)
 	done, open := pgClaim(), pgClaim()
-	pgMustClaim(t, store, done, reprise.Claimed)
-	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
-	pgMustClaim(t, store, open, reprise.Claimed)
+	pgMustClaim(t, st, done, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
+	pgMustClaim(t, st, open, store.Claimed)
 
 	after := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
 	pgEventually(t, "the standby has the record", func() bool {
 		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 1
 	})
 	_, err := after.Transactional(t).Claim(t.Context(), pgRival(done))
-	pgWant(t, "claim on a standby", err, reprise.ErrUnavailable)
+	pgWant(t, "claim on a standby", err, store.ErrUnavailable)
 	_, err = after.Leased(t).Claim(t.Context(), pgRival(done))
-	pgWant(t, "leased claim on a standby", err, reprise.ErrUnavailable)
+	pgWant(t, "leased claim on a standby", err, store.ErrUnavailable)
 
 	server.Kill(t)
 	standby.Promote(t)
 	after.Pool.Reset()
-	if err := pgComplete(t, store, open, "lost"); !errors.Is(err, reprise.ErrNotApplied) && !errors.Is(err, reprise.ErrUnknown) {
+	if err := pgComplete(t, st, open, "lost"); !errors.Is(err, store.ErrNotApplied) && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("complete on a dead primary: %v", err)
 	}
 	promoted := after.Transactional(t)
-	if got := pgMustClaim(t, promoted, pgRival(done), reprise.Completed); string(got.Payload) != "answer" {
+	if got := pgMustClaim(t, promoted, pgRival(done), store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q", got.Payload)
 	}
 	retry := pgRival(open)
-	pgMustClaim(t, promoted, retry, reprise.Claimed)
+	pgMustClaim(t, promoted, retry, store.Claimed)
 	pgWant(t, "complete on the new primary", pgComplete(t, promoted, retry, "answer"), nil)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -70,7 +70,7 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 			return strings.HasPrefix(r.damage, "fingerprint") && r.completed || r.damage == pgOtherState && !r.completed
 		}},
 	} {
-		rows, asked := make(map[reprise.ID]pgRow), make(map[reprise.ID]bool)
+		rows, asked := make(map[store.ID]pgRow), make(map[store.ID]bool)
 		for _, r := range pgRows() { // each twice; one of them is another operation's
 			rows[pgClaim().ID] = r
 			id := pgClaim().ID
@@ -116,7 +116,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 	texts := f.statements(t, statements)
 	ctx := t.Context()
 	f.pgUndone(t, "reads", func(tx pgx.Tx) error {
-		rows := make(map[reprise.ID]pgRow)
+		rows := make(map[store.ID]pgRow)
 		var ids, owners [][]byte
 		var leases []int64
 		for _, r := range pgRows() {
@@ -204,7 +204,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 			return err
 		}
 		for i, id := range ids {
-			r := rows[reprise.ID(id)]
+			r := rows[store.ID(id)]
 			want := "lost"
 			switch {
 			case r.damage != "" || !r.own:
@@ -311,12 +311,12 @@ func TestPostgresClaimByTheFunctionTellsTheValidity(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2), statements.option)
 	f.Config.ExecMode = pgx.QueryExecModeExec
-	store := f.Leased(t)
+	st := f.Leased(t)
 	first, bystander := pgClaim(), pgClaim()
 	first.Validity = true
-	pgMustClaim(t, store, first, reprise.Claimed)
+	pgMustClaim(t, st, first, store.Claimed)
 	claim := statements.last(t)
-	pgMustClaim(t, store, bystander, reprise.Claimed)
+	pgMustClaim(t, st, bystander, store.Claimed)
 	ctx := t.Context()
 	for completed, want := range map[bool]string{true: "completed 600000000 300000000", false: "lapsed <nil> <nil>"} {
 		f.pgUndone(t, want, func(tx pgx.Tx) error {
@@ -325,7 +325,7 @@ func TestPostgresClaimByTheFunctionTellsTheValidity(t *testing.T) {
 			if completed {
 				change = done
 			}
-			for id, change := range map[reprise.ID]string{first.ID: change, bystander.ID: done} {
+			for id, change := range map[store.ID]string{first.ID: change, bystander.ID: done} {
 				if _, err := tx.Exec(ctx, f.pgDamage(change), id[:]); err != nil {
 					return err
 				}

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -38,7 +38,7 @@ func TestPostgresContention(t *testing.T) {
 
 // pgContend lets contenders race for each key, completes the winner's claim, and
 // counts.
-func pgContend(t *testing.T, store reprise.Store, keys int) {
+func pgContend(t *testing.T, st store.Store, keys int) {
 	t.Helper()
 	granted, refused, replayed := 0, 0, 0
 	for range keys {
@@ -57,21 +57,21 @@ func pgContend(t *testing.T, store reprise.Store, keys int) {
 				<-start
 				ctx, cancel := pgCall(t)
 				defer cancel()
-				got, err := store.Claim(ctx, r)
+				got, err := st.Claim(ctx, r)
 				ended <- struct{}{}
 				switch {
 				case err != nil:
 					t.Errorf("claim: %v", err)
-				case got.Outcome == reprise.InProgress:
+				case got.Outcome == store.InProgress:
 					late.Add(1)
-				case got.Outcome == reprise.Completed:
+				case got.Outcome == store.Completed:
 					done.Add(1)
-				case got.Outcome == reprise.Claimed:
+				case got.Outcome == store.Claimed:
 					winners.Add(1)
 					for range contenders / 2 { // it completes while others still claim
 						<-ended
 					}
-					if err := store.Complete(ctx, pgCompletion(r, "answer")); err != nil {
+					if err := st.Complete(ctx, pgCompletion(r, "answer")); err != nil {
 						t.Errorf("complete: %v", err)
 					}
 				default:

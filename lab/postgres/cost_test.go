@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -30,14 +30,14 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 	f := pgSetup(t, server)
 	leased, transactional := f.Leased(t), f.Transactional(t)
 	r := pgClaim()
-	pgMustClaim(t, leased, r, reprise.Claimed)
+	pgMustClaim(t, leased, r, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
-	for name, store := range map[string]reprise.Store{"leased": leased, "transactional": transactional} {
-		pgMustClaim(t, store, pgRival(r), reprise.Completed) // the first reader sets hint bits and fills caches
+	for name, st := range map[string]store.Store{"leased": leased, "transactional": transactional} {
+		pgMustClaim(t, st, pgRival(r), store.Completed) // the first reader sets hint bits and fills caches
 		before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
 		const replays = 1000
 		for range replays {
-			pgMustClaim(t, store, pgRival(r), reprise.Completed)
+			pgMustClaim(t, st, pgRival(r), store.Completed)
 		}
 		written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before)
 		if written != 0 {
@@ -77,19 +77,19 @@ func TestPostgresRowsAreSmallAndCheapToLog(t *testing.T) {
 // within their limits.
 func pgSmallAndCheap(t *testing.T, f *pgFixture) bool {
 	t.Helper()
-	store, body := f.Leased(t), []byte(pgBody)
+	st, body := f.Leased(t), []byte(pgBody)
 	f.exec(t, "CREATE TABLE "+f.name("bare")+" (LIKE "+f.records()+" INCLUDING ALL)")
 	insert := "INSERT INTO " + f.name("bare") + ` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
 		VALUES ($1, 1, 1, 1, 1, $2, $3, now(), now(), now(), now())`
 	update := "UPDATE " + f.name("bare") + " SET state = 2, payload = $2 WHERE id = $1"
 	const rate, seconds = 500, 4
-	floor := pgSustain(t, f, "bare", rate, seconds*time.Second, func(r reprise.ClaimRequest) {
+	floor := pgSustain(t, f, "bare", rate, seconds*time.Second, func(r store.ClaimRequest) {
 		f.exec(t, insert, r.ID[:], r.Owner[:], r.Fingerprint[:])
 		f.exec(t, update, r.ID[:], body)
 	})
-	ours := pgSustain(t, f, reprisepg.DefaultTable, rate, seconds*time.Second, func(r reprise.ClaimRequest) {
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+	ours := pgSustain(t, f, reprisepg.DefaultTable, rate, seconds*time.Second, func(r store.ClaimRequest) {
+		pgMustClaim(t, st, r, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 	})
 	t.Logf("floor: %v", floor)
 	t.Logf("store: %v; %.2f times the floor's WAL", ours, ours.wal/floor.wal)
@@ -196,11 +196,11 @@ func TestPostgresRoundTrips(t *testing.T) {
 	r := pgClaim()
 	count("leased, new", 2, func() {
 		r = pgClaim()
-		pgMustClaim(t, leased, r, reprise.Claimed)
+		pgMustClaim(t, leased, r, store.Claimed)
 		pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
 	})
 	before := statements.count()
-	count("leased, replay", 1, func() { pgMustClaim(t, leased, pgRival(r), reprise.Completed) })
+	count("leased, replay", 1, func() { pgMustClaim(t, leased, pgRival(r), store.Completed) })
 	if got := statements.count() - before; got != 2 {
 		t.Errorf("two replays: %d statements, want one each", got)
 	}
@@ -214,7 +214,7 @@ func TestPostgresRoundTrips(t *testing.T) {
 	run := func(discard bool) func() {
 		return func() {
 			r = pgClaim()
-			pgMustClaim(t, transactional, r, reprise.Claimed)
+			pgMustClaim(t, transactional, r, store.Claimed)
 			if _, err := pgTx(t, transactional, r).Exec(t.Context(), effect); err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +225,7 @@ func TestPostgresRoundTrips(t *testing.T) {
 	}
 	count("transactional, new", 3, run(false))
 	count("transactional, new, effects undone", 3, run(true))
-	count("transactional, replay", 2, func() { pgMustClaim(t, transactional, pgRival(r), reprise.Completed) })
+	count("transactional, replay", 2, func() { pgMustClaim(t, transactional, pgRival(r), store.Completed) })
 }
 
 // TestPostgresTransactionalWritesOneRowVersion (P8): there is no row of the claim that
@@ -233,12 +233,12 @@ func TestPostgresRoundTrips(t *testing.T) {
 func TestPostgresTransactionalWritesOneRowVersion(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	const requests = 20
 	for range requests {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+		pgMustClaim(t, st, r, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 	}
 	var inserted, replaced int64
 	pgEventually(t, "the statistics arrive", func() bool {

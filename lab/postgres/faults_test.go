@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -92,7 +92,7 @@ func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 
 // operate retries one operation, on whichever process, until it is answered: by its own
 // completion or by a replay.
-func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
+func (l *pgLedger) operate(t *testing.T, r store.ClaimRequest, first int) {
 	l.operations.Add(1)
 	deadline := time.Now().Add(60 * time.Second)
 	for try := first; ; try++ {
@@ -101,7 +101,7 @@ func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
 			return
 		}
 		l.tries.Add(1)
-		r.Owner = reprise.NewOwner()
+		r.Owner = store.NewOwner()
 		if l.attempt(t, l.stores[try%len(l.stores)], r) {
 			return
 		}
@@ -110,28 +110,28 @@ func (l *pgLedger) operate(t *testing.T, r reprise.ClaimRequest, first int) {
 }
 
 // attempt is one request of the client, and reports whether it was answered.
-func (l *pgLedger) attempt(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) bool {
+func (l *pgLedger) attempt(t *testing.T, st *reprisepg.TransactionalStore, r store.ClaimRequest) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	got, err := store.Claim(ctx, r)
+	got, err := st.Claim(ctx, r)
 	switch {
 	case err != nil:
-		_ = store.Release(ctx, r.ID, r.Owner)
+		_ = st.Release(ctx, r.ID, r.Owner)
 		return false
-	case got.Outcome == reprise.Completed:
+	case got.Outcome == store.Completed:
 		return true
-	case got.Outcome != reprise.Claimed:
+	case got.Outcome != store.Claimed:
 		return false
 	}
-	if err = pgExecTx(store.Bind(ctx, r.ID, r.Owner), "INSERT INTO "+l.name("effects")+" VALUES ($1, $2)", r.ID[:], r.Owner[:]); err != nil {
-		_ = store.Release(ctx, r.ID, r.Owner)
+	if err = pgExecTx(st.Bind(ctx, r.ID, r.Owner), "INSERT INTO "+l.name("effects")+" VALUES ($1, $2)", r.ID[:], r.Owner[:]); err != nil {
+		_ = st.Release(ctx, r.ID, r.Owner)
 		return false
 	}
-	err = store.Complete(ctx, pgCompletion(r, string(r.Owner[:])))
+	err = st.Complete(ctx, pgCompletion(r, string(r.Owner[:])))
 	switch {
-	case errors.Is(err, reprise.ErrNotApplied):
+	case errors.Is(err, store.ErrNotApplied):
 		l.rolledBack.Add(1)
-	case errors.Is(err, reprise.ErrUnknown):
+	case errors.Is(err, store.ErrUnknown):
 		l.unknown.Add(1)
 	case err != nil:
 		t.Errorf("complete: %v", err)
@@ -262,34 +262,34 @@ func TestPostgresTransactionalPause(t *testing.T) {
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	proxy := servers.StartProxy(t, server.Addr())
 	paused := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 
 	for name, resume := range map[string]servers.Mode{"resumed": servers.Forward, "never heard of again": servers.Swallow} {
 		first := pgClaim()
-		pgMustClaim(t, paused, first, reprise.Claimed)
+		pgMustClaim(t, paused, first, store.Claimed)
 		if _, err := pgTx(t, paused, first).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", first.Owner[:]); err != nil {
 			t.Fatal(err)
 		}
 		proxy.Set(t, servers.Stall)
 		second := pgRival(first)
-		pgMustClaim(t, store, second, reprise.InProgress)
+		pgMustClaim(t, st, second, store.InProgress)
 		pgEventually(t, "the server ends the session of the paused owner", func() bool {
-			return pgMustNotFail(t, store, second).Outcome == reprise.Claimed
+			return pgMustNotFail(t, st, second).Outcome == store.Claimed
 		})
-		if _, err := pgTx(t, store, second).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", second.Owner[:]); err != nil {
+		if _, err := pgTx(t, st, second).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", second.Owner[:]); err != nil {
 			t.Fatal(err)
 		}
-		pgWant(t, "complete of the second", pgComplete(t, store, second, "second"), nil)
+		pgWant(t, "complete of the second", pgComplete(t, st, second, "second"), nil)
 
 		proxy.Set(t, resume)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		err := paused.Complete(ctx, pgCompletion(first, "first"))
 		cancel()
-		if !errors.Is(err, reprise.ErrNotApplied) && !errors.Is(err, reprise.ErrUnknown) {
+		if !errors.Is(err, store.ErrNotApplied) && !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("%s: complete of the paused owner: %v, want it refused", name, err)
 		}
 		proxy.Set(t, servers.Forward)
-		if got := pgMustClaim(t, store, pgRival(first), reprise.Completed); string(got.Payload) != "second" {
+		if got := pgMustClaim(t, st, pgRival(first), store.Completed); string(got.Payload) != "second" {
 			t.Errorf("%s: replayed %q, want %q", name, got.Payload, "second")
 		}
 		if n := pgValue[int](t, f.Pool, fmt.Sprintf("SELECT count(*) FROM %s WHERE owner = $1", f.name("effects")), first.Owner[:]); n != 0 {
@@ -311,9 +311,9 @@ func TestPostgresHalfOpen(t *testing.T) {
 	proxy := servers.StartProxy(t, server.Addr())
 	defer proxy.Cut()
 	gone := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	r := pgClaim()
-	pgMustClaim(t, gone, r, reprise.Claimed)
+	pgMustClaim(t, gone, r, store.Claimed)
 	begun := time.Now()
 	tx := pgTx(t, gone, r)
 	pgPass(f.Config.TxTimeout * 7 / 10)
@@ -327,7 +327,7 @@ func TestPostgresHalfOpen(t *testing.T) {
 	})
 	proxy.Set(t, servers.Swallow)
 	rival := pgRival(r)
-	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, rival).Outcome == reprise.Claimed })
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, rival).Outcome == store.Claimed })
 	took := time.Since(begun)
 	if bound := 3*f.Config.TxTimeout + time.Second; took > bound {
 		t.Errorf("the key was free after %v, want at most %v", took, bound)
@@ -337,5 +337,5 @@ func TestPostgresHalfOpen(t *testing.T) {
 		t.Error("the statement of a client that is gone succeeded")
 	}
 	_ = gone.Release(t.Context(), r.ID, r.Owner)
-	pgWant(t, "complete", pgComplete(t, store, rival, "mine"), nil)
+	pgWant(t, "complete", pgComplete(t, st, rival, "mine"), nil)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -21,10 +21,10 @@ import (
 func TestPostgresClaimMeetsRelease(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	lapsed := pgClaim()
 	lapsed.Lease = time.Millisecond
-	first := pgMustClaim(t, store, lapsed, reprise.Claimed)
+	first := pgMustClaim(t, st, lapsed, store.Claimed)
 	pgPass(5 * time.Millisecond)
 
 	release, err := f.Pool.Begin(t.Context())
@@ -33,12 +33,12 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 	if _, err := release.Exec(t.Context(), "DELETE FROM "+f.records()+" WHERE id = $1", lapsed.ID[:]); err != nil {
 		t.Fatal(err)
 	}
-	answered := make(chan reprise.ClaimResult, 1)
+	answered := make(chan store.ClaimResult, 1)
 	rival := pgRival(lapsed)
-	go func() { answered <- pgMustNotFail(t, store, rival) }()
+	go func() { answered <- pgMustNotFail(t, st, rival) }()
 	select {
 	case got := <-answered:
-		if got.Outcome != reprise.InProgress || got.Remaining <= 0 {
+		if got.Outcome != store.InProgress || got.Remaining <= 0 {
 			t.Errorf("a claim of a record that is just being deleted answered %+v", got)
 		}
 	case <-time.After(5 * time.Second):
@@ -49,7 +49,7 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 		<-answered
 		return
 	}
-	got := pgMustClaim(t, store, pgRival(lapsed), reprise.Claimed)
+	got := pgMustClaim(t, st, pgRival(lapsed), store.Claimed)
 	if got.Attempt != 1 || got.Fence <= first.Fence {
 		t.Errorf("attempt %d with fence %d after a release and fence %d", got.Attempt, got.Fence, first.Fence)
 	}
@@ -64,7 +64,7 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	unprepared := pgOn(f.Pool, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
-	for name, store := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "by the function": unprepared.Leased(t)} {
+	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "by the function": unprepared.Leased(t)} {
 		r := pgClaim()
 		r.Lease = 200 * time.Millisecond
 		insert, err := f.Pool.Begin(t.Context())
@@ -75,9 +75,9 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		bystander := pgClaim()
-		pgMustClaim(t, store, bystander, reprise.Claimed)
-		answered := make(chan reprise.ClaimResult, 1)
-		go func() { answered <- pgMustNotFail(t, store, r) }()
+		pgMustClaim(t, st, bystander, store.Claimed)
+		answered := make(chan store.ClaimResult, 1)
+		go func() { answered <- pgMustNotFail(t, st, r) }()
 		pgEventually(t, "the claim waits", func() bool {
 			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
 		})
@@ -85,7 +85,7 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 		from := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
 		pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
 		got := <-answered
-		if got.Outcome != reprise.Claimed || got.Remaining < r.Lease/2 || got.Remaining > r.Lease {
+		if got.Outcome != store.Claimed || got.Remaining < r.Lease/2 || got.Remaining > r.Lease {
 			t.Errorf("%s: claim answered %v with %v of a lease of %v", name, got.Outcome, got.Remaining, r.Lease)
 		}
 		var lease, valid, expires, to time.Time
@@ -120,17 +120,17 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer', lease_until = clock_timestamp()")
-	answered := make(chan reprise.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, store, r) }()
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, r) }()
 	pgEventually(t, "the claim waits", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
 	})
 	pgWant(t, "commit", completion.Commit(t.Context()), nil)
-	if got := <-answered; got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+	if got := <-answered; got.Outcome != store.Completed || string(got.Payload) != "answer" {
 		t.Errorf("a claim again was answered %v with %q", got.Outcome, got.Payload)
 	}
 }
@@ -141,26 +141,26 @@ func TestPostgresFencesOverCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(10))
-	store := f.Transactional(t)
-	highest := map[reprise.ID]uint64{}
-	var claims []reprise.ClaimRequest
+	st := f.Transactional(t)
+	highest := map[store.ID]uint64{}
+	var claims []store.ClaimRequest
 	for range 8 {
 		r := pgClaim()
-		highest[r.ID] = pgMustClaim(t, store, r, reprise.Claimed).Fence
+		highest[r.ID] = pgMustClaim(t, st, r, store.Claimed).Fence
 		claims = append(claims, r)
 	}
 	server.Crash(t)
 	server.Restart(t)
 	for _, r := range claims {
-		_ = store.Release(t.Context(), r.ID, r.Owner)
+		_ = st.Release(t.Context(), r.ID, r.Owner)
 	}
 	f.Pool.Reset()
 	for _, r := range claims {
 		again := pgRival(r)
-		if got := pgMustClaim(t, store, again, reprise.Claimed); got.Fence <= highest[r.ID] {
+		if got := pgMustClaim(t, st, again, store.Claimed); got.Fence <= highest[r.ID] {
 			t.Errorf("fence %d was granted after %d", got.Fence, highest[r.ID])
 		}
-		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 		store   *reprisepg.Store
 		callers int
 	}{{f.Leased(t), 1}, {f.Leased(t), manyCallers}, {unprepared.Leased(t), 1}} {
-		store, callers := test.store, test.callers
+		st, callers := test.store, test.callers
 		r := pgClaim()
 		rival, err := f.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)
@@ -186,16 +186,16 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 			r.ID[:], f.records()); err != nil {
 			t.Fatal(err)
 		}
-		answered := make(chan reprise.ClaimResult, 1)
+		answered := make(chan store.ClaimResult, 1)
 		var others sync.WaitGroup
 		others.Add(callers - 1)
 		go pgTogether(callers, func(i int) {
 			if i == callers-1 {
-				answered <- pgMustNotFail(t, store, r)
+				answered <- pgMustNotFail(t, st, r)
 				return
 			}
 			defer others.Done()
-			pgMustNotFail(t, store, pgClaim())
+			pgMustNotFail(t, st, pgClaim())
 		})
 		others.Wait()
 		pgEventually(t, "the claim waits", func() bool {
@@ -206,7 +206,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 			t.Fatal(err)
 		}
 		pgWant(t, "commit", rival.Commit(t.Context()), nil)
-		if got := <-answered; got.Outcome != reprise.Claimed || got.Fence < uint64(fence) {
+		if got := <-answered; got.Outcome != store.Claimed || got.Fence < uint64(fence) {
 			t.Errorf("%d callers: %v with fence %d, after one of %d", callers, got.Outcome, got.Fence, fence)
 		}
 	}
@@ -220,19 +220,19 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	server := servers.StartPostgres(t)
 	statements := &pgStatements{}
 	f := pgSetup(t, server, statements.option)
-	store := f.Leased(t)
+	st := f.Leased(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+	pgMustClaim(t, st, r, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 	for range 100 {
-		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+		pgMustClaim(t, st, pgRival(r), store.Completed)
 	}
 	look := statements.last(t)
 	if strings.Contains(look, "INSERT") {
 		t.Fatalf("after a hundred replays a claim begins with %s", look)
 	}
 	before := statements.count()
-	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	pgMustClaim(t, st, pgRival(r), store.Completed)
 	if got := statements.count() - before; got != 1 {
 		t.Errorf("a replay takes %d statements", got)
 	}
@@ -255,11 +255,11 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	}
 	unprepared := pgOn(reader, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
-	for what, store := range map[string]reprise.Store{
+	for what, st := range map[string]store.Store{
 		"prepared": pgOn(reader, f.Config).Leased(t), "by the function": unprepared.Leased(t), "in a transaction": unprepared.Transactional(t),
 	} {
-		_, err := store.Claim(t.Context(), pgRival(r))
-		pgWant(t, "replay on a standby, "+what, err, reprise.ErrUnavailable)
+		_, err := st.Claim(t.Context(), pgRival(r))
+		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)
 	}
 	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[''], array[1], " +
 		"array[interval '1 hour'], array[interval '1 hour'], array[interval '1 hour'], true)"

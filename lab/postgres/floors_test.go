@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -62,12 +62,12 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 	insert := "INSERT INTO " + f.name("bare") + " VALUES ($1, 1, $2, $3, '')"
 	update := "UPDATE " + f.name("bare") + " SET state = 2, payload = $3 WHERE id = $1 AND owner = $2 AND state = 1"
 	lookup := "SELECT payload FROM " + f.name("bare") + " WHERE id = $1"
-	store, body := f.Leased(b), []byte(pgBody)
-	done := make([]reprise.ClaimRequest, 256)
+	st, body := f.Leased(b), []byte(pgBody)
+	done := make([]store.ClaimRequest, 256)
 	for i := range done {
 		done[i] = pgClaim()
-		pgMustClaim(b, store, done[i], reprise.Claimed)
-		pgWant(b, "complete", pgComplete(b, store, done[i], pgBody), nil)
+		pgMustClaim(b, st, done[i], store.Claimed)
+		pgWant(b, "complete", pgComplete(b, st, done[i], pgBody), nil)
 		f.exec(b, "INSERT INTO "+f.name("bare")+" VALUES ($1, 2, $2, $3, $4)", done[i].ID[:], done[i].Owner[:], done[i].Fingerprint[:], body)
 	}
 	compare := func(what string, floor, ours pgContestant) {
@@ -85,17 +85,17 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 			return err
 		}}, pgContestant{"store", func(ctx context.Context) error {
 			r := pgClaim()
-			if got, err := store.Claim(ctx, r); err != nil || got.Outcome != reprise.Claimed {
+			if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
 				return fmt.Errorf("%v, %w", got.Outcome, err)
 			}
-			return store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: body, Retention: r.Retention})
+			return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: body, Retention: r.Retention})
 		}})
 		compare("replay", pgContestant{"floor", func(ctx context.Context) error {
 			var payload []byte
 			return f.Pool.QueryRow(ctx, lookup, done[mathrand.IntN(len(done))].ID[:]).Scan(&payload)
 		}}, pgContestant{"store", func(ctx context.Context) error {
-			got, err := store.Claim(ctx, pgRival(done[mathrand.IntN(len(done))]))
-			if err == nil && got.Outcome != reprise.Completed {
+			got, err := st.Claim(ctx, pgRival(done[mathrand.IntN(len(done))]))
+			if err == nil && got.Outcome != store.Completed {
 				return fmt.Errorf("claim answered %v", got.Outcome)
 			}
 			return err

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -59,21 +59,21 @@ func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) 
 
 // pgClaim returns the request of a new owner of a new operation, with times that no test
 // outlives.
-func pgClaim() reprise.ClaimRequest {
-	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+func pgClaim() store.ClaimRequest {
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	_, _ = rand.Read(r.Fingerprint[:])
 	return r
 }
 
 // pgRival returns the same request of another owner.
-func pgRival(r reprise.ClaimRequest) reprise.ClaimRequest {
-	r.Owner = reprise.NewOwner()
+func pgRival(r store.ClaimRequest) store.ClaimRequest {
+	r.Owner = store.NewOwner()
 	return r
 }
 
 // pgMustClaim claims and fails the test unless the outcome is want.
-func pgMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+func pgMustClaim(tb testing.TB, store store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	tb.Helper()
 	ctx, cancel := pgCall(tb)
 	defer cancel()
@@ -88,7 +88,7 @@ func pgMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, wan
 }
 
 // pgComplete completes the claim r.
-func pgComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+func pgComplete(tb testing.TB, store store.Store, r store.ClaimRequest, payload string) error {
 	tb.Helper()
 	ctx, cancel := pgCall(tb)
 	defer cancel()
@@ -96,12 +96,12 @@ func pgComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payl
 }
 
 // pgCompletion is the completion of a claim.
-func pgCompletion(r reprise.ClaimRequest, payload string) reprise.CompleteRequest {
-	return reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
+func pgCompletion(r store.ClaimRequest, payload string) store.CompleteRequest {
+	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
 }
 
 // pgTx returns the transaction of a claim as its handler finds it.
-func pgTx(tb testing.TB, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) pgx.Tx {
+func pgTx(tb testing.TB, store *reprisepg.TransactionalStore, r store.ClaimRequest) pgx.Tx {
 	tb.Helper()
 	tx, ok := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
 	if !ok {

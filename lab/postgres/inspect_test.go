@@ -11,15 +11,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
 // pgInspector is what an operator's program knows of a store.
 type pgInspector interface {
-	reprise.Store
-	reprise.Inspector
+	store.Store
+	store.Inspector
 }
 
 // pgInspectors are both stores of a fixture.
@@ -39,7 +39,7 @@ func (f *pgFixture) pgRecords(t *testing.T, n int) {
 
 // pgPages follows a listing to its end. It returns what it found, and how many pages
 // there were.
-func pgPages(t *testing.T, store reprise.Inspector, q reprise.Query) (found []reprise.Record, pages, scanned int) {
+func pgPages(t *testing.T, store store.Inspector, q store.Query) (found []store.Record, pages, scanned int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -67,17 +67,17 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	f := pgSetup(t, server)
 	f.pgRecords(t, records)
 	f.exec(t, "ANALYZE "+f.records())
-	store := f.Leased(t)
+	st := f.Leased(t)
 	stuck := pgClaim()
 	stuck.Lease, stuck.Label = time.Millisecond, "orders"
-	pgMustClaim(t, store, stuck, reprise.Claimed)
+	pgMustClaim(t, st, stuck, store.Claimed)
 	pgPass(5 * time.Millisecond)
 
-	lapsed := reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}
+	lapsed := store.Query{States: store.States(store.StateLapsed), Limit: 100}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	start := time.Now()
-	page, err := store.List(ctx, lapsed)
+	page, err := st.List(ctx, lapsed)
 	took := time.Since(start)
 	pgWant(t, "list", err, nil)
 	if page.Scanned != 10_000 || page.Next == "" || took > time.Second {
@@ -86,10 +86,10 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	if page.Total < records*9/10 || page.Total > records*11/10 {
 		t.Errorf("an estimate of %d for %d records", page.Total, records)
 	}
-	for name, store := range pgInspectors(t, f) {
+	for name, st := range pgInspectors(t, f) {
 		start = time.Now()
-		found, pages, scanned := pgPages(t, store, lapsed)
-		if len(found) != 1 || found[0].ID != stuck.ID || found[0].State != reprise.StateLapsed || found[0].Label != "orders" {
+		found, pages, scanned := pgPages(t, st, lapsed)
+		if len(found) != 1 || found[0].ID != stuck.ID || found[0].State != store.StateLapsed || found[0].Label != "orders" {
 			t.Errorf("%s: found %+v", name, found)
 		}
 		if pages > 32 || scanned != records+1 {
@@ -137,15 +137,15 @@ func TestPostgresListEmptyTable(t *testing.T) {
 		if records > 0 {
 			f.pgRecords(t, records)
 		}
-		for name, store := range pgInspectors(t, f) {
-			page, err := store.List(t.Context(), reprise.Query{Limit: 10})
+		for name, st := range pgInspectors(t, f) {
+			page, err := st.List(t.Context(), store.Query{Limit: 10})
 			pgWant(t, "list", err, nil)
 			if len(page.Records) != records || page.Next != "" || page.Scanned != records || page.Total != int64(records) {
 				t.Errorf("%s: %d records are listed as %+v", name, records, page)
 			}
 		}
 	}
-	page, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 1})
+	page, err := f.Leased(t).List(t.Context(), store.Query{Limit: 1})
 	if err != nil || page.Total != 0 || page.Scanned != 1 || page.Next == "" {
 		t.Errorf("a first page of a table without statistics is %+v, %v", page, err)
 	}
@@ -159,8 +159,8 @@ func TestPostgresListGoesOnBehindAStep(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	f.pgRecords(t, records)
 	for _, limit := range []int{700, 1000, 1200, 10_000} {
-		found, _, scanned := pgPages(t, f.Leased(t), reprise.Query{Limit: limit})
-		ids := map[reprise.ID]bool{}
+		found, _, scanned := pgPages(t, f.Leased(t), store.Query{Limit: limit})
+		ids := map[store.ID]bool{}
 		for _, r := range found {
 			ids[r.ID] = true
 		}
@@ -175,31 +175,31 @@ func TestPostgresListGoesOnBehindAStep(t *testing.T) {
 func TestPostgresListSelects(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
-	claim := func(label string, lease time.Duration) (reprise.ClaimRequest, reprise.ClaimResult) {
+	st := f.Leased(t)
+	claim := func(label string, lease time.Duration) (store.ClaimRequest, store.ClaimResult) {
 		r := pgClaim()
 		r.Label, r.Lease = label, lease
-		return r, pgMustClaim(t, store, r, reprise.Claimed)
+		return r, pgMustClaim(t, st, r, store.Claimed)
 	}
-	ids := map[reprise.ID]string{}
-	var lapsed reprise.ClaimResult
-	var resolved reprise.ClaimRequest
+	ids := map[store.ID]string{}
+	var lapsed store.ClaimResult
+	var resolved store.ClaimRequest
 	for i := range 3 {
 		label := fmt.Sprintf("label %d", i%2)
 		running, _ := claim(label, time.Minute)
 		stuck, _ := claim(label, time.Millisecond)
 		completed, _ := claim(label, time.Minute)
-		pgWant(t, "complete", pgComplete(t, store, completed, "answer"), nil)
+		pgWant(t, "complete", pgComplete(t, st, completed, "answer"), nil)
 		unreadable, _ := claim(label, time.Minute)
 		f.exec(t, f.pgDamage("version = 99"), unreadable.ID[:])
 		ids[running.ID], ids[stuck.ID], ids[completed.ID], ids[unreadable.ID] = "running", "lapsed", "completed", "unreadable"
 		resolved, lapsed = claim(label, time.Millisecond)
 		pgPass(5 * time.Millisecond)
 		before := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
-		resolution := reprise.Resolution{Fence: lapsed.Fence, Payload: []byte("by hand"), Retention: time.Hour}
-		pgWant(t, "resolve", store.Resolve(t.Context(), resolved.ID, resolution), nil)
+		resolution := store.Resolution{Fence: lapsed.Fence, Payload: []byte("by hand"), Retention: time.Hour}
+		pgWant(t, "resolve", st.Resolve(t.Context(), resolved.ID, resolution), nil)
 		ids[resolved.ID] = "completed"
-		record, err := store.Inspect(t.Context(), resolved.ID)
+		record, err := st.Inspect(t.Context(), resolved.ID)
 		pgWant(t, "inspect", err, nil)
 		if !record.Resolved || record.CompletedAt.Before(before) || record.ClaimedAt.After(before) || record.Size != len("by hand") || record.Label != label {
 			t.Errorf("a resolved record is %+v", record)
@@ -211,9 +211,9 @@ func TestPostgresListSelects(t *testing.T) {
 	f.exec(t, f.pgDamage("created_at = now() - interval '2 hours'"), old.ID[:])
 	ids[old.ID] = "running"
 
-	for name, store := range pgInspectors(t, f) {
+	for name, st := range pgInspectors(t, f) {
 		for _, limit := range []int{1, 2, 5, 10_000} {
-			all, _, _ := pgPages(t, store, reprise.Query{Limit: limit})
+			all, _, _ := pgPages(t, st, store.Query{Limit: limit})
 			if len(all) != len(ids) {
 				t.Errorf("%s: pages of %d list %d records, want %d", name, limit, len(all), len(ids))
 			}
@@ -223,20 +223,20 @@ func TestPostgresListSelects(t *testing.T) {
 				}
 			}
 			for what, q := range map[string]struct {
-				reprise.Query
+				store.Query
 				want int
 			}{
-				"running":      {reprise.Query{States: reprise.States(reprise.StateRunning)}, 4},
-				"lapsed":       {reprise.Query{States: reprise.States(reprise.StateLapsed)}, 3},
-				"completed":    {reprise.Query{States: reprise.States(reprise.StateCompleted)}, 6},
-				"unreadable":   {reprise.Query{States: reprise.States(reprise.StateUnreadable)}, 3},
-				"two states":   {reprise.Query{States: reprise.States(reprise.StateLapsed, reprise.StateUnreadable)}, 6},
-				"label":        {reprise.Query{Label: "label 1"}, 4},
-				"label, state": {reprise.Query{Label: "label 0", States: reprise.States(reprise.StateLapsed)}, 2},
-				"age":          {reprise.Query{OlderThan: time.Hour}, 1 + 3}, // and those whose age nobody knows
+				"running":      {store.Query{States: store.States(store.StateRunning)}, 4},
+				"lapsed":       {store.Query{States: store.States(store.StateLapsed)}, 3},
+				"completed":    {store.Query{States: store.States(store.StateCompleted)}, 6},
+				"unreadable":   {store.Query{States: store.States(store.StateUnreadable)}, 3},
+				"two states":   {store.Query{States: store.States(store.StateLapsed, store.StateUnreadable)}, 6},
+				"label":        {store.Query{Label: "label 1"}, 4},
+				"label, state": {store.Query{Label: "label 0", States: store.States(store.StateLapsed)}, 2},
+				"age":          {store.Query{OlderThan: time.Hour}, 1 + 3}, // and those whose age nobody knows
 			} {
 				q.Limit = limit
-				if got, _, _ := pgPages(t, store, q.Query); len(got) != q.want {
+				if got, _, _ := pgPages(t, st, q.Query); len(got) != q.want {
 					t.Errorf("%s: pages of %d by %s list %d records, want %d", name, limit, what, len(got), q.want)
 				}
 			}
@@ -252,20 +252,20 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	other := pgSetup(t, servers.SharedPostgres(t))
 	f.pgRecords(t, 3)
 	other.pgRecords(t, 3)
-	page, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 1})
+	page, err := f.Leased(t).List(t.Context(), store.Query{Limit: 1})
 	pgWant(t, "list", err, nil)
-	q := reprise.Query{Limit: 10, After: page.Next}
+	q := store.Query{Limit: 10, After: page.Next}
 	if rest, err := f.Transactional(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
 		t.Errorf("the other store over the table goes on with %+v, %v", rest, err)
 	}
 	_, err = other.Leased(t).List(t.Context(), q)
-	pgWant(t, "list with a cursor of another table", err, reprise.ErrInvalid)
+	pgWant(t, "list with a cursor of another table", err, store.ErrInvalid)
 	if !strings.Contains(err.Error(), "start the listing anew") || !strings.Contains(err.Error(), other.Config.Schema) {
 		t.Errorf("the error says %q", err)
 	}
 	for _, cursor := range []string{"x", "postgres-", "memory-1-2-3", page.Next[:len(page.Next)-1], page.Next[:strings.LastIndex(page.Next, "-")+1]} {
-		_, err := f.Leased(t).List(t.Context(), reprise.Query{Limit: 10, After: cursor})
-		pgWant(t, "list after "+cursor, err, reprise.ErrInvalid)
+		_, err := f.Leased(t).List(t.Context(), store.Query{Limit: 10, After: cursor})
+		pgWant(t, "list after "+cursor, err, store.ErrInvalid)
 	}
 }
 
@@ -274,30 +274,30 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 func TestPostgresUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	for name, store := range pgInspectors(t, f) {
+	for name, st := range pgInspectors(t, f) {
 		r, readable := pgClaim(), pgClaim()
-		for _, r := range []reprise.ClaimRequest{r, readable} {
-			pgMustClaim(t, store, r, reprise.Claimed)
-			pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		for _, r := range []store.ClaimRequest{r, readable} {
+			pgMustClaim(t, st, r, store.Claimed)
+			pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 		}
 		f.exec(t, f.pgDamage("version = 99"), r.ID[:])
-		record, err := store.Inspect(t.Context(), r.ID)
-		if err != nil || record.State != reprise.StateUnreadable || record.ID != r.ID || record.Size != len("answer") || record.Payload != nil || record.Validity <= 0 {
+		record, err := st.Inspect(t.Context(), r.ID)
+		if err != nil || record.State != store.StateUnreadable || record.ID != r.ID || record.Size != len("answer") || record.Payload != nil || record.Validity <= 0 {
 			t.Errorf("%s: inspected %+v, %v", name, record, err)
 		}
-		forget, answer := reprise.Resolution{Forget: true}, reprise.Resolution{Payload: []byte("x"), Retention: time.Hour}
-		pgWant(t, "answer with fence 0", store.Resolve(t.Context(), r.ID, answer), reprise.ErrInvalid)
+		forget, answer := store.Resolution{Forget: true}, store.Resolution{Payload: []byte("x"), Retention: time.Hour}
+		pgWant(t, "answer with fence 0", st.Resolve(t.Context(), r.ID, answer), store.ErrInvalid)
 		answer.Fence = 1
-		pgWant(t, "answer", store.Resolve(t.Context(), r.ID, answer), reprise.ErrCorrupt)
-		pgWant(t, "forget a readable one", store.Resolve(t.Context(), readable.ID, forget), reprise.ErrRecordChanged)
-		pgMustClaim(t, store, pgRival(readable), reprise.Completed)
-		pgWant(t, "forget", store.Resolve(t.Context(), r.ID, forget), nil)
-		pgWant(t, "forget what is gone", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
-		if _, err := store.Inspect(t.Context(), r.ID); !errors.Is(err, reprise.ErrNotFound) {
+		pgWant(t, "answer", st.Resolve(t.Context(), r.ID, answer), store.ErrCorrupt)
+		pgWant(t, "forget a readable one", st.Resolve(t.Context(), readable.ID, forget), store.ErrRecordChanged)
+		pgMustClaim(t, st, pgRival(readable), store.Completed)
+		pgWant(t, "forget", st.Resolve(t.Context(), r.ID, forget), nil)
+		pgWant(t, "forget what is gone", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
+		if _, err := st.Inspect(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: inspect after it was forgotten: %v", name, err)
 		}
 		again := pgRival(r)
-		pgMustClaim(t, store, again, reprise.Claimed)
-		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+		pgMustClaim(t, st, again, store.Claimed)
+		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 	}
 }

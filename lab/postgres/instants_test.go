@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -19,7 +19,7 @@ type pgInstants struct {
 }
 
 // instants reads the times of a row in a transaction.
-func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id reprise.ID) (i pgInstants, err error) {
+func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id store.ID) (i pgInstants, err error) {
 	err = tx.QueryRow(ctx, "SELECT lease_until, valid_until, expires_at, created_at, fence FROM "+f.records()+" WHERE id = $1", id[:]).
 		Scan(&i.lease, &i.valid, &i.expires, &i.created, &i.fence)
 	return i, err
@@ -36,9 +36,9 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	texts := f.statements(t, statements)
 	ctx := t.Context()
 	first := pgClaim()
-	pgMustClaim(t, f.Leased(t), first, reprise.Claimed)
+	pgMustClaim(t, f.Leased(t), first, store.Claimed)
 	bystander := pgClaim() // has the same owner, fence and times
-	pgMustClaim(t, f.Leased(t), bystander, reprise.Claimed)
+	pgMustClaim(t, f.Leased(t), bystander, store.Claimed)
 
 	const (
 		lease, retention = 7 * time.Minute, 3 * time.Hour
@@ -59,7 +59,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	r, mine := pgRival(first), first
 	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
 	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), retention, "l", when}
-	byFunction := func(r reprise.ClaimRequest, retention time.Duration) []any {
+	byFunction := func(r store.ClaimRequest, retention time.Duration) []any {
 		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease) / us, int64(retention) / us}
 	}
 	inBatch := func(values ...any) []any {
@@ -239,14 +239,14 @@ func TestPostgresClocksOfAnswers(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
 	texts := f.statements(t, statements)
 	r, fresh := pgClaim(), pgClaim()
-	pgMustClaim(t, f.Leased(t), r, reprise.Claimed)
+	pgMustClaim(t, f.Leased(t), r, store.Claimed)
 	ctx := t.Context()
 	const interval = "interval '1 minute'"
 	batch := func(existing bool) string {
 		return "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array['l'], array[1], array[" +
 			interval + "], array[" + interval + "], array[" + interval + "], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
 	}
-	create := func(r reprise.ClaimRequest) []any {
+	create := func(r store.ClaimRequest) []any {
 		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, time.Minute, time.Minute, "l"}
 	}
 	for name, test := range map[string]struct {

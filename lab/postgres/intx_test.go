@@ -20,6 +20,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -99,7 +100,7 @@ func TestPostgresInTx(t *testing.T) {
 		f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
 		effects := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")) }
 		s := newPgInTx(t, f, server.URL(), sqlDB)
-		begin := func(key string, want reprise.Outcome) reprise.Result {
+		begin := func(key string, want store.Outcome) reprise.Result {
 			t.Helper()
 			got, err := s.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key})
 			pgWant(t, "begin", err, nil)
@@ -109,16 +110,16 @@ func TestPostgresInTx(t *testing.T) {
 			return got
 		}
 
-		kept := begin("kept", reprise.Claimed).Attempt
+		kept := begin("kept", store.Claimed).Attempt
 		pgWant(t, "run", s.run(kept.Context(), "answer", func() error {
 			if n := effects(); n != 0 {
 				t.Errorf("%d effects are visible before the commit", n)
 			}
 			start := time.Now()
-			begin("kept", reprise.InProgress)
+			begin("kept", store.InProgress)
 			another := pgClaim() // of another process
-			another.ID, another.Fingerprint = kept.ID(), reprise.Fingerprint{}
-			if got := pgMustNotFail(t, f.Leased(t), another); got.Outcome == reprise.Claimed {
+			another.ID, another.Fingerprint = kept.ID(), store.Fingerprint{}
+			if got := pgMustNotFail(t, f.Leased(t), another); got.Outcome == store.Claimed {
 				t.Error("an attempt that is just committing was taken over")
 			}
 			if took := time.Since(start); took > time.Second {
@@ -130,41 +131,41 @@ func TestPostgresInTx(t *testing.T) {
 		if err != nil || result.Status != reprise.Recorded {
 			t.Errorf("complete with the same answer: %v, %v", result, err)
 		}
-		if got := begin("kept", reprise.Completed); string(got.Payload) != "answer" {
+		if got := begin("kept", store.Completed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 
-		other := begin("other", reprise.Claimed).Attempt
+		other := begin("other", store.Claimed).Attempt
 		pgWant(t, "run", s.run(other.Context(), "stored", nothingBetween), nil)
 		result, err = other.Complete(reprise.Completion{Payload: []byte("written")})
 		if err != nil || result.Status != reprise.Superseded || string(result.Payload) != "stored" {
 			t.Errorf("complete with another answer: %+v, %v, want the stored one", result, err)
 		}
 
-		undone := begin("undone", reprise.Claimed).Attempt
+		undone := begin("undone", store.Claimed).Attempt
 		refused := errors.New("no")
 		pgWant(t, "run", s.run(undone.Context(), "answer", func() error { return refused }), refused)
 		pgWant(t, "release", undone.Release(), nil)
-		undone = begin("undone", reprise.Claimed).Attempt
+		undone = begin("undone", store.Claimed).Attempt
 		pgWant(t, "release", undone.Release(), nil)
 
-		released := begin("released", reprise.Claimed).Attempt
+		released := begin("released", store.Claimed).Attempt
 		pgWant(t, "run", s.run(released.Context(), "answer", nothingBetween), nil)
 		pgWant(t, "release after the commit", released.Release(), nil)
-		begin("released", reprise.Completed)
+		begin("released", store.Completed)
 
-		stale := begin("stale", reprise.Claimed).Attempt
+		stale := begin("stale", store.Claimed).Attempt
 		id := stale.ID()
-		nobody := reprise.NewOwner()
+		nobody := store.NewOwner()
 		f.exec(t, "UPDATE "+f.records()+" SET owner = $2 WHERE id = $1", id[:], nobody[:])
-		pgWant(t, "run of a stale attempt", s.run(stale.Context(), "answer", nothingBetween), reprise.ErrLeaseLost)
+		pgWant(t, "run of a stale attempt", s.run(stale.Context(), "answer", nothingBetween), store.ErrLeaseLost)
 		_ = stale.Release()
 		if n := effects(); n != 3 {
 			t.Errorf("%d effects, want those of the three transactions that committed", n)
 		}
 
-		pgWant(t, "outside of a handler", reprisepg.InSQLTx(t.Context(), nil, nil), reprise.ErrInvalid)
-		pgWant(t, "outside of a handler", reprisepg.InTx(t.Context(), nil, nil), reprise.ErrInvalid)
+		pgWant(t, "outside of a handler", reprisepg.InSQLTx(t.Context(), nil, nil), store.ErrInvalid)
+		pgWant(t, "outside of a handler", reprisepg.InTx(t.Context(), nil, nil), store.ErrInvalid)
 	}
 }
 
@@ -191,7 +192,7 @@ func TestPostgresInTxThatWasUndone(t *testing.T) {
 			t.Errorf("gone %t: complete: %+v, %v", gone, result, err)
 		}
 		got, err := s.engine.Begin(t.Context(), op)
-		if err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "refused" {
+		if err != nil || got.Outcome != store.Completed || string(got.Payload) != "refused" {
 			t.Errorf("gone %t: a retry got %v, %q, %v", gone, got.Outcome, got.Payload, err)
 		}
 	}
@@ -205,19 +206,19 @@ func TestPostgresInTxThatWasUndone(t *testing.T) {
 func TestPostgresInTxTakeover(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	r := pgClaim()
 	r.Lease = 20 * time.Millisecond
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	tx := f.pgHold(t, r.ID, "state = state")
 	pgPass(2 * r.Lease)
 	start := time.Now()
-	pgMustClaim(t, store, pgRival(r), reprise.InProgress)
+	pgMustClaim(t, st, pgRival(r), store.InProgress)
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("a takeover waited %v", took)
 	}
 	pgWant(t, "rollback", tx.Rollback(t.Context()), nil)
-	pgMustClaim(t, store, pgRival(r), reprise.Claimed)
+	pgMustClaim(t, st, pgRival(r), store.Claimed)
 }
 
 // TestPostgresInTxOverHTTP: a handler behind the middleware stores its response with
@@ -326,8 +327,8 @@ func TestPostgresInTxKills(t *testing.T) {
 // try is one request of a client, and reports whether it was answered.
 func (s *pgInTx) try(t *testing.T, key string) bool {
 	begun, err := s.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key})
-	if err != nil || begun.Outcome != reprise.Claimed {
-		return err == nil && begun.Outcome == reprise.Completed
+	if err != nil || begun.Outcome != store.Claimed {
+		return err == nil && begun.Outcome == store.Completed
 	}
 	if err := s.run(begun.Attempt.Context(), key, nothingBetween); err != nil {
 		_ = begun.Attempt.Release()

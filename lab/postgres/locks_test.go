@@ -9,13 +9,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
 // pgHold changes the row of a record in a transaction that stays open, and returns it.
-func (f *pgFixture) pgHold(t *testing.T, id reprise.ID, change string) pgx.Tx {
+func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	t.Helper()
 	tx, err := f.Pool.Begin(t.Context())
 	if err != nil {
@@ -33,15 +33,15 @@ func (f *pgFixture) pgHold(t *testing.T, id reprise.ID, change string) pgx.Tx {
 func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	r := pgClaim()
 	r.Lease, r.Retention = time.Millisecond, time.Millisecond
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	pgPass(10 * time.Millisecond)
 	reclaim := f.pgHold(t, r.ID, "lease_until = now() + interval '1 hour', valid_until = now() + interval '1 hour'")
 	purged := make(chan int, 1)
 	go func() {
-		deleted, err := store.Purge(t.Context(), 10)
+		deleted, err := st.Purge(t.Context(), 10)
 		if err != nil {
 			t.Errorf("purge: %v", err)
 		}
@@ -66,27 +66,27 @@ func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
-	var batch []reprise.RenewRequest
+	st := f.Leased(t)
+	var batch []store.RenewRequest
 	for range 3 {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		batch = append(batch, reprise.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
+		pgMustClaim(t, st, r, store.Claimed)
+		batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
 	}
 	completing := f.pgHold(t, batch[1].ID, "state = 2, payload = ''")
-	renew := func() []reprise.RenewStatus {
+	renew := func() []store.RenewStatus {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		statuses, err := store.Renew(ctx, batch)
+		statuses, err := st.Renew(ctx, batch)
 		pgWant(t, "renew", err, nil)
 		return statuses
 	}
-	if got := renew(); got[0] != reprise.Renewed || got[1] != reprise.RenewBusy || got[2] != reprise.Renewed {
+	if got := renew(); got[0] != store.Renewed || got[1] != store.RenewBusy || got[2] != store.Renewed {
 		t.Errorf("renew answered %v, want the locked one busy and the others renewed", got)
 	}
 	pgWant(t, "commit", completing.Commit(t.Context()), nil)
-	if got := renew(); got[1] != reprise.RenewCompleted {
+	if got := renew(); got[1] != store.RenewCompleted {
 		t.Errorf("renew answered %v, want the second completed", got)
 	}
 }
@@ -97,10 +97,10 @@ func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
 func TestPostgresSharesNoRow(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	running, lapsed, over := pgClaim(), pgClaim(), pgClaim()
-	for _, r := range []reprise.ClaimRequest{running, lapsed, over} {
-		pgMustClaim(t, store, r, reprise.Claimed)
+	for _, r := range []store.ClaimRequest{running, lapsed, over} {
+		pgMustClaim(t, st, r, store.Claimed)
 	}
 	f.exec(t, f.pgDamage("lease_until = now()"), lapsed.ID[:])
 	f.exec(t, f.pgDamage("lease_until = now(), valid_until = now(), expires_at = now()"), over.ID[:])
@@ -112,14 +112,14 @@ func TestPostgresSharesNoRow(t *testing.T) {
 	}
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	if n, err := store.Purge(ctx, 10); n != 0 || err != nil {
+	if n, err := st.Purge(ctx, 10); n != 0 || err != nil {
 		t.Errorf("%d records were purged, %v; want none", n, err)
 	}
-	statuses, err := store.Renew(ctx, []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
-	if err != nil || statuses[0] != reprise.RenewBusy {
+	statuses, err := st.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
+	if err != nil || statuses[0] != store.RenewBusy {
 		t.Errorf("a renewal answers %v, %v; want busy", statuses, err)
 	}
-	pgMustClaim(t, store, pgRival(lapsed), reprise.InProgress)
+	pgMustClaim(t, st, pgRival(lapsed), store.InProgress)
 }
 
 // TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch passes over an ID whose lock
@@ -167,15 +167,15 @@ func TestPostgresHeldLocks(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	running, waiting := pgClaim(), pgClaim()
-	pgMustClaim(t, store, running, reprise.Claimed)
+	pgMustClaim(t, st, running, store.Claimed)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	_, err := store.Claim(ctx, waiting)
-	pgWant(t, "claim without a free transaction", err, reprise.ErrUnavailable)
+	_, err := st.Claim(ctx, waiting)
+	pgWant(t, "claim without a free transaction", err, store.ErrUnavailable)
 	held := statements.find(t, "AS held")
-	pgWant(t, "release", store.Release(t.Context(), running.ID, running.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
 
 	const high, low = 0x7265_7072, 0x6973_6531 // nobody else's
 	other, err := url.Parse(servers.SharedPostgres(t).URL())

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -47,87 +47,87 @@ func TestPostgresEveryExecMode(t *testing.T) {
 }
 
 // pgLeasedLife takes a record of the leased store through every statement.
-func pgLeasedLife(t *testing.T, store *reprisepg.Store) {
+func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	t.Helper()
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	first := pgClaim()
 	first.Lease = 50 * time.Millisecond
-	granted := pgMustClaim(t, store, first, reprise.Claimed)
+	granted := pgMustClaim(t, st, first, store.Claimed)
 	second := pgRival(first)
 	second.Lease = time.Minute
-	for pgMustNotFail(t, store, second).Outcome == reprise.InProgress {
+	for pgMustNotFail(t, st, second).Outcome == store.InProgress {
 		pgPass(5 * time.Millisecond)
 	}
-	got := pgMustClaim(t, store, second, reprise.Claimed)
+	got := pgMustClaim(t, st, second, store.Claimed)
 	if got.Attempt != 2 || got.Fence <= granted.Fence {
 		t.Errorf("takeover: attempt %d with fence %d after fence %d, want attempt 2 and a higher fence", got.Attempt, got.Fence, granted.Fence)
 	}
 	other := pgRival(first)
 	other.Fingerprint[0]++
-	pgMustClaim(t, store, other, reprise.Mismatch)
-	statuses, err := store.Renew(ctx, []reprise.RenewRequest{
+	pgMustClaim(t, st, other, store.Mismatch)
+	statuses, err := st.Renew(ctx, []store.RenewRequest{
 		{ID: first.ID, Owner: first.Owner, Lease: time.Minute}, {ID: second.ID, Owner: second.Owner, Lease: time.Minute},
 	})
 	pgWant(t, "renew", err, nil)
-	if statuses[0] != reprise.RenewLost || statuses[1] != reprise.Renewed {
+	if statuses[0] != store.RenewLost || statuses[1] != store.Renewed {
 		t.Errorf("renew answered %v, want lost and renewed", statuses)
 	}
-	pgWant(t, "complete of the first", pgComplete(t, store, first, "stale"), reprise.ErrLeaseLost)
+	pgWant(t, "complete of the first", pgComplete(t, st, first, "stale"), store.ErrLeaseLost)
 	const payload = "\x00\\x27'\xff answer"
-	pgWant(t, "complete", pgComplete(t, store, second, payload), nil)
-	pgWant(t, "complete again", pgComplete(t, store, second, "another"), nil)
-	if got := pgMustClaim(t, store, pgRival(first), reprise.Completed); string(got.Payload) != payload {
+	pgWant(t, "complete", pgComplete(t, st, second, payload), nil)
+	pgWant(t, "complete again", pgComplete(t, st, second, "another"), nil)
+	if got := pgMustClaim(t, st, pgRival(first), store.Completed); string(got.Payload) != payload {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
-	pgWantValidity(t, store, first)
-	record, err := store.Inspect(ctx, first.ID)
-	if err != nil || record.State != reprise.StateCompleted || string(record.Payload) != payload {
+	pgWantValidity(t, st, first)
+	record, err := st.Inspect(ctx, first.ID)
+	if err != nil || record.State != store.StateCompleted || string(record.Payload) != payload {
 		t.Errorf("inspect: %+v, %v", record, err)
 	}
 	released := pgClaim()
-	pgMustClaim(t, store, released, reprise.Claimed)
-	pgWant(t, "release", store.Release(ctx, released.ID, released.Owner), nil)
-	if list, err := store.List(ctx, reprise.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
+	pgMustClaim(t, st, released, store.Claimed)
+	pgWant(t, "release", st.Release(ctx, released.ID, released.Owner), nil)
+	if list, err := st.List(ctx, store.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
 		t.Errorf("list: %+v, %v; want the one record", list, err)
 	}
-	if deleted, err := store.Purge(ctx, 10); err != nil || deleted != 0 {
+	if deleted, err := st.Purge(ctx, 10); err != nil || deleted != 0 {
 		t.Errorf("purge deleted %d, %v; want none", deleted, err)
 	}
 }
 
 // pgTransactionalLife takes two attempts of the transactional store through every
 // statement, with effects.
-func pgTransactionalLife(t *testing.T, f *pgFixture, store *reprisepg.TransactionalStore) {
+func pgTransactionalLife(t *testing.T, f *pgFixture, st *reprisepg.TransactionalStore) {
 	t.Helper()
 	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
 	kept, undone, released := pgClaim(), pgClaim(), pgClaim()
-	for i, r := range []reprise.ClaimRequest{kept, undone, released} {
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgMustClaim(t, store, pgRival(r), reprise.InProgress)
-		if _, err := pgTx(t, store, r).Exec(t.Context(), effect, i); err != nil {
+	for i, r := range []store.ClaimRequest{kept, undone, released} {
+		pgMustClaim(t, st, r, store.Claimed)
+		pgMustClaim(t, st, pgRival(r), store.InProgress)
+		if _, err := pgTx(t, st, r).Exec(t.Context(), effect, i); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const payload = "\x00\\x27'\xff answer"
-	pgWant(t, "complete", pgComplete(t, store, kept, payload), nil)
+	pgWant(t, "complete", pgComplete(t, st, kept, payload), nil)
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	completion := pgCompletion(undone, "refused")
 	completion.DiscardEffects = true
-	pgWant(t, "complete without effects", store.Complete(ctx, completion), nil)
-	pgWant(t, "release", store.Release(ctx, released.ID, released.Owner), nil)
+	pgWant(t, "complete without effects", st.Complete(ctx, completion), nil)
+	pgWant(t, "release", st.Release(ctx, released.ID, released.Owner), nil)
 
-	if got := pgMustClaim(t, store, pgRival(kept), reprise.Completed); string(got.Payload) != payload {
+	if got := pgMustClaim(t, st, pgRival(kept), store.Completed); string(got.Payload) != payload {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
-	if got := pgMustClaim(t, store, pgRival(undone), reprise.Completed); string(got.Payload) != "refused" {
+	if got := pgMustClaim(t, st, pgRival(undone), store.Completed); string(got.Payload) != "refused" {
 		t.Errorf("replayed %q, want %q", got.Payload, "refused")
 	}
-	pgWantValidity(t, store, kept)
+	pgWantValidity(t, st, kept)
 	again := pgRival(released)
-	pgMustClaim(t, store, again, reprise.Claimed)
-	pgWant(t, "release", store.Release(ctx, again.ID, again.Owner), nil)
+	pgMustClaim(t, st, again, store.Claimed)
+	pgWant(t, "release", st.Release(ctx, again.ID, again.Owner), nil)
 	if got := pgValue[string](t, f.Pool, "SELECT coalesce(string_agg(n::text, ','), '') FROM "+f.name("effects"), pgx.QueryExecModeExec); got != "0" {
 		t.Errorf("effects %q are left, want those of attempt 0 alone", got)
 	}
@@ -135,17 +135,17 @@ func pgTransactionalLife(t *testing.T, f *pgFixture, store *reprisepg.Transactio
 
 // pgWantValidity demands that a claim which asks is told how long a record stays valid
 // that was completed just now.
-func pgWantValidity(tb testing.TB, store reprise.Store, completed reprise.ClaimRequest) {
+func pgWantValidity(tb testing.TB, st store.Store, completed store.ClaimRequest) {
 	tb.Helper()
 	r := pgRival(completed)
 	r.Validity = true
-	if got := pgMustClaim(tb, store, r, reprise.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
+	if got := pgMustClaim(tb, st, r, store.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
 		tb.Errorf("the validity is %v of a retention of %v", got, r.Retention)
 	}
 }
 
 // pgMustNotFail claims and returns whatever the answer is.
-func pgMustNotFail(tb testing.TB, store reprise.Store, r reprise.ClaimRequest) reprise.ClaimResult {
+func pgMustNotFail(tb testing.TB, store store.Store, r store.ClaimRequest) store.ClaimResult {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -27,35 +27,35 @@ func TestPostgresOpens(t *testing.T) {
 	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(5))
 	var log pgLog
 	c := reprisepg.Config{Schema: "opened", Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	open := map[string]func(reprisepg.Config) (reprise.Store, error){
-		"Open":    func(c reprisepg.Config) (reprise.Store, error) { return reprisepg.Open(t.Context(), pool, c) },
-		"OpenSQL": func(c reprisepg.Config) (reprise.Store, error) { return reprisepg.OpenSQL(t.Context(), db, c) },
-		"OpenTransactional": func(c reprisepg.Config) (reprise.Store, error) {
+	open := map[string]func(reprisepg.Config) (store.Store, error){
+		"Open":    func(c reprisepg.Config) (store.Store, error) { return reprisepg.Open(t.Context(), pool, c) },
+		"OpenSQL": func(c reprisepg.Config) (store.Store, error) { return reprisepg.OpenSQL(t.Context(), db, c) },
+		"OpenTransactional": func(c reprisepg.Config) (store.Store, error) {
 			return reprisepg.OpenTransactional(t.Context(), pool, c)
 		},
-		"OpenTransactionalSQL": func(c reprisepg.Config) (reprise.Store, error) {
+		"OpenTransactionalSQL": func(c reprisepg.Config) (store.Store, error) {
 			return reprisepg.OpenTransactionalSQL(t.Context(), db, c)
 		},
 	}
 	for name, constructor := range open {
 		_, err := constructor(c)
-		pgWant(t, name+" without a schema", err, reprise.ErrMisconfigured)
+		pgWant(t, name+" without a schema", err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "the tables do not exist") {
 			t.Errorf("%s without a schema: %v", name, err)
 		}
 		_, err = constructor(reprisepg.Config{Schema: "a b"})
-		pgWant(t, name+" with a bad name", err, reprise.ErrInvalid)
+		pgWant(t, name+" with a bad name", err, store.ErrInvalid)
 	}
-	pgWant(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), reprise.ErrInvalid)
-	pgWant(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), reprise.ErrInvalid)
+	pgWant(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), store.ErrInvalid)
+	pgWant(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), store.ErrInvalid)
 	pgWant(t, "MigrateSQL", reprisepg.MigrateSQL(t.Context(), db, c), nil)
 	for name, constructor := range open {
-		store, err := constructor(c)
+		st, err := constructor(c)
 		pgWant(t, name, err, nil)
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgWant(t, name+": complete", pgComplete(t, store, r, "answer"), nil)
-		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+		pgMustClaim(t, st, r, store.Claimed)
+		pgWant(t, name+": complete", pgComplete(t, st, r, "answer"), nil)
+		pgMustClaim(t, st, pgRival(r), store.Completed)
 	}
 	if !log.contains("the pool has 5 connections, so only 3 requests run at once and the others wait; give it 10 or more") {
 		t.Error("the log does not say that the pool is small")
@@ -66,10 +66,10 @@ func TestPostgresOpens(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), reprise.ErrUnavailable)
+	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
 	_, err := reprisepg.OpenSQL(ended, db, c)
-	pgWant(t, "OpenSQL too late", err, reprise.ErrUnavailable)
-	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, reprise.ErrInvalid) {
+	pgWant(t, "OpenSQL too late", err, store.ErrUnavailable)
+	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
 		t.Errorf("Version too late: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -36,32 +36,32 @@ func TestPostgresStoppedProcess(t *testing.T) {
 	f := pgSetup(t, server)
 	f.Config.TxTimeout = time.Second
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	for _, killed := range []bool{false, true} {
 		r := pgClaim()
-		r.Fingerprint = reprise.Fingerprint{}
+		r.Fingerprint = store.Fingerprint{}
 		child := startPgChild(t, server.URL(), f.Config.Schema, r)
 		child.expect(t, "claimed")
-		pgMustClaim(t, store, r, reprise.InProgress)
+		pgMustClaim(t, st, r, store.InProgress)
 		signal := syscall.SIGSTOP
 		if killed {
 			signal = syscall.SIGKILL
 		}
 		child.signal(t, signal)
 		start := time.Now()
-		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, r).Outcome == reprise.Claimed })
+		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, r).Outcome == store.Claimed })
 		if waited := time.Since(start); killed && waited > f.Config.TxTimeout/2 {
 			t.Errorf("the key of a killed process was free after %v, want at once", waited)
 		}
-		if _, err := pgTx(t, store, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+		if _, err := pgTx(t, st, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
 			t.Fatal(err)
 		}
-		pgWant(t, "complete", pgComplete(t, store, r, "mine"), nil)
+		pgWant(t, "complete", pgComplete(t, st, r, "mine"), nil)
 		if !killed {
 			child.signal(t, syscall.SIGCONT)
 			child.expect(t, "not applied")
 		}
-		if got := pgMustClaim(t, store, pgRival(r), reprise.Completed); string(got.Payload) != "mine" {
+		if got := pgMustClaim(t, st, pgRival(r), store.Completed); string(got.Payload) != "mine" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")+" WHERE owner = $1", r.Owner[:]); n != 1 {
@@ -80,9 +80,9 @@ func TestPostgresProcessKilledInStatement(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	r := pgClaim()
-	r.Fingerprint = reprise.Fingerprint{}
+	r.Fingerprint = store.Fingerprint{}
 	child := startPgChild(t, server.URL(), f.Config.Schema, r, pgChildSleeps+"=1")
 	child.expect(t, "claimed")
 	pgEventually(t, "the statement runs", func() bool {
@@ -90,13 +90,13 @@ func TestPostgresProcessKilledInStatement(t *testing.T) {
 	})
 	child.signal(t, syscall.SIGKILL)
 	killed := time.Now()
-	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, store, r).Outcome == reprise.Claimed })
+	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, r).Outcome == store.Claimed })
 	took := time.Since(killed)
 	if took > 1500*time.Millisecond { // the server looks every 500ms, and this machine may be busy
 		t.Errorf("the key was free after %v, want a second", took)
 	}
 	t.Logf("the key was free after %v", took)
-	pgWant(t, "complete", pgComplete(t, store, r, "mine"), nil)
+	pgWant(t, "complete", pgComplete(t, st, r, "mine"), nil)
 	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")); n != 0 {
 		t.Errorf("the killed process has %d effects", n)
 	}
@@ -117,19 +117,19 @@ func TestPostgresChild(t *testing.T) {
 		c.TxTimeout = time.Minute
 	}
 	f := pgOn(pool, c)
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	r := pgClaim()
-	r.Fingerprint = reprise.Fingerprint{} // as the other process has it
+	r.Fingerprint = store.Fingerprint{} // as the other process has it
 	if _, err := hex.Decode(r.ID[:], []byte(os.Getenv(pgChildID))); err != nil {
 		t.Fatal(err)
 	}
-	pgMustClaim(t, store, r, reprise.Claimed)
-	if _, err := pgTx(t, store, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
+	pgMustClaim(t, st, r, store.Claimed)
+	if _, err := pgTx(t, st, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(os.Stdout, "child: claimed")
 	if sleeps {
-		_, err := pgTx(t, store, r).Exec(t.Context(), "SELECT pg_sleep(60)")
+		_, err := pgTx(t, st, r).Exec(t.Context(), "SELECT pg_sleep(60)")
 		t.Fatal("the statement ended", err)
 	}
 	// Long enough to be stopped, and too short for the watchdog of this process to have
@@ -137,10 +137,10 @@ func TestPostgresChild(t *testing.T) {
 	pgPass(500 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	switch err := store.Complete(ctx, pgCompletion(r, "child")); {
+	switch err := st.Complete(ctx, pgCompletion(r, "child")); {
 	case err == nil:
 		fmt.Fprintln(os.Stdout, "child: completed")
-	case errors.Is(err, reprise.ErrNotApplied):
+	case errors.Is(err, store.ErrNotApplied):
 		fmt.Fprintln(os.Stdout, "child: not applied")
 	default:
 		fmt.Fprintln(os.Stdout, "child: unknown: "+err.Error())
@@ -153,7 +153,7 @@ type pgChild struct {
 	lines *bufio.Scanner
 }
 
-func startPgChild(t *testing.T, url, schema string, r reprise.ClaimRequest, env ...string) *pgChild {
+func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest, env ...string) *pgChild {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPostgresChild$", "-test.v") //nolint:gosec // this very program
 	cmd.Env = append(os.Environ(), pgChildURL+"="+url, pgChildSchema+"="+schema, pgChildID+"="+r.ID.String())

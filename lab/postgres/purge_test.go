@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -24,7 +24,7 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 4, 25
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2*workers))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var (
 		purgers, claimers sync.WaitGroup
@@ -33,7 +33,7 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	for range workers {
 		purgers.Go(func() {
 			for ctx.Err() == nil {
-				deleted, err := store.Purge(ctx, 5)
+				deleted, err := st.Purge(ctx, 5)
 				if err != nil && ctx.Err() == nil {
 					t.Errorf("purge: %v", err)
 				}
@@ -43,7 +43,7 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	}
 	for range workers {
 		claimers.Go(func() {
-			keys := make([]reprise.ClaimRequest, 10)
+			keys := make([]store.ClaimRequest, 10)
 			for i := range keys {
 				keys[i] = pgClaim()
 			}
@@ -51,21 +51,21 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 				for _, key := range keys {
 					r := pgRival(key)
 					r.Retention, r.Lease = time.Millisecond, time.Millisecond
-					for pgMustNotFail(t, store, r).Outcome != reprise.Claimed {
-						r.Owner = reprise.NewOwner()
+					for pgMustNotFail(t, st, r).Outcome != store.Claimed {
+						r.Owner = store.NewOwner()
 					}
 					// Its record is past both by now, or nearly; a purge may be about to
 					// delete it. Who claims now keeps it.
 					r = pgRival(key)
-					for pgMustNotFail(t, store, r).Attempt != 1 {
-						r.Owner = reprise.NewOwner()
+					for pgMustNotFail(t, st, r).Attempt != 1 {
+						r.Owner = store.NewOwner()
 						r.Takeover = false
 					}
-					kept := pgMustClaim(t, store, r, reprise.Claimed)
-					if err := pgComplete(t, store, r, "answer"); err != nil {
+					kept := pgMustClaim(t, st, r, store.Claimed)
+					if err := pgComplete(t, st, r, "answer"); err != nil {
 						t.Errorf("complete of attempt %d: %v", kept.Attempt, err)
 					}
-					pgMustClaim(t, store, pgRival(key), reprise.Completed)
+					pgMustClaim(t, st, pgRival(key), store.Completed)
 					reclaimed.Add(1)
 					f.exec(t, f.pgDamage("valid_until = now(), expires_at = now()"), key.ID[:])
 				}
@@ -88,19 +88,19 @@ func TestPostgresRunPurger(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	var log pgLog
 	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	expire := func() {
 		t.Helper()
 		r := pgClaim()
 		r.Lease, r.Retention = time.Millisecond, time.Millisecond
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 	}
 	empty := func() bool { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0 }
 	expire()
 	pgPass(5 * time.Millisecond)
-	go func() { ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second}) }()
+	go func() { ended <- st.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second}) }()
 	pgEventually(t, "the purge at the start", empty)
 	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
 	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
@@ -112,7 +112,7 @@ func TestPostgresRunPurger(t *testing.T) {
 	for _, c := range []reprisepg.PurgerConfig{
 		{Every: time.Second - 1}, {Batch: -1}, {Batch: 100_001}, {Pause: -1}, {Timeout: -1},
 	} {
-		pgWant(t, "RunPurger at an invalid pace", store.RunPurger(t.Context(), c), reprise.ErrInvalid)
+		pgWant(t, "RunPurger at an invalid pace", st.RunPurger(t.Context(), c), store.ErrInvalid)
 	}
 }
 
@@ -156,10 +156,10 @@ func TestPostgresPurgerStatementBound(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	var log pgLog
 	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	r := pgClaim()
 	r.Lease, r.Retention = time.Millisecond, time.Millisecond
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	lock, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	if _, err := lock.Exec(t.Context(), "LOCK TABLE "+f.records()+" IN ACCESS EXCLUSIVE MODE"); err != nil {
@@ -168,7 +168,7 @@ func TestPostgresPurgerStatementBound(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second, Timeout: 100 * time.Millisecond})
+		ended <- st.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second, Timeout: 100 * time.Millisecond})
 	}()
 	pgEventually(t, "the bound is logged", func() bool { return log.contains("use a smaller PurgerConfig.Batch") })
 	pgWant(t, "rollback", lock.Rollback(t.Context()), nil)

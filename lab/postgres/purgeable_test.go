@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -50,24 +50,24 @@ func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
 func TestPostgresPurgeKeepsWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	const live, over = "now() + interval '1 hour'", "now() - interval '1 second'"
 	for _, r := range []struct{ lease, valid, payload string }{
 		{live, over, "NULL"}, {over, live, "NULL"}, {over, live, "''"}, {live, live, "''"}, // seen
 		{over, over, "NULL"}, {over, over, "''"}, {live, over, "''"}, // the lease of a response says when it was completed
 	} {
 		key := pgClaim()
-		pgMustClaim(t, store, key, reprise.Claimed)
+		pgMustClaim(t, st, key, store.Claimed)
 		f.exec(t, f.pgDamage("expires_at = "+over+", lease_until = "+r.lease+", valid_until = "+r.valid+", payload = "+r.payload+
 			", state = CASE WHEN "+r.payload+"::bytea IS NULL THEN 1 ELSE 2 END"), key.ID[:])
 	}
-	if n, err := store.Purgeable(t.Context(), 100); err != nil || n != 3 {
+	if n, err := st.Purgeable(t.Context(), 100); err != nil || n != 3 {
 		t.Errorf("%d records can be purged, %v; want 3", n, err)
 	}
-	if n, err := store.Purge(t.Context(), 1); err != nil || n != 1 {
+	if n, err := st.Purge(t.Context(), 1); err != nil || n != 1 {
 		t.Errorf("a purge of one record deleted %d, %v", n, err)
 	}
-	if n, err := store.Purge(t.Context(), 100); err != nil || n != 2 {
+	if n, err := st.Purge(t.Context(), 100); err != nil || n != 2 {
 		t.Errorf("%d records were purged after the first, %v; want 2", n, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -18,7 +18,7 @@ import (
 func TestPostgresLostRacesAreRepeated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	for _, test := range []struct {
 		code        string
 		lost, tries int64 // how many tries fail, and how many there are
@@ -27,9 +27,9 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 		{"40001", 1, 2, nil},
 		{"40001", 7, 8, nil},
 		{"40P01", 7, 8, nil},
-		{"40001", 100, 8, reprise.ErrUnavailable},
-		{"40P01", 100, 8, reprise.ErrUnavailable},
-		{"57014", 1, 1, reprise.ErrUnavailable},
+		{"40001", 100, 8, store.ErrUnavailable},
+		{"40P01", 100, 8, store.ErrUnavailable},
+		{"57014", 1, 1, store.ErrUnavailable},
 	} {
 		f.exec(t, fmt.Sprintf(`DROP SEQUENCE IF EXISTS %[1]s; CREATE SEQUENCE %[1]s;
 			CREATE OR REPLACE FUNCTION %[2]s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -39,9 +39,9 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 			CREATE OR REPLACE TRIGGER lost BEFORE DELETE ON %[5]s FOR EACH ROW EXECUTE FUNCTION %[2]s()`,
 			f.name("tries"), f.name("lose"), test.lost, test.code, f.records()), pgx.QueryExecModeSimpleProtocol)
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		ctx, cancel := pgCall(t)
-		err := store.Release(ctx, r.ID, r.Owner)
+		err := st.Release(ctx, r.ID, r.Owner)
 		cancel()
 		pgWant(t, "release", err, test.want)
 		if tries := pgValue[int64](t, f.Pool, "SELECT last_value FROM "+f.name("tries")); tries != test.tries {

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -24,7 +24,7 @@ func TestPostgresLostReplies(t *testing.T) {
 		f := pgSetup(t, server)
 		f.Config.ExecMode = mode
 		through := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(mode)), f.Config)
-		store, witness := through.Leased(t), f.Leased(t)
+		st, witness := through.Leased(t), f.Leased(t)
 		for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
 			lost := func(what string, operation func(context.Context) error) {
 				t.Helper()
@@ -37,50 +37,50 @@ func TestPostgresLostReplies(t *testing.T) {
 						break
 					}
 				}
-				if !errors.Is(err, reprise.ErrUnknown) {
+				if !errors.Is(err, store.ErrUnknown) {
 					t.Errorf("%v: %s: %v, want ErrUnknown", mode, what, err)
 				}
 				pgEventually(t, what+" repeated", func() bool {
 					err := operation(ctx)
-					if err != nil && !errors.Is(err, reprise.ErrUnknown) {
+					if err != nil && !errors.Is(err, store.ErrUnknown) {
 						t.Fatalf("%v: %s repeated: %v", mode, what, err)
 					}
 					return err == nil
 				})
 			}
-			pgLoseEach(t, store, witness, lost)
+			pgLoseEach(t, st, witness, lost)
 		}
 	}
 }
 
 // pgLoseEach takes a record through its life and loses each answer once.
-func pgLoseEach(t *testing.T, store, witness reprise.Store, lost func(string, func(context.Context) error)) {
+func pgLoseEach(t *testing.T, st, witness store.Store, lost func(string, func(context.Context) error)) {
 	t.Helper()
-	ready := func() { pgMustNotFail(t, store, pgClaim()) } // there is a connection, and it knows the statement
+	ready := func() { pgMustNotFail(t, st, pgClaim()) } // there is a connection, and it knows the statement
 	r := pgClaim()
-	var granted reprise.ClaimResult
+	var granted store.ClaimResult
 	ready()
-	lost("claim", func(ctx context.Context) (err error) { granted, err = store.Claim(ctx, r); return err })
-	if granted.Outcome != reprise.Claimed || granted.Attempt != 1 {
+	lost("claim", func(ctx context.Context) (err error) { granted, err = st.Claim(ctx, r); return err })
+	if granted.Outcome != store.Claimed || granted.Attempt != 1 {
 		t.Errorf("the repeated claim answered %v, attempt %d", granted.Outcome, granted.Attempt)
 	}
-	pgMustClaim(t, witness, pgRival(r), reprise.InProgress)
+	pgMustClaim(t, witness, pgRival(r), store.InProgress)
 	ready()
 	lost("renew", func(ctx context.Context) error {
-		statuses, err := store.Renew(ctx, []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-		if err == nil && statuses[0] != reprise.Renewed {
+		statuses, err := st.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		if err == nil && statuses[0] != store.Renewed {
 			t.Errorf("the repeated renewal answered %v", statuses[0])
 		}
 		return err
 	})
 	ready()
-	lost("complete", func(ctx context.Context) error { return store.Complete(ctx, pgCompletion(r, "answer")) })
-	pgMustClaim(t, witness, pgRival(r), reprise.Completed)
+	lost("complete", func(ctx context.Context) error { return st.Complete(ctx, pgCompletion(r, "answer")) })
+	pgMustClaim(t, witness, pgRival(r), store.Completed)
 
 	released := pgClaim()
-	pgMustClaim(t, store, released, reprise.Claimed)
-	lost("release", func(ctx context.Context) error { return store.Release(ctx, released.ID, released.Owner) })
-	pgMustClaim(t, witness, pgRival(released), reprise.Claimed)
+	pgMustClaim(t, st, released, store.Claimed)
+	lost("release", func(ctx context.Context) error { return st.Release(ctx, released.ID, released.Owner) })
+	pgMustClaim(t, witness, pgRival(released), store.Claimed)
 }
 
 // TestPostgresHangs: a server that does not answer costs a call no more than its
@@ -92,14 +92,14 @@ func TestPostgresHangs(t *testing.T) {
 	proxy := servers.StartProxy(t, server.Addr())
 	f := pgSetup(t, server)
 	through := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config)
-	store, transactional := through.Leased(t), through.Transactional(t)
+	st, transactional := through.Leased(t), through.Transactional(t)
 	attempt := pgClaim()
-	pgMustClaim(t, transactional, attempt, reprise.Claimed)
-	pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+	pgMustClaim(t, transactional, attempt, store.Claimed)
+	pgMustClaim(t, st, pgClaim(), store.Claimed)
 	proxy.Set(t, servers.Stall)
 	defer proxy.Set(t, servers.Forward) // pgx cleans broken connections up through it
 	for what, operation := range map[string]func(context.Context) error{
-		"claim":               func(ctx context.Context) error { _, err := store.Claim(ctx, pgClaim()); return err },
+		"claim":               func(ctx context.Context) error { _, err := st.Claim(ctx, pgClaim()); return err },
 		"transactional claim": func(ctx context.Context) error { _, err := transactional.Claim(ctx, pgClaim()); return err },
 		"commit":              func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) },
 	} {
@@ -107,7 +107,7 @@ func TestPostgresHangs(t *testing.T) {
 		start := time.Now()
 		err := operation(ctx)
 		cancel()
-		if !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrUnavailable) {
+		if !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if took := time.Since(start); took > 5*time.Second {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -54,7 +54,7 @@ func pgRows() []pgRow {
 
 // values are those of a row for an INSERT. Ended and lives are the times of what is over
 // and what is not.
-func (r pgRow) values(id reprise.ID, ended, lives string) string {
+func (r pgRow) values(id store.ID, ended, lives string) string {
 	at := func(live bool) string {
 		if live {
 			return lives
@@ -76,7 +76,7 @@ func (r pgRow) values(id reprise.ID, ended, lives string) string {
 }
 
 // putRows replaces all records by rows.
-func (f *pgFixture) putRows(ctx context.Context, tx pgx.Tx, rows map[reprise.ID]pgRow, ended, lives string) error {
+func (f *pgFixture) putRows(ctx context.Context, tx pgx.Tx, rows map[store.ID]pgRow, ended, lives string) error {
 	var values []string
 	damaged := make(map[string][][]byte)
 	for id, r := range rows {
@@ -99,18 +99,18 @@ func (f *pgFixture) putRows(ctx context.Context, tx pgx.Tx, rows map[reprise.ID]
 const pgOwner = "the asking owner"
 
 // places returns where the rows are. A row that is written has another place, or none.
-func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[reprise.ID]string, error) {
+func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[store.ID]string, error) {
 	rows, err := tx.Query(ctx, "SELECT id, ctid::text FROM "+f.records())
 	if err != nil {
 		return nil, err
 	}
-	places := make(map[reprise.ID]string)
+	places := make(map[store.ID]string)
 	var (
 		id    []byte
 		place string
 	)
 	_, err = pgx.ForEachRow(rows, []any{&id, &place}, func() error {
-		places[reprise.ID(id)] = place
+		places[store.ID(id)] = place
 		return nil
 	})
 	return places, err
@@ -120,64 +120,64 @@ func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[reprise.ID]strin
 func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
-	store, transactional := f.Leased(t), f.Transactional(t)
+	st, transactional := f.Leased(t), f.Transactional(t)
 	ctx := t.Context()
-	lapse := func(r reprise.ClaimRequest) uint64 {
-		granted := pgMustClaim(t, store, r, reprise.Claimed)
+	lapse := func(r store.ClaimRequest) uint64 {
+		granted := pgMustClaim(t, st, r, store.Claimed)
 		f.exec(t, f.pgDamage("lease_until = now()"), r.ID[:])
 		return granted.Fence
 	}
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	texts["claim"] = traced.find(t, "INSERT INTO")
-	_, err := store.Renew(ctx, []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	_, err := st.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
 	pgWant(t, "renew", err, nil)
 	texts["renew"] = traced.last(t)
-	pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+	pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 	texts["complete"] = traced.last(t)
-	pgWant(t, "release", store.Release(ctx, r.ID, r.Owner), nil)
+	pgWant(t, "release", st.Release(ctx, r.ID, r.Owner), nil)
 	texts["release"] = traced.last(t)
-	_, err = store.Inspect(ctx, r.ID)
+	_, err = st.Inspect(ctx, r.ID)
 	pgWant(t, "inspect", err, nil)
 	texts["inspect"] = traced.last(t)
-	_, err = store.List(ctx, reprise.Query{Limit: 10})
+	_, err = st.List(ctx, store.Query{Limit: 10})
 	pgWant(t, "list", err, nil)
 	texts["list"] = traced.last(t)
-	_, err = store.Purge(ctx, 10)
+	_, err = st.Purge(ctx, 10)
 	pgWant(t, "purge", err, nil)
 	texts["purge"] = traced.last(t)
-	_, err = store.Purgeable(ctx, 10)
+	_, err = st.Purgeable(ctx, 10)
 	pgWant(t, "purgeable", err, nil)
 	texts["purgeable"] = traced.last(t)
 
 	damaged := pgClaim()
-	pgMustClaim(t, store, damaged, reprise.Claimed)
+	pgMustClaim(t, st, damaged, store.Claimed)
 	f.exec(t, f.pgDamage("version = 99"), damaged.ID[:])
-	pgWant(t, "discard", store.Resolve(ctx, damaged.ID, reprise.Resolution{Forget: true}), nil)
+	pgWant(t, "discard", st.Resolve(ctx, damaged.ID, store.Resolution{Forget: true}), nil)
 	texts["discard"] = traced.last(t)
 	stuck := pgClaim()
-	pgWant(t, "forget", store.Resolve(ctx, stuck.ID, reprise.Resolution{Fence: lapse(stuck), Forget: true}), nil)
+	pgWant(t, "forget", st.Resolve(ctx, stuck.ID, store.Resolution{Fence: lapse(stuck), Forget: true}), nil)
 	texts["forget"] = traced.last(t)
-	pgWant(t, "resolve", store.Resolve(ctx, stuck.ID, reprise.Resolution{Fence: lapse(stuck), Payload: []byte("x"), Retention: time.Hour}), nil)
+	pgWant(t, "resolve", st.Resolve(ctx, stuck.ID, store.Resolution{Fence: lapse(stuck), Payload: []byte("x"), Retention: time.Hour}), nil)
 	texts["resolve"] = traced.last(t)
 
-	for _, kept := range []reprise.ClaimRequest{pgClaim(), pgRival(stuck)} {
+	for _, kept := range []store.ClaimRequest{pgClaim(), pgRival(stuck)} {
 		f.exec(t, f.pgDamage("valid_until = now()"), stuck.ID[:])
-		pgMustClaim(t, transactional, kept, reprise.Claimed)
+		pgMustClaim(t, transactional, kept, store.Claimed)
 		pgWant(t, "complete", pgComplete(t, transactional, kept, pgBody), nil)
 	}
 	texts["keep"] = traced.find(t, "VALUES ($1::bytea, 1, 2 /")
 	texts["replace"] = traced.find(t, "1 / count(*)")
 	texts["seen"] = traced.find(t, "AS always LEFT JOIN")
 
-	f.pgWaits(t, store)
+	f.pgWaits(t, st)
 	texts["whole lease"] = traced.find(t, "RETURNING (extract(epoch FROM lease_until - clock_timestamp())")
 
 	server := servers.SharedPostgres(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	cut := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec), traced.option), f.Config).Transactional(t)
 	lost := pgClaim()
-	pgMustClaim(t, cut, lost, reprise.Claimed)
+	pgMustClaim(t, cut, lost, store.Claimed)
 	proxy.On("COMMIT", servers.LoseReply)
 	pgWant(t, "complete without an answer", pgComplete(t, cut, lost, pgBody), nil)
 	texts["committed"] = traced.find(t, "RETURNING 'committed'")
@@ -186,7 +186,7 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 }
 
 // pgWaits makes a claim wait for the insert of somebody else, which is then rolled back.
-func (f *pgFixture) pgWaits(t *testing.T, store reprise.Store) {
+func (f *pgFixture) pgWaits(t *testing.T, st store.Store) {
 	t.Helper()
 	r := pgClaim()
 	insert, err := f.Pool.Begin(t.Context())
@@ -196,14 +196,14 @@ func (f *pgFixture) pgWaits(t *testing.T, store reprise.Store) {
 		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`, r.ID[:]); err != nil {
 		t.Fatal(err)
 	}
-	answered := make(chan reprise.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, store, r) }()
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, r) }()
 	pgEventually(t, "the claim waits", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
 	})
 	pgPass(20 * time.Millisecond)
 	pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
-	if got := <-answered; got.Outcome != reprise.Claimed {
+	if got := <-answered; got.Outcome != store.Claimed {
 		t.Fatalf("a claim that waited was answered %v", got.Outcome)
 	}
 }

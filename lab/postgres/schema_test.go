@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -24,7 +24,7 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	_, claim := nowhere.Leased(t).Claim(t.Context(), pgClaim())
 	_, claimTx := nowhere.Transactional(t).Claim(t.Context(), pgClaim())
 	for what, err := range map[string]error{"Open": leased, "OpenTransactional": transactional, "leased claim": claim, "transactional claim": claimTx} {
-		pgWant(t, what, err, reprise.ErrMisconfigured)
+		pgWant(t, what, err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "run reprisepg.Migrate") {
 			t.Errorf("%s does not say what to do: %v", what, err)
 		}
@@ -33,10 +33,10 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 		t.Error("the log does not say that the tables are missing")
 	}
 
-	store, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
-	if store == nil {
+	st, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
+	if st == nil {
 		// Test servers run without fsync, which Open refuses, and nothing else.
-		pgWant(t, "Open", err, reprise.ErrMisconfigured)
+		pgWant(t, "Open", err, store.ErrMisconfigured)
 		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
 			t.Errorf("Open of a migrated schema: %v", err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -23,7 +23,7 @@ func TestPostgresDumpShowsNothingOfSealedAnswers(t *testing.T) {
 				if err := f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start); err != nil {
 					t.Fatal(err)
 				}
-				var store reprise.Store = f.Leased(t)
+				var store store.Store = f.Leased(t)
 				if atomic {
 					store = f.Transactional(t)
 				}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/reprise-go/reprise/conformance/storetest"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -144,13 +145,13 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		"with a wrong password": s.url(t, url.UserPassword("app", "wrong"), true),
 	} {
 		_, err := pgOn(labtest.NewPool(t, bad), f.Config).Leased(t).Claim(t.Context(), pgClaim())
-		pgWant(t, "claim "+name, err, reprise.ErrMisconfigured)
+		pgWant(t, "claim "+name, err, store.ErrMisconfigured)
 	}
 	t.Run("leased", func(t *testing.T) {
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgSuite(f)
-			fixture.Open = func(tb testing.TB) reprise.Store {
+			fixture.Open = func(tb testing.TB) store.Store {
 				return pgOn(labtest.NewPool(tb, app, labtest.MaxConns(3)), f.Config).Leased(tb)
 			}
 			return fixture
@@ -160,7 +161,7 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgTxSuite(f)
-			fixture.Open = func(tb testing.TB) reprise.Store {
+			fixture.Open = func(tb testing.TB) store.Store {
 				return pgOn(labtest.NewPool(tb, app, labtest.MaxConns(12)), f.Config).Transactional(tb)
 			}
 			return fixture
@@ -237,11 +238,11 @@ func TestPostgresConfigurationHeals(t *testing.T) {
 				t.Errorf("complete answered %v, %v, want Unrecorded", result, err)
 			}
 			_, err = engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "another"})
-			pgWant(t, "begin while it is broken", err, reprise.ErrMisconfigured)
+			pgWant(t, "begin while it is broken", err, store.ErrMisconfigured)
 			fault.heals()
 			pgEventually(t, "the completion is made up for", func() bool {
 				again, err := engine.Begin(t.Context(), op)
-				return err == nil && again.Outcome == reprise.Completed && string(again.Payload) == "answer"
+				return err == nil && again.Outcome == store.Completed && string(again.Payload) == "answer"
 			})
 		})
 	}

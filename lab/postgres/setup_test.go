@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -69,7 +69,7 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 	u.User = url.UserPassword(role, "secret")
 	limited := pgOn(labtest.NewPool(t, u.String()), f.Config)
 	_, err = limited.Leased(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim without privileges", err, reprise.ErrMisconfigured)
+	pgWant(t, "claim without privileges", err, store.ErrMisconfigured)
 	if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"privileges"}) {
 		t.Errorf("check without privileges finds %v", codes)
 	}
@@ -133,7 +133,7 @@ func TestPostgresCheckFindings(t *testing.T) {
 	standby := server.StartStandby(t)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
-	if all, err := f.Leased(t).Check(t.Context()); err != nil || !slices.ContainsFunc(all, func(f reprise.Finding) bool { return f.Code == "fsync" }) {
+	if all, err := f.Leased(t).Check(t.Context()); err != nil || !slices.ContainsFunc(all, func(f store.Finding) bool { return f.Code == "fsync" }) {
 		t.Errorf("check of a server without fsync finds %v, %v", all, err)
 	}
 	fresh := pgOn(labtest.NewPool(t, server.URL()), f.Config)
@@ -152,7 +152,7 @@ func TestPostgresCheckFindings(t *testing.T) {
 
 // pgFindings returns the codes of what a check finds, without the one that is true of
 // every server of the tests.
-func pgFindings(t *testing.T, store reprise.Checker) []string {
+func pgFindings(t *testing.T, store store.Checker) []string {
 	t.Helper()
 	ctx, cancel := pgCall(t)
 	defer cancel()
@@ -182,7 +182,7 @@ func TestPostgresInvalidPool(t *testing.T) {
 	two := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(2))
 	_, pools["NewTransactional of two connections"] = reprisepg.NewTransactional(two, reprisepg.Config{})
 	for what, err := range pools {
-		pgWant(t, what, err, reprise.ErrInvalid)
+		pgWant(t, what, err, store.ErrInvalid)
 	}
 	if err := pools["NewTransactional of two connections"]; !strings.Contains(err.Error(), "needs at least 3") {
 		t.Errorf("the error does not say how many connections it needs: %v", err)
@@ -191,11 +191,11 @@ func TestPostgresInvalidPool(t *testing.T) {
 	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
 	closed.Close()
 	_, err := pgOn(closed, reprisepg.Config{}).Leased(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim over a closed pool", err, reprise.ErrUnavailable)
+	pgWant(t, "claim over a closed pool", err, store.ErrUnavailable)
 
 	away := labtest.NewPool(t, "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1")
 	_, err = pgOn(away, reprisepg.Config{}).Transactional(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim without a server", err, reprise.ErrUnavailable)
+	pgWant(t, "claim without a server", err, store.ErrUnavailable)
 
 	busy := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(1))
 	conn, err := busy.Acquire(t.Context())
@@ -204,7 +204,7 @@ func TestPostgresInvalidPool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, pgClaim())
-	pgWant(t, "claim without a free connection", err, reprise.ErrUnavailable)
+	pgWant(t, "claim without a free connection", err, store.ErrUnavailable)
 	if !strings.Contains(err.Error(), "(pool has 1, all in use)") {
 		t.Errorf("the error does not say why: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -35,7 +35,7 @@ func TestPostgresSQLConformance(t *testing.T) {
 		fixture := pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))
 		f := pgSetup(tb, server, labtest.MaxConns(2))
 		fixture.Corrupt = f.corrupt
-		fixture.Open = func(tb testing.TB) reprise.Store {
+		fixture.Open = func(tb testing.TB) store.Store {
 			store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4)), f.Config)
 			if err != nil {
 				tb.Fatal(err)
@@ -52,7 +52,7 @@ func TestPostgresSQLTransactionalConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(2))
 		fixture := pgTxSuite(f)
-		fixture.Open = func(tb testing.TB) reprise.Store {
+		fixture.Open = func(tb testing.TB) store.Store {
 			return f.transactionalSQL(tb, labtest.NewDB(tb, server.URL(), labtest.MaxConns(16)))
 		}
 		return fixture
@@ -71,7 +71,7 @@ func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *repri
 }
 
 // sqlTx returns the transaction of a claim as its handler finds it.
-func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimRequest) *sql.Tx {
+func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r store.ClaimRequest) *sql.Tx {
 	t.Helper()
 	ctx := store.Bind(t.Context(), r.ID, r.Owner)
 	tx, ok := reprisepg.SQLTx(ctx)
@@ -88,7 +88,7 @@ func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r reprise.ClaimReq
 // response is, and after the attempt database/sql refuses the transaction.
 func TestPostgresSQLTx(t *testing.T) {
 	t.Parallel()
-	f, store, db := pgSQLSetup(t)
+	f, st, db := pgSQLSetup(t)
 	insert := func(tx *sql.Tx, n int) {
 		t.Helper()
 		if _, err := tx.ExecContext(t.Context(), f.insertion(), n); err != nil {
@@ -96,33 +96,33 @@ func TestPostgresSQLTx(t *testing.T) {
 		}
 	}
 	kept, undone, failed, released := pgClaim(), pgClaim(), pgClaim(), pgClaim()
-	for i, r := range []reprise.ClaimRequest{kept, undone, failed, released} {
-		pgMustClaim(t, store, r, reprise.Claimed)
-		insert(sqlTx(t, store, r), i)
+	for i, r := range []store.ClaimRequest{kept, undone, failed, released} {
+		pgMustClaim(t, st, r, store.Claimed)
+		insert(sqlTx(t, st, r), i)
 	}
 	if n := f.effects(t); n != 0 {
 		t.Errorf("%d effects are visible before their attempts ended", n)
 	}
-	tx := sqlTx(t, store, kept)
-	pgWant(t, "complete", pgComplete(t, store, kept, "answer"), nil)
+	tx := sqlTx(t, st, kept)
+	pgWant(t, "complete", pgComplete(t, st, kept, "answer"), nil)
 	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sql.ErrTxDone) {
 		t.Errorf("the transaction of an attempt that ended: %v", err)
 	}
 	discard := pgCompletion(undone, "refused")
 	discard.DiscardEffects = true
-	pgWant(t, "complete without effects", store.Complete(t.Context(), discard), nil)
-	if _, err := sqlTx(t, store, failed).ExecContext(t.Context(), "SELECT 1/0"); err == nil {
+	pgWant(t, "complete without effects", st.Complete(t.Context(), discard), nil)
+	if _, err := sqlTx(t, st, failed).ExecContext(t.Context(), "SELECT 1/0"); err == nil {
 		t.Fatal("one divided by zero is something")
 	}
 	discard = pgCompletion(failed, "refused")
 	discard.DiscardEffects = true
-	pgWant(t, "complete without effects after a failed statement", store.Complete(t.Context(), discard), nil)
-	pgWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	pgWant(t, "complete without effects after a failed statement", st.Complete(t.Context(), discard), nil)
+	pgWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	if n := f.effects(t); n != 1 {
 		t.Errorf("%d effects, want that of the kept attempt", n)
 	}
-	for _, r := range []reprise.ClaimRequest{kept, undone, failed} {
-		pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	for _, r := range []store.ClaimRequest{kept, undone, failed} {
+		pgMustClaim(t, st, pgRival(r), store.Completed)
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
@@ -134,22 +134,22 @@ func TestPostgresSQLTx(t *testing.T) {
 func TestPostgresSQLTxNeedsItsStore(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	for name, ctx := range map[string]context.Context{"no attempt": t.Context(), "pgx": store.Bind(t.Context(), r.ID, r.Owner)} {
+	pgMustClaim(t, st, r, store.Claimed)
+	for name, ctx := range map[string]context.Context{"no attempt": t.Context(), "pgx": st.Bind(t.Context(), r.ID, r.Owner)} {
 		if tx, ok := reprisepg.SQLTx(ctx); ok || tx != nil {
 			t.Errorf("%s: %v, %t", name, tx, ok)
 		}
 	}
-	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 }
 
 // TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt
 // is found out, whichever way it did it.
 func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
-	_, store, db := pgSQLSetup(t)
+	_, st, db := pgSQLSetup(t)
 	for name, end := range map[string]func(*sql.Tx) error{
 		"Commit":       (*sql.Tx).Commit,
 		"Rollback":     (*sql.Tx).Rollback,
@@ -158,14 +158,14 @@ func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 	} {
 		for _, discard := range []bool{false, true} {
 			r := pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
-			pgWant(t, name, end(sqlTx(t, store, r)), nil)
+			pgMustClaim(t, st, r, store.Claimed)
+			pgWant(t, name, end(sqlTx(t, st, r)), nil)
 			completion := pgCompletion(r, "answer")
 			completion.DiscardEffects = discard
-			pgWant(t, "complete after "+name, store.Complete(t.Context(), completion), reprise.ErrMisconfigured)
+			pgWant(t, "complete after "+name, st.Complete(t.Context(), completion), store.ErrMisconfigured)
 			again := pgRival(r)
-			pgMustClaim(t, store, again, reprise.Claimed)
-			pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+			pgMustClaim(t, st, again, store.Claimed)
+			pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 		}
 	}
 	if n := db.Stats().InUse; n != 0 {
@@ -177,35 +177,35 @@ func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
 // completion is not applied. That is no mistake of the handler.
 func TestPostgresSQLSessionThatEnded(t *testing.T) {
 	t.Parallel()
-	f, store, _ := pgSQLSetup(t)
+	f, st, _ := pgSQLSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
+	pgMustClaim(t, st, r, store.Claimed)
 	var pid int
-	pgWant(t, "ask for the session", sqlTx(t, store, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid), nil)
+	pgWant(t, "ask for the session", sqlTx(t, st, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid), nil)
 	_, err := f.Pool.Exec(t.Context(), "SELECT pg_terminate_backend($1, 10000)", pid)
 	pgWant(t, "end the session", err, nil)
-	pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+	pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
 	again := pgRival(r)
-	pgMustClaim(t, store, again, reprise.Claimed)
-	pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+	pgMustClaim(t, st, again, store.Claimed)
+	pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 }
 
 // TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from
 // committing, and no connection stays out for it.
 func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	t.Parallel()
-	_, store, db := pgSQLSetup(t)
+	_, st, db := pgSQLSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	rows, err := sqlTx(t, store, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
+	pgMustClaim(t, st, r, store.Claimed)
+	rows, err := sqlTx(t, st, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
 	if err != nil || !rows.Next() {
 		t.Fatal("no rows", err)
 	}
-	pgWant(t, "complete", pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
+	pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
 	pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
 	again := pgRival(r)
-	pgMustClaim(t, store, again, reprise.Claimed)
-	pgWant(t, "complete", pgComplete(t, store, again, "answer"), nil)
+	pgMustClaim(t, st, again, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, again, "answer"), nil)
 }
 
 // TestPostgresSQLStatementLeftRunning: a statement that the handler left running, which
@@ -213,11 +213,11 @@ func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 // context and no longer.
 func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	t.Parallel()
-	f, store, db := pgSQLSetup(t)
+	f, st, db := pgSQLSetup(t)
 	for _, discard := range []bool{false, true} {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		tx, left := sqlTx(t, store, r), make(chan error, 1)
+		pgMustClaim(t, st, r, store.Claimed)
+		tx, left := sqlTx(t, st, r), make(chan error, 1)
 		statement := "SELECT pg_sleep(30), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
 		pgEventually(t, "the statement runs", func() bool {
@@ -227,9 +227,9 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		start := time.Now()
 		c := pgCompletion(r, "answer")
 		c.DiscardEffects = discard
-		err := store.Complete(ctx, c)
+		err := st.Complete(ctx, c)
 		cancel()
-		pgWant(t, "complete", err, reprise.ErrNotApplied)
+		pgWant(t, "complete", err, store.ErrNotApplied)
 		if d := time.Since(start); d > 20*time.Second {
 			t.Errorf("the completion waited %v for a statement of the handler", d)
 		}
@@ -252,13 +252,13 @@ func TestPostgresSQLCommitReplyLost(t *testing.T) {
 		action servers.Action
 		want   []error
 	}{
-		{"request lost", servers.LoseRequest, []error{reprise.ErrNotApplied}},
+		{"request lost", servers.LoseRequest, []error{store.ErrNotApplied}},
 		{"reply lost", servers.LoseReply, []error{nil}},
-		{"cut after the request", servers.CutAfter, []error{nil, reprise.ErrNotApplied}},
+		{"cut after the request", servers.CutAfter, []error{nil, store.ErrNotApplied}},
 	} {
 		for range 10 {
 			r := pgClaim()
-			pgMustClaim(t, c.cut, r, reprise.Claimed)
+			pgMustClaim(t, c.cut, r, store.Claimed)
 			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), c.insertion(), r.Owner[:]); err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +284,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 	unlimited := stdlib.OpenDB(*config)
 	defer func() { _ = unlimited.Close() }()
 	_, err = reprisepg.NewTransactionalSQL(unlimited, f.Config)
-	pgWant(t, "a *sql.DB without a limit", err, reprise.ErrInvalid)
+	pgWant(t, "a *sql.DB without a limit", err, store.ErrInvalid)
 
 	wrapped := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config), unwrap: true})
 	wrapped.SetMaxOpenConns(4)
@@ -295,7 +295,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 	other.SetMaxOpenConns(4)
 	defer func() { _ = other.Close() }()
 	_, err = f.transactionalSQL(t, other).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim over another driver", err, reprise.ErrMisconfigured)
+	pgWant(t, "claim over another driver", err, store.ErrMisconfigured)
 
 	shared := stdlib.OpenDBFromPool(f.Pool)
 	shared.SetMaxOpenConns(4)
@@ -304,15 +304,15 @@ func TestPostgresSQLDrivers(t *testing.T) {
 }
 
 // pgTxOnce claims and completes one operation over a *sql.DB.
-func pgTxOnce(t *testing.T, store *reprisepg.TransactionalStore) {
+func pgTxOnce(t *testing.T, st *reprisepg.TransactionalStore) {
 	t.Helper()
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	if _, err := sqlTx(t, store, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
+	pgMustClaim(t, st, r, store.Claimed)
+	if _, err := sqlTx(t, st, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}
-	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
-	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+	pgMustClaim(t, st, pgRival(r), store.Completed)
 }
 
 // wrappingConnector makes connections in a wrapper, as tracing drivers do.

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -23,7 +23,7 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(1))
-	store, err := reprisepg.NewSQL(db, f.Config)
+	st, err := reprisepg.NewSQL(db, f.Config)
 	pgWant(t, "NewSQL", err, nil)
 	session := func() (pid int) {
 		t.Helper()
@@ -33,8 +33,8 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 	first := session()
 	for range 3 {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+		pgMustClaim(t, st, r, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 	}
 	if last := session(); last != first {
 		t.Errorf("the calls began with the session %d and ended with %d", first, last)
@@ -59,15 +59,15 @@ func TestPostgresSQLSessionInTheMiddleOfAnAnswer(t *testing.T) {
 		}
 	})
 	f.Config.NoCombining = true // the call panics, and not a batch
-	store, err := reprisepg.NewSQL(db, f.Config)
+	st, err := reprisepg.NewSQL(db, f.Config)
 	pgWant(t, "NewSQL", err, nil)
-	pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+	pgMustClaim(t, st, pgClaim(), store.Claimed)
 	broken.Store(true)
-	if !pgPanics(func() { _, _ = store.Claim(t.Context(), pgClaim()) }) {
+	if !pgPanics(func() { _, _ = st.Claim(t.Context(), pgClaim()) }) {
 		t.Error("the hook did not panic")
 	}
 	broken.Store(false)
-	pgMustClaim(t, store, pgClaim(), reprise.Claimed)
+	pgMustClaim(t, st, pgClaim(), store.Claimed)
 }
 
 // pgReadTracer calls read when the record that a claim asked for was read.
@@ -90,19 +90,19 @@ func (p *pgReadTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 func TestPostgresSQLClaimCanceledAtItsEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, store, _ := pgSQLSetup(t, func(c *pgxpool.Config) { c.ConnConfig.Tracer = &pgReadTracer{read: cancel} })
+	_, st, _ := pgSQLSetup(t, func(c *pgxpool.Config) { c.ConnConfig.Tracer = &pgReadTracer{read: cancel} })
 	r := pgClaim()
-	got, err := store.Claim(ctx, r)
-	pgWant(t, "claim", err, reprise.ErrUnknown)
+	got, err := st.Claim(ctx, r)
+	pgWant(t, "claim", err, store.ErrUnknown)
 	if got.Outcome != 0 {
 		t.Errorf("a claim that failed was answered %v", got.Outcome)
 	}
-	if _, ok := reprisepg.SQLTx(store.Bind(t.Context(), r.ID, r.Owner)); ok {
+	if _, ok := reprisepg.SQLTx(st.Bind(t.Context(), r.ID, r.Owner)); ok {
 		t.Error("a claim that failed has a transaction")
 	}
 	rival := pgRival(r)
 	pgEventually(t, "the server has rolled back", func() bool {
-		return pgMustNotFail(t, store, rival).Outcome == reprise.Claimed
+		return pgMustNotFail(t, st, rival).Outcome == store.Claimed
 	})
-	pgWant(t, "complete", pgComplete(t, store, rival, "answer"), nil)
+	pgWant(t, "complete", pgComplete(t, st, rival, "answer"), nil)
 }

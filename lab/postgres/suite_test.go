@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -39,7 +39,7 @@ func TestPostgresConformanceSerializable(t *testing.T) {
 // pgSuite is the fixture of the leased store.
 func pgSuite(f *pgFixture) storetest.Fixture {
 	return storetest.Fixture{
-		Open:    func(tb testing.TB) reprise.Store { return f.Leased(tb) },
+		Open:    func(tb testing.TB) store.Store { return f.Leased(tb) },
 		Advance: func(_ testing.TB, d time.Duration) { pgPass(d) },
 		Corrupt: f.corrupt,
 	}
@@ -48,7 +48,7 @@ func pgSuite(f *pgFixture) storetest.Fixture {
 // pgTxSuite is the fixture of the transactional store.
 func pgTxSuite(f *pgFixture) storetest.Fixture {
 	fixture := pgSuite(f)
-	fixture.Open = func(tb testing.TB) reprise.Store { return f.Transactional(tb) }
+	fixture.Open = func(tb testing.TB) store.Store { return f.Transactional(tb) }
 	fixture.Atomic = true
 	fixture.Waivers = []conformance.Waiver{{
 		Case:   "claim-mismatch-in-flight",
@@ -58,7 +58,7 @@ func pgTxSuite(f *pgFixture) storetest.Fixture {
 }
 
 // corrupt damages a row. The table's own checks refuse most damage, so they go first.
-func (f *pgFixture) corrupt(tb testing.TB, id reprise.ID, how storetest.Corruption) {
+func (f *pgFixture) corrupt(tb testing.TB, id store.ID, how storetest.Corruption) {
 	tb.Helper()
 	change := ""
 	switch how {

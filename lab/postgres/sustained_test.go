@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -32,7 +32,7 @@ func (g pgGrowth) String() string {
 }
 
 // pgSustain runs operation at a fixed rate and says what became of the table.
-func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.Duration, operation func(reprise.ClaimRequest)) pgGrowth {
+func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.Duration, operation func(store.ClaimRequest)) pgGrowth {
 	t.Helper()
 	requests := int64(during.Seconds() * float64(rate))
 	var (
@@ -84,20 +84,20 @@ func TestPostgresSustained(t *testing.T) {
 	if factor := os.Getenv("REPRISE_FILLFACTOR"); factor != "" {
 		f.exec(t, "ALTER TABLE "+f.records()+" SET (fillfactor = "+factor+")")
 	}
-	store := f.Leased(t)
+	st := f.Leased(t)
 	purging, stop := context.WithCancel(t.Context())
 	defer stop()
 	go func() {
-		if err := store.RunPurger(purging, reprisepg.PurgerConfig{Every: time.Second}); err != nil {
+		if err := st.RunPurger(purging, reprisepg.PurgerConfig{Every: time.Second}); err != nil {
 			t.Errorf("purger: %v", err)
 		}
 	}()
 	var half int64
 	for part := 1; part <= 4; part++ {
-		g := pgSustain(t, f, reprisepg.DefaultTable, 400, during/4, func(r reprise.ClaimRequest) {
+		g := pgSustain(t, f, reprisepg.DefaultTable, 400, during/4, func(r store.ClaimRequest) {
 			r.Retention = retention
-			pgMustClaim(t, store, r, reprise.Claimed)
-			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+			pgMustClaim(t, st, r, store.Claimed)
+			pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 		})
 		size := pgValue[int64](t, f.Pool, "SELECT pg_total_relation_size($1::regclass)", f.records())
 		rows := pgValue[int64](t, f.Pool, "SELECT count(*) FROM "+f.records())

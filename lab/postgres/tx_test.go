@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
@@ -48,11 +49,11 @@ func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
 // connection any more.
 func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	ctx := t.Context()
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	tx := pgTx(t, store, r)
+	pgMustClaim(t, st, r, store.Claimed)
+	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
 	pgWant(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
 	pgWant(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
@@ -68,7 +69,7 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	if n := f.effects(t); n != 0 {
 		t.Errorf("%d effects are visible before the attempt ended", n)
 	}
-	pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+	pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 	if n := f.effects(t); n != 2 {
 		t.Errorf("%d effects, want 2", n)
 	}
@@ -87,7 +88,7 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 			t.Errorf("%s after the end: %v, want ErrTxClosed", what, err)
 		}
 	}
-	if _, ok := reprisepg.Tx(store.Bind(ctx, r.ID, r.Owner)); ok {
+	if _, ok := reprisepg.Tx(st.Bind(ctx, r.ID, r.Owner)); ok {
 		t.Error("an attempt that ended still has a transaction")
 	}
 	if _, ok := reprisepg.Tx(ctx); ok {
@@ -99,11 +100,11 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 // context and commits it with the answer.
 func TestPostgresTxThroughTheEngine(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
-	engine, err := reprise.New(store, reprise.Config{})
+	f, st := pgTxSetup(t)
+	engine, err := reprise.New(st, reprise.Config{})
 	pgWant(t, "engine", err, nil)
 	op := reprise.Operation{Scope: "tenant", Key: "key"}
-	begin := func(want reprise.Outcome) reprise.Result {
+	begin := func(want store.Outcome) reprise.Result {
 		t.Helper()
 		got, err := engine.Begin(t.Context(), op)
 		pgWant(t, "begin", err, nil)
@@ -112,21 +113,21 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 		}
 		return got
 	}
-	released := begin(reprise.Claimed).Attempt
+	released := begin(store.Claimed).Attempt
 	tx, ok := reprisepg.Tx(released.Context())
 	if !ok || !released.Atomic() {
 		t.Fatal("the attempt has no transaction")
 	}
 	f.insert(t, tx, 1)
 	pgWant(t, "release", released.Release(), nil)
-	kept := begin(reprise.Claimed).Attempt
+	kept := begin(store.Claimed).Attempt
 	tx, _ = reprisepg.Tx(kept.Context())
 	f.insert(t, tx, 2)
 	result, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
 	if err != nil || result.Status != reprise.Recorded {
 		t.Errorf("complete: %v, %v", result, err)
 	}
-	if got := begin(reprise.Completed); string(got.Payload) != "answer" {
+	if got := begin(store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q", got.Payload)
 	}
 	if n := f.effects(t); n != 1 {
@@ -139,20 +140,20 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 // to be.
 func TestPostgresTxEndedByTheHandler(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"} {
 		for _, discard := range []bool{false, true} {
 			r := pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
-			if _, err := pgTx(t, store, r).Exec(t.Context(), text); err != nil {
+			pgMustClaim(t, st, r, store.Claimed)
+			if _, err := pgTx(t, st, r).Exec(t.Context(), text); err != nil {
 				t.Fatal(err)
 			}
 			completion := pgCompletion(r, "answer")
 			completion.DiscardEffects = discard
-			pgWant(t, text, store.Complete(t.Context(), completion), reprise.ErrMisconfigured)
+			pgWant(t, text, st.Complete(t.Context(), completion), store.ErrMisconfigured)
 			again := pgRival(r)
-			pgMustClaim(t, store, again, reprise.Claimed)
-			pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+			pgMustClaim(t, st, again, store.Claimed)
+			pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 		}
 	}
 	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
@@ -164,7 +165,7 @@ func TestPostgresTxEndedByTheHandler(t *testing.T) {
 // whole; its answer can be kept without them.
 func TestPostgresTxThatCannotCommit(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	f.exec(t, "CREATE TABLE "+f.name("late")+" (n integer REFERENCES "+f.name("effects")+" DEFERRABLE INITIALLY DEFERRED)")
 	for name, spoil := range map[string]func(context.Context, pgx.Tx) error{
 		"a failed statement": func(ctx context.Context, tx pgx.Tx) error {
@@ -190,14 +191,14 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
 	} {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		tx := pgTx(t, store, r)
+		pgMustClaim(t, st, r, store.Claimed)
+		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if err := spoil(t.Context(), tx); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		err := pgComplete(t, store, r, "answer")
-		if !errors.Is(err, reprise.ErrNotApplied) {
+		err := pgComplete(t, st, r, "answer")
+		if !errors.Is(err, store.ErrNotApplied) {
 			t.Errorf("%s: complete answered %v, want ErrNotApplied", name, err)
 		}
 		if n := f.effects(t); n != 0 {
@@ -205,61 +206,61 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		}
 		again := pgRival(r)
 		pgEventually(t, name+": the key can be claimed again", func() bool {
-			return pgMustNotFail(t, store, again).Outcome == reprise.Claimed
+			return pgMustNotFail(t, st, again).Outcome == store.Claimed
 		})
-		pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 	}
 
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	tx := pgTx(t, store, r)
+	pgMustClaim(t, st, r, store.Claimed)
+	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
 	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
 		t.Fatal("one divided by zero is something")
 	}
 	completion := pgCompletion(r, "409")
 	completion.DiscardEffects = true
-	pgWant(t, "complete without effects", store.Complete(t.Context(), completion), nil)
+	pgWant(t, "complete without effects", st.Complete(t.Context(), completion), nil)
 	if n := f.effects(t); n != 0 {
 		t.Errorf("%d effects are left of a kept failure", n)
 	}
-	pgMustClaim(t, store, pgRival(r), reprise.Completed)
+	pgMustClaim(t, st, pgRival(r), store.Completed)
 }
 
 // TestPostgresTxBound: attempts take all connections but two. The next claim waits within
 // its budget and is then refused, and duplicates are answered at once.
 func TestPostgresTxBound(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t, labtest.MaxConns(5))
+	f, st := pgTxSetup(t, labtest.MaxConns(5))
 	done := pgClaim()
-	pgMustClaim(t, store, done, reprise.Claimed)
-	pgWant(t, "complete", pgComplete(t, store, done, "answer"), nil)
-	var running []reprise.ClaimRequest
+	pgMustClaim(t, st, done, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
+	var running []store.ClaimRequest
 	for range 3 {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
+		pgMustClaim(t, st, r, store.Claimed)
 		running = append(running, r)
 	}
 	next := pgClaim()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	_, err := store.Claim(ctx, next)
-	pgWant(t, "one attempt too many", err, reprise.ErrUnavailable)
+	_, err := st.Claim(ctx, next)
+	pgWant(t, "one attempt too many", err, store.ErrUnavailable)
 	if ctx.Err() != nil {
 		t.Error("the wait left no time for a claim")
 	}
-	if stats := store.Stats(); stats.Slots != 3 || stats.InUse != 3 || stats.Waiting != 0 || stats.LongestWait < time.Second {
+	if stats := st.Stats(); stats.Slots != 3 || stats.InUse != 3 || stats.Waiting != 0 || stats.LongestWait < time.Second {
 		t.Errorf("statistics %+v, want 3 slots in use and a wait of 1.8s", stats)
 	}
-	pgMustClaim(t, store, pgRival(done), reprise.Completed)
+	pgMustClaim(t, st, pgRival(done), store.Completed)
 	other := pgRival(done)
 	other.Fingerprint[0]++
-	pgMustClaim(t, store, other, reprise.Mismatch)
-	pgMustClaim(t, store, running[0], reprise.Claimed) // a repetition
-	pgWant(t, "complete", pgComplete(t, store, running[0], "answer"), nil)
-	pgMustClaim(t, store, next, reprise.Claimed)
+	pgMustClaim(t, st, other, store.Mismatch)
+	pgMustClaim(t, st, running[0], store.Claimed) // a repetition
+	pgWant(t, "complete", pgComplete(t, st, running[0], "answer"), nil)
+	pgMustClaim(t, st, next, store.Claimed)
 	for _, r := range append(running[1:], next) {
-		pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+		pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 	}
 	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
 		t.Errorf("%d connections are still out", n)
@@ -272,14 +273,14 @@ func TestPostgresTxTimeout(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
 	f.Config.TxTimeout = time.Second
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT pg_sleep(60)"} {
 		r := pgClaim()
-		got := pgMustClaim(t, store, r, reprise.Claimed)
+		got := pgMustClaim(t, st, r, store.Claimed)
 		if got.Remaining > time.Second || got.Remaining < time.Second/2 {
 			t.Errorf("%s: %v remain of a transaction of a second", name, got.Remaining)
 		}
-		tx := pgTx(t, store, r)
+		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if linger != "" {
 			if _, err := tx.Exec(t.Context(), linger); err == nil {
@@ -287,9 +288,9 @@ func TestPostgresTxTimeout(t *testing.T) {
 			}
 		}
 		second := pgRival(r)
-		pgEventually(t, name+": the key is free", func() bool { return pgMustNotFail(t, store, second).Outcome == reprise.Claimed })
-		pgWant(t, name, pgComplete(t, store, r, "answer"), reprise.ErrNotApplied)
-		pgWant(t, "release", store.Release(t.Context(), second.ID, second.Owner), nil)
+		pgEventually(t, name+": the key is free", func() bool { return pgMustNotFail(t, st, second).Outcome == store.Claimed })
+		pgWant(t, name, pgComplete(t, st, r, "answer"), store.ErrNotApplied)
+		pgWant(t, "release", st.Release(t.Context(), second.ID, second.Owner), nil)
 		if n := f.effects(t); n != 0 {
 			t.Errorf("%s: %d effects are left", name, n)
 		}
@@ -301,39 +302,39 @@ func TestPostgresTxTimeout(t *testing.T) {
 // come back, only one of the two is kept.
 func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	leased := f.Leased(t)
 	live := pgClaim()
-	pgMustClaim(t, leased, live, reprise.Claimed)
-	if got := pgMustClaim(t, store, pgRival(live), reprise.InProgress); got.Remaining <= 0 {
+	pgMustClaim(t, leased, live, store.Claimed)
+	if got := pgMustClaim(t, st, pgRival(live), store.InProgress); got.Remaining <= 0 {
 		t.Errorf("%v remain of a lease", got.Remaining)
 	}
 	for _, late := range []bool{false, true} {
 		first := pgClaim()
 		first.Lease = time.Millisecond
-		granted := pgMustClaim(t, leased, first, reprise.Claimed)
+		granted := pgMustClaim(t, leased, first, store.Claimed)
 		pgPass(5 * time.Millisecond)
 		careful := pgRival(first)
 		careful.Takeover = false
-		pgMustClaim(t, store, careful, reprise.Lapsed)
+		pgMustClaim(t, st, careful, store.Lapsed)
 		careful.Takeover, careful.MaxAttempts = true, 1
-		pgMustClaim(t, store, careful, reprise.Lapsed)
+		pgMustClaim(t, st, careful, store.Lapsed)
 		second := pgRival(first)
-		got := pgMustClaim(t, store, second, reprise.Claimed)
+		got := pgMustClaim(t, st, second, store.Claimed)
 		if got.Attempt != 2 || got.Fence <= granted.Fence || !got.Atomic {
 			t.Errorf("takeover answered %+v after fence %d", got, granted.Fence)
 		}
 		want := error(nil)
 		if late {
 			pgWant(t, "late completion", pgComplete(t, leased, first, "first"), nil)
-			want = reprise.ErrNotApplied
+			want = store.ErrNotApplied
 		}
 		n := 1
 		if late {
 			n = 2
 		}
-		f.insert(t, pgTx(t, store, second), n)
-		pgWant(t, "completion of the takeover", pgComplete(t, store, second, "second"), want)
+		f.insert(t, pgTx(t, st, second), n)
+		pgWant(t, "completion of the takeover", pgComplete(t, st, second, "second"), want)
 		if n := f.effects(t); n != 1 {
 			t.Errorf("%d effects, want the one of the takeover that was kept", n)
 		}
@@ -344,35 +345,35 @@ func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
 // still the one that its claim saw, gone, or past its retention.
 func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	leased := f.Leased(t)
-	lapse := func(r reprise.ClaimRequest) {
+	lapse := func(r store.ClaimRequest) {
 		r.Lease = time.Millisecond
-		pgMustClaim(t, leased, r, reprise.Claimed)
+		pgMustClaim(t, leased, r, store.Claimed)
 		pgPass(5 * time.Millisecond)
 	}
-	expire := func(r reprise.ClaimRequest) {
+	expire := func(r store.ClaimRequest) {
 		pgWant(t, "complete", pgComplete(t, leased, r, "former"), nil)
 		f.exec(t, f.pgDamage("valid_until = now(), expires_at = now()"), r.ID[:])
 	}
 	for name, test := range map[string]struct {
-		before, between func(reprise.ClaimRequest)
+		before, between func(store.ClaimRequest)
 		want            error
 	}{
-		"taken over and lapsed again": {lapse, func(r reprise.ClaimRequest) { lapse(pgRival(r)) }, reprise.ErrNotApplied},
-		"taken over and expired":      {lapse, func(r reprise.ClaimRequest) { r = pgRival(r); lapse(r); expire(r) }, nil},
-		"completed":                   {lapse, func(r reprise.ClaimRequest) { f.exec(t, f.pgDamage("state = 2, payload = 'other'"), r.ID[:]) }, reprise.ErrNotApplied},
-		"live again": {lapse, func(r reprise.ClaimRequest) {
+		"taken over and lapsed again": {lapse, func(r store.ClaimRequest) { lapse(pgRival(r)) }, store.ErrNotApplied},
+		"taken over and expired":      {lapse, func(r store.ClaimRequest) { r = pgRival(r); lapse(r); expire(r) }, nil},
+		"completed":                   {lapse, func(r store.ClaimRequest) { f.exec(t, f.pgDamage("state = 2, payload = 'other'"), r.ID[:]) }, store.ErrNotApplied},
+		"live again": {lapse, func(r store.ClaimRequest) {
 			f.exec(t, f.pgDamage("lease_until = now() + interval '1 hour'"), r.ID[:])
-		}, reprise.ErrNotApplied},
-		"unreadable":   {lapse, func(r reprise.ClaimRequest) { f.exec(t, f.pgDamage("version = 99"), r.ID[:]) }, reprise.ErrNotApplied},
-		"still lapsed": {lapse, func(reprise.ClaimRequest) {}, nil},
-		"expired and purged": {func(r reprise.ClaimRequest) { lapse(r); expire(r) }, func(r reprise.ClaimRequest) {
+		}, store.ErrNotApplied},
+		"unreadable":   {lapse, func(r store.ClaimRequest) { f.exec(t, f.pgDamage("version = 99"), r.ID[:]) }, store.ErrNotApplied},
+		"still lapsed": {lapse, func(store.ClaimRequest) {}, nil},
+		"expired and purged": {func(r store.ClaimRequest) { lapse(r); expire(r) }, func(r store.ClaimRequest) {
 			f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", r.ID[:])
 		}, nil},
-		"expired":     {func(r reprise.ClaimRequest) { lapse(r); expire(r) }, func(reprise.ClaimRequest) {}, nil},
-		"new":         {func(reprise.ClaimRequest) {}, func(reprise.ClaimRequest) {}, nil},
-		"claimed new": {func(reprise.ClaimRequest) {}, lapse, reprise.ErrNotApplied},
+		"expired":     {func(r store.ClaimRequest) { lapse(r); expire(r) }, func(store.ClaimRequest) {}, nil},
+		"new":         {func(store.ClaimRequest) {}, func(store.ClaimRequest) {}, nil},
+		"claimed new": {func(store.ClaimRequest) {}, lapse, store.ErrNotApplied},
 	} {
 		for _, discard := range []bool{false, true} {
 			key := pgClaim()
@@ -382,19 +383,19 @@ func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 			if name == "expired" {
 				r.Fingerprint[0]++
 			}
-			granted := pgMustClaim(t, store, r, reprise.Claimed)
+			granted := pgMustClaim(t, st, r, store.Claimed)
 			test.between(key)
 			completion := pgCompletion(r, "answer")
 			completion.DiscardEffects = discard
 			before := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
-			err := store.Complete(t.Context(), completion)
+			err := st.Complete(t.Context(), completion)
 			if test.want == nil && err != nil || !errors.Is(err, test.want) {
 				t.Errorf("%s, discard %t: complete answered %v, want %v", name, discard, err, test.want)
 			}
 			if test.want != nil || err != nil {
 				continue
 			}
-			record, err := store.Inspect(t.Context(), r.ID)
+			record, err := st.Inspect(t.Context(), r.ID)
 			pgWant(t, "inspect", err, nil)
 			if record.Label != "orders" || record.Fence != granted.Fence || record.Attempt != granted.Attempt ||
 				record.ClaimedAt.After(before) || record.CompletedAt.Before(before) {
@@ -412,10 +413,10 @@ func TestPostgresAnotherAttemptInBetween(t *testing.T) {
 // effects of an attempt are undone, the record is that attempt's to write.
 func TestPostgresDiscardLosesItsLock(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	key := pgLockOf(t, f.Pool, pgTx(t, store, r))
+	pgMustClaim(t, st, r, store.Claimed)
+	key := pgLockOf(t, f.Pool, pgTx(t, st, r))
 	waiter, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	taken := make(chan error, 1)
@@ -426,12 +427,12 @@ func TestPostgresDiscardLosesItsLock(t *testing.T) {
 	pgAwaitLock(t, f.Pool, key)
 	completion := pgCompletion(r, "refused")
 	completion.DiscardEffects = true
-	pgWant(t, "complete", store.Complete(t.Context(), completion), reprise.ErrNotApplied)
+	pgWant(t, "complete", st.Complete(t.Context(), completion), store.ErrNotApplied)
 	pgWant(t, "lock", <-taken, nil)
 	pgWant(t, "rollback", waiter.Rollback(t.Context()), nil)
 	again := pgRival(r)
-	pgMustClaim(t, store, again, reprise.Claimed)
-	pgWant(t, "release", store.Release(t.Context(), again.ID, again.Owner), nil)
+	pgMustClaim(t, st, again, store.Claimed)
+	pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 }
 
 // TestPostgresRequestsTakeOneTransactionID (P8): the claim of a request takes none of its
@@ -440,7 +441,7 @@ func TestPostgresRequestsTakeOneTransactionID(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.StartPostgres(t, "autovacuum=off"))
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-	store := f.Transactional(t)
+	st := f.Transactional(t)
 	next := func() int64 {
 		return pgValue[int64](t, f.Pool, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
 	}
@@ -456,24 +457,24 @@ func TestPostgresRequestsTakeOneTransactionID(t *testing.T) {
 		"nothing to undo": {discard: true, want: requests},
 	} {
 		before := next()
-		var r reprise.ClaimRequest
+		var r store.ClaimRequest
 		for range requests {
 			r = pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
+			pgMustClaim(t, st, r, store.Claimed)
 			if test.effects {
 				n++
-				f.insert(t, pgTx(t, store, r), n)
+				f.insert(t, pgTx(t, st, r), n)
 			}
 			completion := pgCompletion(r, pgBody)
 			completion.DiscardEffects = test.discard
-			pgWant(t, "complete", store.Complete(t.Context(), completion), nil)
+			pgWant(t, "complete", st.Complete(t.Context(), completion), nil)
 		}
 		if got := next() - before; got != test.want {
 			t.Errorf("%s: %d requests took %d transaction IDs, want %d", name, requests, got, test.want)
 		}
 		before = next()
 		for range requests {
-			pgMustClaim(t, store, pgRival(r), reprise.Completed)
+			pgMustClaim(t, st, pgRival(r), store.Completed)
 		}
 		if got := next() - before; got != 0 {
 			t.Errorf("%d replays took %d transaction IDs", requests, got)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -43,10 +43,10 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 	f := pgSetup(b, servers.StartPostgres(b, "max_connections=200"), labtest.MaxConns(callers+2))
 	f.exec(b, "CREATE TABLE "+f.name("bare")+" (id bytea PRIMARY KEY, payload bytea)")
 	f.exec(b, "CREATE TABLE "+f.name("effects")+" (n integer)")
-	done := make([]reprise.ClaimRequest, 1000)
+	done := make([]store.ClaimRequest, 1000)
 	for i := range done {
 		done[i] = pgClaim()
-		pgMustClaim(b, f.Leased(b), done[i], reprise.Claimed)
+		pgMustClaim(b, f.Leased(b), done[i], store.Claimed)
 		pgWant(b, "complete", pgComplete(b, f.Leased(b), done[i], pgBody), nil)
 		f.exec(b, "INSERT INTO "+f.name("bare")+" VALUES ($1, $2)", done[i].ID[:], []byte(pgBody))
 	}
@@ -58,7 +58,7 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 	small := pgOn(labtest.NewPool(b, f.Pool.Config().ConnString(), labtest.MaxConns(18)), f.Config)
 	floorNewOn := func(f *pgFixture) func(context.Context) error {
 		return func(ctx context.Context) error {
-			var id reprise.ID
+			var id store.ID
 			_, _ = rand.Read(id[:])
 			if _, err := f.Pool.Exec(ctx, insert, id[:]); err != nil {
 				return err
@@ -72,11 +72,11 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 		var payload []byte
 		return f.Pool.QueryRow(ctx, lookup, done[mathrand.N(len(done))].ID[:]).Scan(&payload)
 	}
-	attempt := func(store reprise.Store, effect func(context.Context, reprise.ClaimRequest) error) func(context.Context) error {
+	attempt := func(st store.Store, effect func(context.Context, store.ClaimRequest) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			r := pgClaim()
-			got, err := store.Claim(ctx, r)
-			if err != nil || got.Outcome != reprise.Claimed {
+			got, err := st.Claim(ctx, r)
+			if err != nil || got.Outcome != store.Claimed {
 				return fmt.Errorf("claim: %v, %w", got.Outcome, err)
 			}
 			if effect != nil {
@@ -84,13 +84,13 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 					return err
 				}
 			}
-			return store.Complete(ctx, pgCompletion(r, pgBody))
+			return st.Complete(ctx, pgCompletion(r, pgBody))
 		}
 	}
-	replay := func(store reprise.Store) func(context.Context) error {
+	replay := func(st store.Store) func(context.Context) error {
 		return func(ctx context.Context) error {
-			got, err := store.Claim(ctx, pgRival(done[mathrand.N(len(done))]))
-			if err != nil || got.Outcome != reprise.Completed {
+			got, err := st.Claim(ctx, pgRival(done[mathrand.N(len(done))]))
+			if err != nil || got.Outcome != store.Completed {
 				return fmt.Errorf("claim: %v, %w", got.Outcome, err)
 			}
 			return nil
@@ -120,7 +120,7 @@ func BenchmarkPostgresTransactional(b *testing.B) {
 					return err
 				})
 			}},
-			{"store", attempt(effects, func(ctx context.Context, r reprise.ClaimRequest) error {
+			{"store", attempt(effects, func(ctx context.Context, r store.ClaimRequest) error {
 				_, err := pgTx(b, effects, r).Exec(ctx, effect) //nolint:contextcheck // pgTx binds the attempt and not a call
 				return err
 			})},

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -68,21 +68,21 @@ func TestPostgresUndoneBatch(t *testing.T) {
 	session := &forgetful{claims: map[*pgx.Conn]bool{}}
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(4), session.option)
-	store := f.Leased(t)
+	st := f.Leased(t)
 	other := pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t)
 	for range 50 {
-		keys, granted := make([]reprise.ClaimRequest, manyCallers), make([]atomic.Int64, manyCallers)
+		keys, granted := make([]store.ClaimRequest, manyCallers), make([]atomic.Int64, manyCallers)
 		for i := range keys {
 			keys[i] = pgClaim()
 			if i%2 == 0 {
-				pgMustClaim(t, other, keys[i], reprise.Claimed)
+				pgMustClaim(t, other, keys[i], store.Claimed)
 			}
 		}
 		session.mu.Lock()
 		session.armed = true
 		session.between = func() {
 			for i := range keys {
-				if i%2 == 1 && pgMustNotFail(t, other, pgRival(keys[i])).Outcome == reprise.Claimed {
+				if i%2 == 1 && pgMustNotFail(t, other, pgRival(keys[i])).Outcome == store.Claimed {
 					granted[i].Add(1)
 				}
 			}
@@ -90,8 +90,8 @@ func TestPostgresUndoneBatch(t *testing.T) {
 		session.mu.Unlock()
 		pgTogether(manyCallers, func(i int) {
 			if i%2 == 0 {
-				pgWant(t, "complete", pgComplete(t, store, keys[i], pgBody), nil)
-			} else if pgMustNotFail(t, store, keys[i]).Outcome == reprise.Claimed {
+				pgWant(t, "complete", pgComplete(t, st, keys[i], pgBody), nil)
+			} else if pgMustNotFail(t, st, keys[i]).Outcome == store.Claimed {
 				granted[i].Add(1)
 			}
 		})
@@ -117,27 +117,27 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(40))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	other := pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t)
 	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
 	replayed := pgClaim()
-	pgMustClaim(t, store, replayed, reprise.Claimed)
-	pgWant(t, "complete", pgComplete(t, store, replayed, pgBody), nil)
+	pgMustClaim(t, st, replayed, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, replayed, pgBody), nil)
 	for range 150 {
-		pgMustClaim(t, store, pgRival(replayed), reprise.Completed)
+		pgMustClaim(t, st, pgRival(replayed), store.Completed)
 	}
 
 	// Creations of the even ones wait for somebody; the odd ones are in progress.
 	blocker, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
-	owners, claims := make([]reprise.ClaimRequest, manyCallers), make([]reprise.ClaimRequest, manyCallers)
+	owners, claims := make([]store.ClaimRequest, manyCallers), make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		owners[i] = pgClaim()
 		owners[i].ID[0] = byte(i%2) * 0xff
 		claims[i] = pgRival(owners[i])
 		if i%2 == 1 {
-			pgMustClaim(t, other, owners[i], reprise.Claimed)
+			pgMustClaim(t, other, owners[i], store.Claimed)
 			continue
 		}
 		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
@@ -145,11 +145,11 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	outcomes := make([]reprise.Outcome, manyCallers)
+	outcomes := make([]store.Outcome, manyCallers)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		pgTogether(manyCallers, func(i int) { outcomes[i] = pgMustNotFail(t, store, claims[i]).Outcome })
+		pgTogether(manyCallers, func(i int) { outcomes[i] = pgMustNotFail(t, st, claims[i]).Outcome })
 	}()
 	pgEventually(t, "a batch waits", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'", f.Config.Schema) > 0
@@ -162,7 +162,7 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 	created := 0
 	for i := 1; i < manyCallers; i += 2 {
 		owned := pgValue[bool](t, f.Pool, "SELECT EXISTS (SELECT FROM "+f.records()+" WHERE id = $1 AND owner = $2)", claims[i].ID[:], claims[i].Owner[:])
-		if owned != (outcomes[i] == reprise.Claimed) {
+		if owned != (outcomes[i] == store.Claimed) {
 			t.Errorf("the claim was answered %v, and the record is its own: %t", outcomes[i], owned)
 		}
 		if owned {
@@ -178,12 +178,12 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
 	blocker, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
-	claims := make([]reprise.ClaimRequest, manyCallers)
+	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		claims[i] = pgClaim()
 		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
@@ -191,14 +191,14 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	outcomes, failures := make([]reprise.Outcome, manyCallers), make([]error, manyCallers)
+	outcomes, failures := make([]store.Outcome, manyCallers), make([]error, manyCallers)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		pgTogether(manyCallers, func(i int) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			got, err := store.Claim(ctx, claims[i])
+			got, err := st.Claim(ctx, claims[i])
 			outcomes[i], failures[i] = got.Outcome, err
 		})
 	}()
@@ -211,9 +211,9 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	unknown := 0
 	for i, err := range failures {
 		switch {
-		case errors.Is(err, reprise.ErrUnknown):
+		case errors.Is(err, store.ErrUnknown):
 			unknown++
-		case err != nil || outcomes[i] != reprise.Claimed:
+		case err != nil || outcomes[i] != store.Claimed:
 			t.Errorf("a claim ended with %v, %v", outcomes[i], err)
 		}
 	}

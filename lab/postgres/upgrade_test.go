@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -41,13 +41,13 @@ func pgNext(f *pgFixture) (next, back string) {
 type pgDeploy struct {
 	*pgFixture
 
-	store  reprise.Store
-	effect func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error
+	store  store.Store
+	effect func(ctx context.Context, r store.ClaimRequest, sql string, args ...any) error
 	keys   int
 
 	mu      sync.Mutex
-	running map[reprise.ID]bool
-	answers map[reprise.ID]string
+	running map[store.ID]bool
+	answers map[store.ID]string
 }
 
 // serve lets eight workers take keys together, sixty at least and until done reports
@@ -65,7 +65,7 @@ func (d *pgDeploy) serve(t *testing.T, done func() bool) {
 }
 
 // finish claims a key until it is completed, by this worker or another.
-func (d *pgDeploy) finish(t *testing.T, key reprise.ClaimRequest) {
+func (d *pgDeploy) finish(t *testing.T, key store.ClaimRequest) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for completed := false; !completed; {
@@ -75,9 +75,9 @@ func (d *pgDeploy) finish(t *testing.T, key reprise.ClaimRequest) {
 		case err != nil:
 			t.Errorf("claim: %v", err)
 			return
-		case got.Outcome == reprise.InProgress:
+		case got.Outcome == store.InProgress:
 			pgPass(time.Millisecond)
-		case got.Outcome == reprise.Completed:
+		case got.Outcome == store.Completed:
 			d.mu.Lock()
 			want := d.answers[r.ID]
 			d.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *pgDeploy) finish(t *testing.T, key reprise.ClaimRequest) {
 				t.Errorf("replayed %q, want %q", got.Payload, want)
 			}
 			return
-		case got.Outcome == reprise.Claimed:
+		case got.Outcome == store.Claimed:
 			if completed, err = d.run(t, ctx, r, got); err != nil {
 				t.Errorf("attempt: %v", err)
 				return
@@ -98,7 +98,7 @@ func (d *pgDeploy) finish(t *testing.T, key reprise.ClaimRequest) {
 }
 
 // run is one attempt. A quarter of them are released.
-func (d *pgDeploy) run(t *testing.T, ctx context.Context, r reprise.ClaimRequest, got reprise.ClaimResult) (completed bool, err error) {
+func (d *pgDeploy) run(t *testing.T, ctx context.Context, r store.ClaimRequest, got store.ClaimResult) (completed bool, err error) {
 	d.mu.Lock()
 	if d.running[r.ID] {
 		t.Error("two attempts of one operation run")
@@ -162,15 +162,15 @@ func TestPostgresRollingUpgrade(t *testing.T) {
 			t.Parallel()
 			f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(12))
 			f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea PRIMARY KEY)")
-			d := &pgDeploy{pgFixture: f, running: map[reprise.ID]bool{}, answers: map[reprise.ID]string{}}
-			d.store, d.effect = f.Leased(t), func(ctx context.Context, _ reprise.ClaimRequest, sql string, args ...any) error {
+			d := &pgDeploy{pgFixture: f, running: map[store.ID]bool{}, answers: map[store.ID]string{}}
+			d.store, d.effect = f.Leased(t), func(ctx context.Context, _ store.ClaimRequest, sql string, args ...any) error {
 				_, err := f.Pool.Exec(ctx, sql, args...)
 				return err
 			}
 			if transactional {
-				store := f.Transactional(t)
-				d.store, d.effect = store, func(ctx context.Context, r reprise.ClaimRequest, sql string, args ...any) error {
-					_, err := pgTx(t, store, r).Exec(ctx, sql, args...) //nolint:contextcheck // pgTx binds the attempt and not a call
+				st := f.Transactional(t)
+				d.store, d.effect = st, func(ctx context.Context, r store.ClaimRequest, sql string, args ...any) error {
+					_, err := pgTx(t, st, r).Exec(ctx, sql, args...) //nolint:contextcheck // pgTx binds the attempt and not a call
 					return err
 				}
 			}
@@ -201,9 +201,9 @@ func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 		f.exec(t, change)
 		pgTogether(manyCallers, func(int) {
 			r := pgClaim()
-			pgMustClaim(t, leased, r, reprise.Claimed)
+			pgMustClaim(t, leased, r, store.Claimed)
 			pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
-			pgMustClaim(t, leased, pgRival(r), reprise.Completed)
+			pgMustClaim(t, leased, pgRival(r), store.Completed)
 		})
 		f.exec(t, "TRUNCATE "+f.name("effects"))
 		pgTransactionalLife(t, f, transactional)
@@ -239,9 +239,9 @@ func TestPostgresNewerSchema(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
-		pgWant(t, "Migrate "+what, err, reprise.ErrMisconfigured)
+		pgWant(t, "Migrate "+what, err, store.ErrMisconfigured)
 		_, opened := reprisepg.Open(t.Context(), f.Pool, f.Config)
-		pgWant(t, "Open "+what, opened, reprise.ErrMisconfigured)
+		pgWant(t, "Open "+what, opened, store.ErrMisconfigured)
 		for _, err := range []error{err, opened} {
 			if !strings.Contains(err.Error(), "lacks a function that this release calls") {
 				t.Errorf("%s: %v", what, err)

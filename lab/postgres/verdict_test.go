@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -20,9 +20,9 @@ var errUndo = errors.New("undo")
 func TestPostgresVerdictAtItsInstants(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	store := f.Leased(t)
+	st := f.Leased(t)
 	first := pgClaim()
-	pgMustClaim(t, store, first, reprise.Claimed)
+	pgMustClaim(t, st, first, store.Claimed)
 	ctx := t.Context()
 
 	const (
@@ -30,20 +30,20 @@ func TestPostgresVerdictAtItsInstants(t *testing.T) {
 		lives = "now() + interval '1 microsecond'"
 		ahead = 1 << 60 // a fence far ahead of the clock
 	)
-	claim := func(change func(*reprise.ClaimRequest)) reprise.ClaimRequest {
+	claim := func(change func(*store.ClaimRequest)) store.ClaimRequest {
 		r := pgRival(first)
 		change(&r)
 		return r
 	}
-	plain := claim(func(*reprise.ClaimRequest) {})
-	own := claim(func(r *reprise.ClaimRequest) { r.Owner = first.Owner })
-	careful := claim(func(r *reprise.ClaimRequest) { r.Takeover = false })
-	other := claim(func(r *reprise.ClaimRequest) { r.Fingerprint[0]++ })
-	limit := func(n int) reprise.ClaimRequest { return claim(func(r *reprise.ClaimRequest) { r.MaxAttempts = n }) }
+	plain := claim(func(*store.ClaimRequest) {})
+	own := claim(func(r *store.ClaimRequest) { r.Owner = first.Owner })
+	careful := claim(func(r *store.ClaimRequest) { r.Takeover = false })
+	other := claim(func(r *store.ClaimRequest) { r.Fingerprint[0]++ })
+	limit := func(n int) store.ClaimRequest { return claim(func(r *store.ClaimRequest) { r.MaxAttempts = n }) }
 	type row struct{ lease, valid, more string }
 	for name, test := range map[string]struct {
 		row     row
-		claim   reprise.ClaimRequest
+		claim   store.ClaimRequest
 		verdict string
 		attempt int // of a claim that is granted; the record has 3
 		fence   int64

@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -20,17 +20,17 @@ func TestPostgresLogOfANewKey(t *testing.T) {
 	insert := "INSERT INTO " + f.name("bare") + " VALUES ($1::bytea, $2::bytea, $3::bytea, '')"
 	update := "UPDATE " + f.name("bare") + " SET payload = $2::bytea WHERE id = $1::bytea"
 
-	run := func(store reprise.Store) func() {
+	run := func(st store.Store) func() {
 		return func() {
 			r := pgClaim()
-			pgMustClaim(t, store, r, reprise.Claimed)
-			pgWant(t, "complete", pgComplete(t, store, r, pgBody), nil)
+			pgMustClaim(t, st, r, store.Claimed)
+			pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
 		}
 	}
 	leased := pgLogOf(t, f, run(f.Leased(t)))
 	transactional := pgLogOf(t, f, run(f.Transactional(t)))
 	floor := pgLogOf(t, f, func() {
-		var id reprise.ID
+		var id store.ID
 		_, _ = rand.Read(id[:])
 		f.exec(t, insert, id[:], id[:16], id[:])
 		f.exec(t, update, id[:], []byte(pgBody))

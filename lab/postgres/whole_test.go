@@ -5,20 +5,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestPostgresTxIsAWholePgxTx: whatever way a handler writes through the transaction of
 // its attempt, it is there exactly when the response is.
 func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	ctx := t.Context()
 	var object uint32
 	for _, kept := range []bool{false, true} {
 		r := pgClaim()
-		pgMustClaim(t, store, r, reprise.Claimed)
-		tx := pgTx(t, store, r)
+		pgMustClaim(t, st, r, store.Claimed)
+		tx := pgTx(t, st, r)
 
 		var batch pgx.Batch
 		batch.Queue(f.insertion(), 1)
@@ -43,10 +43,10 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 		}
 		want, objectsWant := 0, 0
 		if kept {
-			pgWant(t, "complete", pgComplete(t, store, r, "answer"), nil)
+			pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 			want, objectsWant = 5, 1
 		} else {
-			pgWant(t, "release", store.Release(ctx, r.ID, r.Owner), nil)
+			pgWant(t, "release", st.Release(ctx, r.ID, r.Owner), nil)
 		}
 		left := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = $1", object)
 		if n := f.effects(t); n != want || left != objectsWant {
@@ -61,40 +61,40 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 // a savepoint that it then asks for is none.
 func TestPostgresSavepointThatCannotOpen(t *testing.T) {
 	t.Parallel()
-	_, store := pgTxSetup(t)
+	_, st := pgTxSetup(t)
 	r := pgClaim()
-	pgMustClaim(t, store, r, reprise.Claimed)
-	tx := pgTx(t, store, r)
+	pgMustClaim(t, st, r, store.Claimed)
+	tx := pgTx(t, st, r)
 	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
 		t.Fatal("one divided by zero is something")
 	}
 	if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
 		t.Errorf("a savepoint in a failed transaction: %v, %v", nested, err)
 	}
-	pgWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 }
 
 // TestPostgresAttemptsNeedNoRenewal: an attempt that runs here is renewed, one of another
 // operation or owner is not, and leases in the same table are.
 func TestPostgresAttemptsNeedNoRenewal(t *testing.T) {
 	t.Parallel()
-	f, store := pgTxSetup(t)
+	f, st := pgTxSetup(t)
 	running, leased, ended := pgClaim(), pgClaim(), pgClaim()
-	pgMustClaim(t, store, running, reprise.Claimed)
-	pgMustClaim(t, f.Leased(t), leased, reprise.Claimed)
-	pgMustClaim(t, store, ended, reprise.Claimed)
-	pgWant(t, "release", store.Release(t.Context(), ended.ID, ended.Owner), nil)
-	var batch []reprise.RenewRequest
-	for _, r := range []reprise.ClaimRequest{running, leased, ended, pgRival(running), pgRival(leased)} {
-		batch = append(batch, reprise.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
+	pgMustClaim(t, st, running, store.Claimed)
+	pgMustClaim(t, f.Leased(t), leased, store.Claimed)
+	pgMustClaim(t, st, ended, store.Claimed)
+	pgWant(t, "release", st.Release(t.Context(), ended.ID, ended.Owner), nil)
+	var batch []store.RenewRequest
+	for _, r := range []store.ClaimRequest{running, leased, ended, pgRival(running), pgRival(leased)} {
+		batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
 	}
-	got, err := store.Renew(t.Context(), batch)
+	got, err := st.Renew(t.Context(), batch)
 	pgWant(t, "renew", err, nil)
-	want := []reprise.RenewStatus{reprise.Renewed, reprise.Renewed, reprise.RenewLost, reprise.RenewLost, reprise.RenewLost}
+	want := []store.RenewStatus{store.Renewed, store.Renewed, store.RenewLost, store.RenewLost, store.RenewLost}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
 		}
 	}
-	pgWant(t, "release", store.Release(t.Context(), running.ID, running.Owner), nil)
+	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -15,7 +15,7 @@ func TestAmbiguousID(t *testing.T) {
 	t.Parallel()
 	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, _ proxy) {
 		t.Helper()
-		first, second := reprise.ID{0xde, 0xad, 0xbe, 0xef, 1}, reprise.ID{0xde, 0xad, 0xbe, 0xef, 2}
+		first, second := store.ID{0xde, 0xad, 0xbe, 0xef, 1}, store.ID{0xde, 0xad, 0xbe, 0xef, 2}
 		f.lapse(t, first, "refunds")
 		f.lapse(t, second, "refunds")
 		out := runProgram(t, f.env, 1, "show", "deadbeef")
@@ -36,7 +36,7 @@ func TestResolutionInDoubt(t *testing.T) {
 	t.Parallel()
 	overProxy(t, []string{"redis"}, func(t *testing.T, f *fixture, p proxy) {
 		t.Helper()
-		warm, id := reprise.DeriveID("tests", t.Name(), "warm"), reprise.DeriveID("tests", t.Name(), "lost reply")
+		warm, id := store.DeriveID("tests", t.Name(), "warm"), store.DeriveID("tests", t.Name(), "lost reply")
 		f.lapse(t, warm, "refunds") // its resolution brings the script to the server
 		runProgram(t, f.env, 0, "resolve", warm.String(), "--forget", "--yes", "--fence", strconv.FormatUint(f.inspect(t, warm).Fence, 10))
 		f.lapse(t, id, "refunds")

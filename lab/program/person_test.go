@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -51,22 +51,22 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			f := kind.setup(t)
-			f.changesWhileRead(t, reprise.StateRunning, time.Hour)
-			f.changesWhileRead(t, reprise.StateLapsed, time.Millisecond)
+			f.changesWhileRead(t, store.StateRunning, time.Hour)
+			f.changesWhileRead(t, store.StateLapsed, time.Millisecond)
 		})
 	}
 }
 
-func (f *fixture) changesWhileRead(t *testing.T, state reprise.RecordState, lease time.Duration) {
+func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease time.Duration) {
 	t.Helper()
-	id := reprise.DeriveID("tests", t.Name(), state.String())
+	id := store.DeriveID("tests", t.Name(), state.String())
 	f.lapse(t, id, "refunds")
 	s := f.start(t, "resolve", id.Short(), "--forget")
 	s.await("Before", "After", "no record: the next request with the key runs the operation", "Type "+id.String()[:8]+" to forget the record:")
-	takeover, err := f.store.Claim(t.Context(), reprise.ClaimRequest{
-		ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Retention: time.Hour, Takeover: true,
+	takeover, err := f.store.Claim(t.Context(), store.ClaimRequest{
+		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Retention: time.Hour, Takeover: true,
 	})
-	if err != nil || takeover.Outcome != reprise.Claimed || takeover.Attempt != 2 {
+	if err != nil || takeover.Outcome != store.Claimed || takeover.Attempt != 2 {
 		t.Fatalf("%+v, %v", takeover, err)
 	}
 	f.awaitState(t, id, state)
@@ -86,7 +86,7 @@ func TestKeyIsNotShown(t *testing.T) {
 	s.await("Idempotency-Key (not shown):")
 	s.typeIn(knownKey + keyEnter)
 	s.exits(0)
-	s.wrote(reprise.DeriveID(knownScope, "", knownKey).String())
+	s.wrote(store.DeriveID(knownScope, "", knownKey).String())
 	if strings.Contains(s.written(), knownKey[:8]) {
 		t.Error("the key was shown")
 	}
@@ -186,9 +186,9 @@ func (f *fixture) fill(tb testing.TB, n int) {
 	for w := range workers {
 		go func() {
 			for i := w; i < n; i += workers {
-				id := reprise.DeriveID("fill", tb.Name(), time.Duration(i).String())
-				_, err := f.store.Claim(context.WithoutCancel(tb.Context()), reprise.ClaimRequest{
-					ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Label: "fill", Lease: time.Hour, Retention: time.Hour,
+				id := store.DeriveID("fill", tb.Name(), time.Duration(i).String())
+				_, err := f.store.Claim(context.WithoutCancel(tb.Context()), store.ClaimRequest{
+					ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Label: "fill", Lease: time.Hour, Retention: time.Hour,
 				})
 				if err != nil {
 					errs <- err

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The key of the completed record, and what its ID is derived from.
@@ -19,14 +19,14 @@ const (
 
 // seed writes a record of each kind, and returns their IDs by the names that the scripts
 // know them by.
-func (f *fixture) seed(tb testing.TB) map[string]reprise.ID {
+func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 	tb.Helper()
-	ids := map[string]reprise.ID{
-		"COMPLETED": reprise.DeriveID(knownScope, "", knownKey),
-		"SHARED":    reprise.DeriveID("\x00unscoped", "", sharedKey),
+	ids := map[string]store.ID{
+		"COMPLETED": store.DeriveID(knownScope, "", knownKey),
+		"SHARED":    store.DeriveID("\x00unscoped", "", sharedKey),
 	}
 	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "UNREADABLE", "HOSTILE", "HUGE"} {
-		ids[name] = reprise.DeriveID("tests", tb.Name(), name)
+		ids[name] = store.DeriveID("tests", tb.Name(), name)
 	}
 	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
 	for _, name := range []string{"LAPSED", "LAPSED2", "LAPSED3"} {
@@ -58,30 +58,30 @@ func hostile() protocol.Response {
 }
 
 // fingerprint is that of every claim here.
-func fingerprint() reprise.Fingerprint { return sha256.Sum256([]byte("request")) }
+func fingerprint() store.Fingerprint { return sha256.Sum256([]byte("request")) }
 
 // claim claims an ID.
-func (f *fixture) claim(tb testing.TB, id reprise.ID, label string, lease time.Duration) reprise.ClaimRequest {
+func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Duration) store.ClaimRequest {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	r := reprise.ClaimRequest{ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Label: label, Lease: lease, Retention: 24 * time.Hour}
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Label: label, Lease: lease, Retention: 24 * time.Hour}
 	result, err := f.store.Claim(ctx, r)
-	if err != nil || result.Outcome != reprise.Claimed {
+	if err != nil || result.Outcome != store.Claimed {
 		tb.Fatalf("claim of %s: %v, %v", id.Short(), result.Outcome, err)
 	}
 	return r
 }
 
 // lapse claims an ID with a lease that has run out when it returns.
-func (f *fixture) lapse(tb testing.TB, id reprise.ID, label string) {
+func (f *fixture) lapse(tb testing.TB, id store.ID, label string) {
 	tb.Helper()
 	f.claim(tb, id, label, time.Millisecond)
-	f.awaitState(tb, id, reprise.StateLapsed)
+	f.awaitState(tb, id, store.StateLapsed)
 }
 
 // awaitState waits until a record is in a state.
-func (f *fixture) awaitState(tb testing.TB, id reprise.ID, want reprise.RecordState) {
+func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState) {
 	tb.Helper()
 	for deadline := time.Now().Add(10 * time.Second); f.inspect(tb, id).State != want; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a server
 		if time.Now().After(deadline) {
@@ -91,7 +91,7 @@ func (f *fixture) awaitState(tb testing.TB, id reprise.ID, want reprise.RecordSt
 }
 
 // complete claims an ID and completes it with an answer.
-func (f *fixture) complete(tb testing.TB, id reprise.ID, label string, response protocol.Response) {
+func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
 	payload, err := protocol.EncodeResponse(response)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *fixture) complete(tb testing.TB, id reprise.ID, label string, response 
 	claim := f.claim(tb, id, label, time.Hour)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	err = f.store.Complete(ctx, reprise.CompleteRequest{
+	err = f.store.Complete(ctx, store.CompleteRequest{
 		ID: id, Owner: claim.Owner, Payload: payload, Retention: 24 * time.Hour, Label: label, Fingerprint: claim.Fingerprint,
 	})
 	if err != nil {
@@ -109,9 +109,9 @@ func (f *fixture) complete(tb testing.TB, id reprise.ID, label string, response 
 }
 
 // inspect reads a record.
-func (f *fixture) inspect(tb testing.TB, id reprise.ID) reprise.Record {
+func (f *fixture) inspect(tb testing.TB, id store.ID) store.Record {
 	tb.Helper()
-	inspector, ok := reprise.As[reprise.Inspector](f.store)
+	inspector, ok := store.As[store.Inspector](f.store)
 	if !ok {
 		tb.Fatal("the store has no inspector")
 	}
@@ -125,17 +125,17 @@ func (f *fixture) inspect(tb testing.TB, id reprise.ID) reprise.Record {
 }
 
 // replay returns what a client's retry gets for an ID.
-func (f *fixture) replay(tb testing.TB, id reprise.ID) (reprise.Outcome, protocol.Response) {
+func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Response) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	result, err := f.store.Claim(ctx, reprise.ClaimRequest{
-		ID: id, Owner: reprise.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour,
+	result, err := f.store.Claim(ctx, store.ClaimRequest{
+		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour,
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if result.Outcome != reprise.Completed {
+	if result.Outcome != store.Completed {
 		return result.Outcome, protocol.Response{}
 	}
 	response, err := protocol.DecodeResponse(result.Payload)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestRecords runs the scripts in testdata/records over every kind of store, each on
@@ -36,7 +36,7 @@ func TestRecords(t *testing.T) {
 
 // run runs scripts one after the other over a fixture. Each finds the IDs of the records
 // in variables: LAPSED has all digits, LAPSED_SHORT those that logs show.
-func run(t *testing.T, f *fixture, ids map[string]reprise.ID, p testscript.Params) {
+func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params) {
 	t.Helper()
 	path := filepath.Dir(program(t))
 	p.Setup = func(env *testscript.Env) error {
@@ -149,8 +149,8 @@ func (f *fixture) retry(t *testing.T, ts *testscript.TestScript, args []string) 
 	}
 }
 
-func parseID(ts *testscript.TestScript, text string) reprise.ID {
-	var id reprise.ID
+func parseID(ts *testscript.TestScript, text string) store.ID {
+	var id store.ID
 	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
 		ts.Fatalf("%q: %v", text, err)
 	}

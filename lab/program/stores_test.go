@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -15,11 +15,11 @@ import (
 
 // fixture is a store as the application has it, and how the program is told of it.
 type fixture struct {
-	store reprise.Store
+	store store.Store
 	env   []string // for the program
 
 	// ruin writes something into the record of id that no release can read.
-	ruin func(tb testing.TB, id reprise.ID)
+	ruin func(tb testing.TB, id store.ID)
 
 	do     func(ctx context.Context, statement string) error // executes a statement as the server's owner
 	expire func(ctx context.Context, n int) error            // writes records whose retention has ended
@@ -65,7 +65,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 			"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix,
 			"DOCTOR=1", "STORE=Redis ", "FINDING=every operation works",
 		},
-		ruin: func(tb testing.TB, id reprise.ID) {
+		ruin: func(tb testing.TB, id store.ID) {
 			tb.Helper()
 			if err := client.Set(context.WithoutCancel(tb.Context()), prefix+string(id[:]), "\x1b[2J", 0).Err(); err != nil {
 				tb.Fatal(err)
@@ -82,7 +82,7 @@ func postgresFixture(tb testing.TB, f *labtest.Postgres, url string) *fixture {
 			"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema,
 			"DOCTOR=3", "STORE=PostgreSQL ", "FINDING=✗ fsync: ",
 		},
-		ruin: func(tb testing.TB, id reprise.ID) {
+		ruin: func(tb testing.TB, id store.ID) {
 			tb.Helper()
 			tag, err := f.Pool.Exec(context.WithoutCancel(tb.Context()), "UPDATE "+f.Config.Schema+".reprise_records SET version = 99 WHERE id = $1", id[:])
 			if err != nil || tag.RowsAffected() != 1 {

@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 func BenchmarkRedisStore(b *testing.B) {
 	server := servers.Redis.Shared(b)
-	storetest.Benchmark(b, func(tb testing.TB) reprise.Store {
+	storetest.Benchmark(b, func(tb testing.TB) store.Store {
 		return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	})
 }
@@ -27,24 +27,24 @@ func BenchmarkRedisStore(b *testing.B) {
 func TestRedisAllocatesLittleMoreThanBareScripts(t *testing.T) {
 	const runs = 200
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	floor := newRedisFloor(t, client)
 	ctx := context.WithoutCancel(t.Context())
 
 	newKey := func() {
 		r := redisClaim()
-		granted, err := store.Claim(ctx, r)
+		granted, err := st.Claim(ctx, r)
 		redisWant(t, "claim", err, nil)
-		redisWant(t, "complete", store.Complete(ctx, reprise.CompleteRequest{
+		redisWant(t, "complete", st.Complete(ctx, store.CompleteRequest{
 			ID: r.ID, Owner: r.Owner, Payload: floor.payload, Retention: r.Retention,
 			Fingerprint: r.Fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 		}), nil)
 	}
 	done := redisClaim()
-	redisMustClaim(t, store, done, reprise.Claimed)
-	redisWant(t, "complete", redisComplete(t, store, done, string(floor.payload)), nil)
+	redisMustClaim(t, st, done, store.Claimed)
+	redisWant(t, "complete", redisComplete(t, st, done, string(floor.payload)), nil)
 	replay := func() {
-		_, err := store.Claim(ctx, done)
+		_, err := st.Claim(ctx, done)
 		redisWant(t, "replay", err, nil)
 	}
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -30,11 +30,11 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	t.Helper()
 	client := redisClusterClient(t, cluster)
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: level})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: level})
 
 	old := redisClaim() // stays where it is until the end
 	slot := redisSlot(redisKey(prefix, old.ID))
-	next := func() reprise.ClaimRequest {
+	next := func() store.ClaimRequest {
 		for {
 			if r := redisClaim(); redisSlot(redisKey(prefix, r.ID)) == slot {
 				return r
@@ -47,25 +47,25 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 		to = cluster.Nodes[1]
 	}
 	fromID, toID := redisNodeID(t, from), redisNodeID(t, to)
-	redisMustClaim(t, store, old, reprise.Claimed)
-	redisWant(t, "complete", redisComplete(t, store, old, "old"), nil)
+	redisMustClaim(t, st, old, store.Claimed)
+	redisWant(t, "complete", redisComplete(t, st, old, "old"), nil)
 
 	redisDo(t, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	redisDo(t, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	moving := next()
-	redisRunOnce(t, store) // in another slot, most of the time
-	redisMustClaim(t, store, moving, reprise.Claimed)
+	redisRunOnce(t, st) // in another slot, most of the time
+	redisMustClaim(t, st, moving, store.Claimed)
 	if n := redisDo(t, to, "CLUSTER", "COUNTKEYSINSLOT", slot); n == int64(0) {
 		t.Fatal("no key is at the new node, want the one that was asked there")
 	}
-	redisMustClaim(t, store, moving, reprise.Claimed)
-	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: moving.ID, Owner: moving.Owner, Lease: moving.Lease}})
-	if err != nil || statuses[0] != reprise.Renewed {
+	redisMustClaim(t, st, moving, store.Claimed)
+	statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: moving.ID, Owner: moving.Owner, Lease: moving.Lease}})
+	if err != nil || statuses[0] != store.Renewed {
 		t.Errorf("renew while the slot moves: %v, %v", statuses, err)
 	}
-	redisWant(t, "complete while the slot moves", redisComplete(t, store, moving, "moving"), nil)
-	redisMustClaim(t, store, moving, reprise.Completed)
-	redisMustClaim(t, store, old, reprise.Completed)
+	redisWant(t, "complete while the slot moves", redisComplete(t, st, moving, "moving"), nil)
+	redisMustClaim(t, st, moving, store.Completed)
+	redisMustClaim(t, st, old, store.Completed)
 
 	host, port, err := net.SplitHostPort(to.Addr())
 	redisWant(t, "address", err, nil)
@@ -76,13 +76,13 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	for _, node := range append([]*servers.RedisServer{to, from}, cluster.Nodes[:3]...) {
 		redisDo(t, node, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	}
-	redisMustClaim(t, store, old, reprise.Completed) // MOVED
+	redisMustClaim(t, st, old, store.Completed) // MOVED
 	moved := next()
-	redisMustClaim(t, store, moved, reprise.Claimed)
-	redisWant(t, "complete after the move", redisComplete(t, store, moved, "moved"), nil)
-	for _, r := range []reprise.ClaimRequest{old, moving, moved} {
-		r.Owner = reprise.NewOwner()
-		redisMustClaim(t, store, r, reprise.Completed)
+	redisMustClaim(t, st, moved, store.Claimed)
+	redisWant(t, "complete after the move", redisComplete(t, st, moved, "moved"), nil)
+	for _, r := range []store.ClaimRequest{old, moving, moved} {
+		r.Owner = store.NewOwner()
+		redisMustClaim(t, st, r, store.Completed)
 	}
 }
 
@@ -92,22 +92,22 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 	t.Helper()
 	client := redisClusterClient(t, cluster)
 	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
+		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
 		for _, special := range []string{"{tag}", "{}", "}{", "{", "\r\n", "\x00", "*[?]\\", "{" + strings.Repeat("x", 31)} {
 			r := redisClaim()
 			copy(r.ID[:], special)
-			redisMustClaim(t, store, r, reprise.Claimed)
-			changed, stop, err := store.Watch(t.Context(), r.ID)
+			redisMustClaim(t, st, r, store.Claimed)
+			changed, stop, err := st.Watch(t.Context(), r.ID)
 			redisWant(t, "watch", err, nil)
-			redisWaits(t, store, r)
-			redisWant(t, "complete", redisComplete(t, store, r, special), nil)
+			redisWaits(t, st, r)
+			redisWant(t, "complete", redisComplete(t, st, r, special), nil)
 			redisHears(t, "complete", changed)
 			stop()
-			if got := redisMustClaim(t, store, r, reprise.Completed); string(got.Payload) != special {
+			if got := redisMustClaim(t, st, r, store.Completed); string(got.Payload) != special {
 				t.Errorf("%q: replayed %q", special, got.Payload)
 			}
 		}
-		if page, err := store.List(t.Context(), reprise.Query{Limit: 100}); err != nil || len(page.Records) != 8 {
+		if page, err := st.List(t.Context(), store.Query{Limit: 100}); err != nil || len(page.Records) != 8 {
 			t.Errorf("list: %d records, %v; want 8 of three nodes", len(page.Records), err)
 		}
 	}
@@ -117,20 +117,20 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 // not.
 func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 	t.Helper()
-	store := labtest.RedisStore(t, redisClusterClient(t, cluster), repriseredis.Config{Durability: repriseredis.Acked(1)})
-	if findings, err := store.Check(t.Context()); err != nil || redisHas(findings, reprise.Unsafe) {
+	st := labtest.RedisStore(t, redisClusterClient(t, cluster), repriseredis.Config{Durability: repriseredis.Acked(1)})
+	if findings, err := st.Check(t.Context()); err != nil || redisHas(findings, store.Unsafe) {
 		t.Errorf("a cluster in order has the findings %v, %v", findings, err)
 	}
 
 	single := labtest.RedisStore(t, labtest.RedisClient(t, cluster.Nodes[0].Addr()), repriseredis.Config{})
 	findings, err := single.Check(t.Context())
-	if err != nil || !redisHas(findings, reprise.Unsafe) {
+	if err != nil || !redisHas(findings, store.Unsafe) {
 		t.Errorf("a client that knows of no cluster has the findings %v, %v", findings, err)
 	}
 	redisEventually(t, "a key of another node is refused", func() bool {
 		_, err := single.Claim(t.Context(), redisClaim())
 		if err != nil {
-			redisWant(t, "claim", err, reprise.ErrMisconfigured)
+			redisWant(t, "claim", err, store.ErrMisconfigured)
 		}
 		return err != nil
 	})
@@ -141,18 +141,18 @@ func TestRedisClusterWithoutANodeIsFound(t *testing.T) {
 	t.Parallel()
 	cluster := servers.Redis.StartCluster(t)
 	client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs()[1:3]})
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisRunOnce(t, store)
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisRunOnce(t, st)
 	redisDo(t, cluster.Nodes[1], "CLUSTER", "DELSLOTS", redisSlot("any"))
 	redisDo(t, cluster.Nodes[2], "CLUSTER", "DELSLOTS", redisSlot("any"))
 	redisDo(t, cluster.Nodes[0], "CLUSTER", "DELSLOTS", redisSlot("any"))
 	redisEventually(t, "the cluster is found to be down", func() bool {
-		findings, err := store.Check(t.Context())
-		return err == nil && redisHas(findings, reprise.Unsafe)
+		findings, err := st.Check(t.Context())
+		return err == nil && redisHas(findings, store.Unsafe)
 	})
 }
 
-func redisHas(findings []reprise.Finding, severity reprise.Severity) bool {
+func redisHas(findings []store.Finding, severity store.Severity) bool {
 	for _, f := range findings {
 		if f.Severity == severity {
 			return true

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -37,19 +37,19 @@ func redisPipelinedBy(t *testing.T, client redis.UniversalClient, c repriseredis
 			hook(ctx, p)
 		}
 	}
-	store := labtest.RedisStore(t, client, c)
+	st := labtest.RedisStore(t, client, c)
 	redisEventually(t, "a call is pipelined", func() bool {
-		redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+		redisMustClaim(t, st, redisClaim(), store.Claimed)
 		return pipelined.Load()
 	})
-	return store
+	return st
 }
 
 // The time of one command runs out in a batch. That must not become the time of the
 // others.
 func TestRedisALateCommandFailsAlone(t *testing.T) {
 	t.Parallel()
-	store, proxy := redisPipelined(t, repriseredis.Config{})
+	st, proxy := redisPipelined(t, repriseredis.Config{})
 	proxy.Set(t, servers.Stall)
 	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -62,14 +62,14 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 		claiming.Go(func() {
 			if i == 50 {
 				start := time.Now()
-				_, err := store.Claim(late, redisClaim())
-				if took := time.Since(start); !errors.Is(err, reprise.ErrUnknown) || took > time.Second {
+				_, err := st.Claim(late, redisClaim())
+				if took := time.Since(start); !errors.Is(err, store.ErrUnknown) || took > time.Second {
 					t.Errorf("the late one: %v after %v", err, took)
 				}
 				close(left)
 				return
 			}
-			if _, err := store.Claim(patient, redisClaim()); err != nil {
+			if _, err := st.Claim(patient, redisClaim()); err != nil {
 				failed.Add(1)
 			}
 		})
@@ -85,13 +85,13 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 // Large replays share a connection with others, and arrive whole.
 func TestRedisLargeReplaysInABatchArriveWhole(t *testing.T) {
 	t.Parallel()
-	store, proxy := redisPipelined(t, repriseredis.Config{})
-	var done []reprise.ClaimRequest
+	st, proxy := redisPipelined(t, repriseredis.Config{})
+	var done []store.ClaimRequest
 	answer := strings.Repeat("a", 300_000)
 	for range 4 {
 		r := redisClaim()
-		redisMustClaim(t, store, r, reprise.Claimed)
-		redisWant(t, "complete", redisComplete(t, store, r, answer), nil)
+		redisMustClaim(t, st, r, store.Claimed)
+		redisWant(t, "complete", redisComplete(t, st, r, answer), nil)
 		done = append(done, r)
 	}
 	proxy.Set(t, servers.Stall)
@@ -99,8 +99,8 @@ func TestRedisLargeReplaysInABatchArriveWhole(t *testing.T) {
 	for i := range 100 {
 		claiming.Go(func() {
 			if i%2 == 0 {
-				redisMustClaim(t, store, redisClaim(), reprise.Claimed)
-			} else if got := redisMustClaim(t, store, done[i%len(done)], reprise.Completed); string(got.Payload) != answer {
+				redisMustClaim(t, st, redisClaim(), store.Claimed)
+			} else if got := redisMustClaim(t, st, done[i%len(done)], store.Completed); string(got.Payload) != answer {
 				t.Errorf("a replay of %d bytes, want %d", len(got.Payload), len(answer))
 			}
 		})

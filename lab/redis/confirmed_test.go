@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -17,33 +17,33 @@ func TestRedisWhatAScriptWroteIsConfirmed(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: repriseredis.Acked(1), AckTimeout: 10 * time.Millisecond})
-	claim := func(r reprise.ClaimRequest) error { _, err := store.Claim(t.Context(), r); return err }
-	rival := func(r reprise.ClaimRequest) error { return claim(redisRival(r)) }
-	complete := func(r reprise.ClaimRequest) error { return redisComplete(t, store, r, "answer") }
-	renew := func(r reprise.ClaimRequest) error {
-		_, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: repriseredis.Acked(1), AckTimeout: 10 * time.Millisecond})
+	claim := func(r store.ClaimRequest) error { _, err := st.Claim(t.Context(), r); return err }
+	rival := func(r store.ClaimRequest) error { return claim(redisRival(r)) }
+	complete := func(r store.ClaimRequest) error { return redisComplete(t, st, r, "answer") }
+	renew := func(r store.ClaimRequest) error {
+		_, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
 		return err
 	}
-	release := func(r reprise.ClaimRequest) error { return store.Release(t.Context(), r.ID, r.Owner) }
-	resolve := func(r reprise.ClaimRequest) error {
-		shown, err := store.Inspect(t.Context(), r.ID)
+	release := func(r store.ClaimRequest) error { return st.Release(t.Context(), r.ID, r.Owner) }
+	resolve := func(r store.ClaimRequest) error {
+		shown, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
-		return store.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: shown.Fence, Forget: true})
+		return st.Resolve(t.Context(), r.ID, store.Resolution{Fence: shown.Fence, Forget: true})
 	}
 	const runs, lapsed = 10 * time.Second, time.Minute
 	for _, c := range []struct {
 		name, record string
 		age          time.Duration
-		do           func(reprise.ClaimRequest) error
+		do           func(store.ClaimRequest) error
 		want         error
 	}{
-		{"claim again", redisGoldenClaimed, runs, claim, reprise.ErrNotReplicated},
-		{"take over", redisGoldenClaimed, lapsed, rival, reprise.ErrNotReplicated},
-		{"renew", redisGoldenClaimed, runs, renew, reprise.ErrNotReplicated},
-		{"complete", redisGoldenClaimed, runs, complete, reprise.ErrNotReplicated},
-		{"complete again", redisGoldenCompleted, runs, complete, reprise.ErrNotReplicated},
-		{"resolve", redisGoldenClaimed, lapsed, resolve, reprise.ErrNotReplicated},
+		{"claim again", redisGoldenClaimed, runs, claim, store.ErrNotReplicated},
+		{"take over", redisGoldenClaimed, lapsed, rival, store.ErrNotReplicated},
+		{"renew", redisGoldenClaimed, runs, renew, store.ErrNotReplicated},
+		{"complete", redisGoldenClaimed, runs, complete, store.ErrNotReplicated},
+		{"complete again", redisGoldenCompleted, runs, complete, store.ErrNotReplicated},
+		{"resolve", redisGoldenClaimed, lapsed, resolve, store.ErrNotReplicated},
 		{"claim again what lapsed", redisGoldenClaimed, lapsed, claim, nil},
 		{"claim what runs", redisGoldenClaimed, runs, rival, nil},
 		{"claim what is completed", redisGoldenCompleted, runs, rival, nil},

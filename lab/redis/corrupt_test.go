@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -19,7 +19,7 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	for _, record := range []string{redisGoldenClaimed, redisGoldenWatched, redisGoldenCompleted, redisGoldenResolved, redisGoldenForgotten, redisGoldenOtherVersion} {
 		r := redisGolden(t, client, prefix, record, 0)
 		waiting := r
@@ -31,17 +31,17 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 		}
 		for _, b := range broken {
 			redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), b, time.Minute).Err(), nil)
-			_, err := store.Claim(t.Context(), r)
-			redisWant(t, "claim", err, reprise.ErrCorrupt)
-			_, err = store.Claim(t.Context(), waiting)
-			redisWant(t, "claim of a waiter", err, reprise.ErrCorrupt)
-			redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrCorrupt)
-			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
+			_, err := st.Claim(t.Context(), r)
+			redisWant(t, "claim", err, store.ErrCorrupt)
+			_, err = st.Claim(t.Context(), waiting)
+			redisWant(t, "claim of a waiter", err, store.ErrCorrupt)
+			redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrCorrupt)
+			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
 			if after, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
 				t.Fatalf("the record was changed to %x, %v", after, err)
 			}
-			shown, err := store.Inspect(t.Context(), r.ID)
-			if err != nil || shown.State != reprise.StateUnreadable || shown.Size != len(b) || shown.Validity <= 0 {
+			shown, err := st.Inspect(t.Context(), r.ID)
+			if err != nil || shown.State != store.StateUnreadable || shown.Size != len(b) || shown.Validity <= 0 {
 				t.Fatalf("inspect of %x: %+v, %v", b, shown, err)
 			}
 		}
@@ -54,11 +54,11 @@ func TestRedisABrokenLabelIsCorrupt(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	for _, label := range []string{"02706179", "04706179", "037061", "0370617979"} {
 		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+label, 0)
 		r.Label = "pay"
-		redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, reprise.ClaimResult{Attempt: 1}, "answer")), reprise.ErrCorrupt)
+		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -23,17 +23,17 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 	const requests = 50
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	for _, config := range []repriseredis.Config{{}, {NoCombining: true}} {
-		store := labtest.RedisStore(t, client, config)
+		st := labtest.RedisStore(t, client, config)
 		warm := redisClaim() // the first of each script is sent by its source
-		granted := redisMustClaim(t, store, warm, reprise.Claimed)
-		redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(warm, granted, "answer")), nil)
+		granted := redisMustClaim(t, st, warm, store.Claimed)
+		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(warm, granted, "answer")), nil)
 
 		start, written := redisCalls(t, client), redisWritten(t, client)
-		var claims []reprise.ClaimRequest
+		var claims []store.ClaimRequest
 		for range requests {
 			r := redisClaim()
-			granted := redisMustClaim(t, store, r, reprise.Claimed)
-			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
+			granted := redisMustClaim(t, st, r, store.Claimed)
+			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
 			claims = append(claims, r)
 		}
 		fresh := redisCalls(t, client)
@@ -42,8 +42,8 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 		}
 		written = redisWritten(t, client)
 		for _, r := range claims {
-			r.Owner = reprise.NewOwner()
-			redisMustClaim(t, store, r, reprise.Completed)
+			r.Owner = store.NewOwner()
+			redisMustClaim(t, st, r, store.Completed)
 		}
 		replayed := redisCalls(t, client)
 
@@ -51,8 +51,8 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 		redisExpectCalls(t, "new keys", start, fresh, map[string]int{"set": 2 * requests, "pexpiretime": requests, "evalsha": requests, "get": requests})
 		redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"set": requests, "pexpiretime": requests})
 		for _, r := range claims { // who wants to know how long the answer stays
-			r.Owner, r.Validity = reprise.NewOwner(), true
-			if got := redisMustClaim(t, store, r, reprise.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
+			r.Owner, r.Validity = store.NewOwner(), true
+			if got := redisMustClaim(t, st, r, store.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
 				t.Errorf("the validity is %v of a retention of %v", got, r.Retention)
 			}
 		}
@@ -101,8 +101,8 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 		step    = 10_000   // half-empty hash tables: the most that a key takes
 	)
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisFill(t, store, 1, payload) // the scripts
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
+	redisFill(t, st, 1, payload) // the scripts
 	empty := redisUsedMemory(t, client)
 	measure := func(keys int) {
 		t.Helper()
@@ -112,13 +112,13 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 			t.Errorf("%d keys take %d bytes each, want at most %d", keys, each, most)
 		}
 	}
-	redisFill(t, store, step, payload)
+	redisFill(t, st, step, payload)
 	measure(step)
 
 	// The rest is written as the store writes it, which is shown to be as large.
 	r := redisClaim()
-	granted := redisMustClaim(t, store, r, reprise.Claimed)
-	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
+	granted := redisMustClaim(t, st, r, store.Claimed)
+	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
 	record, err := client.Get(t.Context(), redisKey(repriseredis.DefaultPrefix, r.ID)).Result()
 	redisWant(t, "get", err, nil)
 	keys := step + 1
@@ -130,7 +130,7 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 }
 
 // redisFill completes a number of keys, from several goroutines.
-func redisFill(t *testing.T, store reprise.Store, keys, payload int) {
+func redisFill(t *testing.T, store store.Store, keys, payload int) {
 	t.Helper()
 	body := strings.Repeat("p", payload)
 	var left atomic.Int64

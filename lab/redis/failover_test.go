@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -53,7 +53,7 @@ func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost 
 	before := labtest.RedisStore(t, labtest.RedisClient(t, pair.Primary.Addr()), config)
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
-	var claims []reprise.ClaimRequest
+	var claims []store.ClaimRequest
 	var claiming sync.WaitGroup
 	for range 4 {
 		claiming.Go(func() {
@@ -81,10 +81,10 @@ func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost 
 
 	after := labtest.RedisStore(t, labtest.RedisClient(t, pair.Replicas[0].Addr()), repriseredis.Config{})
 	for _, r := range claims {
-		r.Owner = reprise.NewOwner()
+		r.Owner = store.NewOwner()
 		got, err := after.Claim(t.Context(), r)
 		redisWant(t, "claim after the promotion", err, nil)
-		if got.Outcome != reprise.InProgress {
+		if got.Outcome != store.InProgress {
 			lost++
 		}
 	}
@@ -117,29 +117,29 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 	t.Helper()
 	const attempts = 60
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
-	store := labtest.RedisStore(t, client, config)
+	st := labtest.RedisStore(t, client, config)
 	config.Durability = level
 	acked := labtest.RedisStore(t, client, config)
-	claims := make([]reprise.ClaimRequest, attempts)
-	batch := make([]reprise.RenewRequest, attempts)
+	claims := make([]store.ClaimRequest, attempts)
+	batch := make([]store.RenewRequest, attempts)
 	for i := range claims {
 		claims[i] = redisClaim()
-		redisMustClaim(t, acked, claims[i], reprise.Claimed)
-		batch[i] = reprise.RenewRequest{ID: claims[i].ID, Owner: claims[i].Owner, Lease: time.Minute}
+		redisMustClaim(t, acked, claims[i], store.Claimed)
+		batch[i] = store.RenewRequest{ID: claims[i].ID, Owner: claims[i].Owner, Lease: time.Minute}
 	}
 	kill()
 	redisEventually(t, "all attempts are renewed", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		statuses, err := store.Renew(ctx, batch)
-		if err != nil && !errors.Is(err, reprise.ErrUnavailable) && !errors.Is(err, reprise.ErrUnknown) {
+		statuses, err := st.Renew(ctx, batch)
+		if err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("renew: %v", err)
 		}
 		renewed := 0
 		for _, s := range statuses {
-			if s == reprise.Renewed {
+			if s == store.Renewed {
 				renewed++
-			} else if s != reprise.RenewBusy {
+			} else if s != store.RenewBusy {
 				t.Fatalf("renew answered %v for an acknowledged claim", s)
 			}
 		}
@@ -150,9 +150,9 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 	})
 	t.Logf("%d attempts renewed, %d of them while others had to wait", attempts, meanwhile)
 	for _, r := range claims {
-		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-		r.Owner = reprise.NewOwner()
-		redisMustClaim(t, store, r, reprise.Completed)
+		redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
+		r.Owner = store.NewOwner()
+		redisMustClaim(t, st, r, store.Completed)
 	}
 	return meanwhile
 }

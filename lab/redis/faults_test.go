@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -48,40 +48,40 @@ func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Dur
 	t.Helper()
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level}
-	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
 	warm := redisClaim() // the scripts
-	redisMustClaim(t, store, warm, reprise.Claimed)
-	redisWant(t, "release", store.Release(t.Context(), warm.ID, warm.Owner), nil)
+	redisMustClaim(t, st, warm, store.Claimed)
+	redisWant(t, "release", st.Release(t.Context(), warm.ID, warm.Owner), nil)
 
 	r := redisClaim()
 	lost := proxy.On("pexpiretime", action)
-	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
+	if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("claim is attempt %d, want 1", got.Attempt)
 	}
 	redisLost(t, "claim", lost)
 
 	lost = proxy.On("eval", action)
-	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-	if err != nil || statuses[0] != reprise.Renewed {
+	statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+	if err != nil || statuses[0] != store.Renewed {
 		t.Errorf("renew: %v, %v; want renewed", statuses, err)
 	}
 	redisLost(t, "renew", lost)
 
 	lost = proxy.On("eval", action)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	redisLost(t, "complete", lost)
-	if got := redisMustClaim(t, witness, r, reprise.Completed); string(got.Payload) != "answer" {
+	if got := redisMustClaim(t, witness, r, store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q, want the answer", got.Payload)
 	}
 
 	released := redisClaim()
-	redisMustClaim(t, store, released, reprise.Claimed)
+	redisMustClaim(t, st, released, store.Claimed)
 	lost = proxy.On("eval", action)
-	redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+	redisWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	redisLost(t, "release", lost)
-	released.Owner = reprise.NewOwner()
-	redisMustClaim(t, witness, released, reprise.Claimed)
+	released.Owner = store.NewOwner()
+	redisMustClaim(t, witness, released, store.Claimed)
 }
 
 // redisLost fails the test unless the loss happened.
@@ -142,20 +142,20 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	})
 	for range workers {
 		running.Go(func() {
-			store := common
+			st := common
 			if !shared {
-				store = labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+				st = labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 			}
 			for range rounds {
 				r := redisClaim()
-				switch _, err := store.Claim(t.Context(), r); {
-				case errors.Is(err, reprise.ErrUnknown):
+				switch _, err := st.Claim(t.Context(), r); {
+				case errors.Is(err, store.ErrUnknown):
 					unknown.Add(1) // the engine releases it; here the witness proves that this owner still gets in
-				case errors.Is(err, reprise.ErrUnavailable):
+				case errors.Is(err, store.ErrUnavailable):
 					unavailable.Add(1)
 					probe := r
-					probe.Owner = reprise.NewOwner()
-					if got, err := witness.Claim(t.Context(), probe); err != nil || got.Outcome != reprise.Claimed {
+					probe.Owner = store.NewOwner()
+					if got, err := witness.Claim(t.Context(), probe); err != nil || got.Outcome != store.Claimed {
 						t.Errorf("a claim that was not executed left %v, %v", got.Outcome, err)
 					}
 					continue
@@ -164,13 +164,13 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 					continue
 				}
 				claimed.Add(1)
-				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Claimed || got.Attempt != 1 {
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed || got.Attempt != 1 {
 					t.Errorf("the owner claims again: %+v, %v", got, err)
 				}
-				for redisComplete(t, store, r, "answer") != nil && !t.Failed() {
+				for redisComplete(t, st, r, "answer") != nil && !t.Failed() {
 					unknown.Add(1)
 				}
-				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+				if got, err := witness.Claim(t.Context(), r); err != nil || got.Outcome != store.Completed || string(got.Payload) != "answer" {
 					t.Errorf("replay: %+v, %v", got, err)
 				}
 			}
@@ -191,16 +191,16 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 func TestRedisAServerThatIsGoneDidNotExecute(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
-	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	redisMustClaim(t, st, redisClaim(), store.Claimed)
 	server.Kill(t)
 	redisEventually(t, "the dead connections are noticed", func() bool {
-		_, err := store.Claim(t.Context(), redisClaim())
-		return errors.Is(err, reprise.ErrUnavailable)
+		_, err := st.Claim(t.Context(), redisClaim())
+		return errors.Is(err, store.ErrUnavailable)
 	})
 	server.Restart(t)
 	redisEventually(t, "the server is back", func() bool {
-		_, err := store.Claim(t.Context(), redisClaim())
+		_, err := st.Claim(t.Context(), redisClaim())
 		return err == nil
 	})
 }
@@ -208,22 +208,22 @@ func TestRedisAServerThatIsGoneDidNotExecute(t *testing.T) {
 func TestRedisAServerThatHangsIsUnknownInTime(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
-	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
 	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
+	redisMustClaim(t, st, r, store.Claimed)
 	server.Pause(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	err := store.Release(ctx, r.ID, r.Owner)
-	redisWant(t, "release on a server that hangs", err, reprise.ErrUnknown)
+	err := st.Release(ctx, r.ID, r.Owner)
+	redisWant(t, "release on a server that hangs", err, store.ErrUnknown)
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("it took %v, with a context of 200 ms", took)
 	}
 	server.Resume(t)
 	redisEventually(t, "the release is repeated", func() bool {
-		return store.Release(t.Context(), r.ID, r.Owner) == nil
+		return st.Release(t.Context(), r.ID, r.Owner) == nil
 	})
-	r.Owner = reprise.NewOwner()
-	redisMustClaim(t, store, r, reprise.Claimed)
+	r.Owner = store.NewOwner()
+	redisMustClaim(t, st, r, store.Claimed)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -45,15 +45,15 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 
 // redisClaim returns the request of a new owner of a new operation, with times that no
 // test outlives.
-func redisClaim() reprise.ClaimRequest {
-	r := reprise.ClaimRequest{Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+func redisClaim() store.ClaimRequest {
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	_, _ = rand.Read(r.Fingerprint[:])
 	return r
 }
 
 // redisKey returns the key of an ID: the layout that the store documents.
-func redisKey(prefix string, id reprise.ID) string { return prefix + string(id[:]) }
+func redisKey(prefix string, id store.ID) string { return prefix + string(id[:]) }
 
 // redisWant fails the test unless err is of the class want; nil wants success.
 func redisWant(tb testing.TB, what string, err, want error) {
@@ -64,7 +64,7 @@ func redisWant(tb testing.TB, what string, err, want error) {
 }
 
 // redisMustClaim claims and fails the test unless the outcome is want.
-func redisMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, want reprise.Outcome) reprise.ClaimResult {
+func redisMustClaim(tb testing.TB, store store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()
@@ -77,26 +77,26 @@ func redisMustClaim(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, 
 }
 
 // redisWaits claims as somebody does who waits for the attempt that is in progress.
-func redisWaits(tb testing.TB, store reprise.Store, r reprise.ClaimRequest) {
+func redisWaits(tb testing.TB, st store.Store, r store.ClaimRequest) {
 	tb.Helper()
-	r.Owner, r.Waiting = reprise.NewOwner(), true
-	redisMustClaim(tb, store, r, reprise.InProgress)
+	r.Owner, r.Waiting = store.NewOwner(), true
+	redisMustClaim(tb, st, r, store.InProgress)
 }
 
 // redisCompletion returns what an engine asks for that was granted the claim r.
-func redisCompletion(r reprise.ClaimRequest, granted reprise.ClaimResult, payload string) reprise.CompleteRequest {
-	return reprise.CompleteRequest{
+func redisCompletion(r store.ClaimRequest, granted store.ClaimResult, payload string) store.CompleteRequest {
+	return store.CompleteRequest{
 		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention,
 		Fingerprint: r.Fingerprint, Label: r.Label, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 }
 
 // redisComplete completes the claim r with a payload and the retention of the claim.
-func redisComplete(tb testing.TB, store reprise.Store, r reprise.ClaimRequest, payload string) error {
+func redisComplete(tb testing.TB, st store.Store, r store.ClaimRequest, payload string) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()
-	return store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
 }
 
 // redisEventually polls until done reports true, and fails the test when it does not

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // redisSpan is the span of a golden claim: its key expires so many milliseconds after it.
@@ -21,50 +21,50 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		at       time.Duration // since the claim
-		rival    reprise.ClaimResult
-		takeover reprise.ClaimResult
-		again    reprise.ClaimResult // by its owner
-		state    reprise.RecordState
+		rival    store.ClaimResult
+		takeover store.ClaimResult
+		again    store.ClaimResult // by its owner
+		state    store.RecordState
 		seen     bool
 	}{
 		{
 			"the clock was set back", -10 * time.Second,
-			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd},
-			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd + 10*time.Second},
-			reprise.StateRunning, true,
+			store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd + 10*time.Second},
+			store.StateRunning, true,
 		},
 		{
 			"the lease ends", leaseEnd - time.Microsecond,
-			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond},
-			reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - 999*time.Microsecond},
-			reprise.StateRunning, true,
+			store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond},
+			store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - 999*time.Microsecond},
+			store.StateRunning, true,
 		},
 		{
 			"the lease has ended", leaseEnd,
-			reprise.ClaimResult{Outcome: reprise.Lapsed},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: fence(leaseEnd), Remaining: leaseEnd},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0)},
-			reprise.StateLapsed, true,
+			store.ClaimResult{Outcome: store.Lapsed},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: fence(leaseEnd), Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0)},
+			store.StateLapsed, true,
 		},
 		{
 			"the record ends", validEnd - time.Microsecond,
-			reprise.ClaimResult{Outcome: reprise.Lapsed},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: fence(validEnd - time.Microsecond), Remaining: leaseEnd - 999*time.Microsecond},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - validEnd + time.Microsecond},
-			reprise.StateLapsed, true,
+			store.ClaimResult{Outcome: store.Lapsed},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: fence(validEnd - time.Microsecond), Remaining: leaseEnd - 999*time.Microsecond},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - validEnd + time.Microsecond},
+			store.StateLapsed, true,
 		},
 		{
 			"the record has ended", validEnd,
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
-			reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
+			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
 			0, false,
 		},
 	} {
 		b.at(c.at)
-		put := func() reprise.ClaimRequest {
+		put := func() store.ClaimRequest {
 			r := b.put(t, redisGoldenClaimed, redisSpan)
 			r.Lease = leaseEnd
 			return r
@@ -73,11 +73,11 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 			who      string
 			own      bool
 			takeover bool
-			want     reprise.ClaimResult
+			want     store.ClaimResult
 		}{{"a rival", false, false, c.rival}, {"a takeover", false, true, c.takeover}, {"its owner", true, false, c.again}} {
 			r := put()
 			if r.Takeover = claim.takeover; !claim.own {
-				r.Owner = reprise.NewOwner()
+				r.Owner = store.NewOwner()
 			}
 			if got, err := b.Claim(t.Context(), r); err != nil || fmt.Sprint(got) != fmt.Sprint(claim.want) {
 				t.Errorf("%s: a claim by %s: %+v, %v; want %+v", c.name, claim.who, got, err, claim.want)
@@ -88,26 +88,26 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 		shown, err := b.Inspect(t.Context(), r.ID)
 		switch {
 		case !c.seen:
-			redisWant(t, c.name+": inspect", err, reprise.ErrNotFound)
+			redisWant(t, c.name+": inspect", err, store.ErrNotFound)
 		case err != nil || shown.State != c.state || shown.Lease != min(leaseEnd-c.at, leaseEnd) || shown.Validity != validEnd-c.at ||
 			shown.Fence != fence(0) || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch)):
 			t.Errorf("%s: inspect shows %+v, %v", c.name, shown, err)
 		}
-		want, lost, changed := reprise.Renewed, error(nil), reprise.ErrRecordChanged
+		want, lost, changed := store.Renewed, error(nil), store.ErrRecordChanged
 		if !c.seen {
-			want, lost = reprise.RenewLost, reprise.ErrLeaseLost
+			want, lost = store.RenewLost, store.ErrLeaseLost
 		}
-		if c.seen && c.state == reprise.StateLapsed {
+		if c.seen && c.state == store.StateLapsed {
 			changed = nil
 		}
-		statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: leaseEnd}})
+		statuses, err := b.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: leaseEnd}})
 		if err != nil || statuses[0] != want {
 			t.Errorf("%s: renew answers %v, %v; want %v", c.name, statuses, err, want)
 		}
 		r = put()
 		redisWant(t, c.name+": complete", redisComplete(t, b, r, "answer"), lost)
 		r = put()
-		redisWant(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence(0), Forget: true}), changed)
+		redisWant(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence(0), Forget: true}), changed)
 		r = put()
 		redisWant(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
 		if left := b.client.Exists(t.Context(), redisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.seen && c.at > 0) {
@@ -124,11 +124,11 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 	record := "21" + redisGoldenWho + redisNumber(uint64(leaseEnd.Microseconds())) + redisNumber(30_000_000) + "00"
 	for _, c := range []struct {
 		at   time.Duration
-		want reprise.ClaimResult
+		want store.ClaimResult
 	}{
-		{30 * time.Second, reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: leaseEnd - 30*time.Second}},
-		{leaseEnd - time.Microsecond, reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Microsecond}},
-		{leaseEnd, reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: (redisEpoch+3_600_000)*1000 + 999, Remaining: time.Minute}},
+		{30 * time.Second, store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd - 30*time.Second}},
+		{leaseEnd - time.Microsecond, store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond}},
+		{leaseEnd, store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: (redisEpoch+3_600_000)*1000 + 999, Remaining: time.Minute}},
 	} {
 		b.at(c.at)
 		r := b.put(t, record, redisSpan)
@@ -136,7 +136,7 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 		if got, err := b.Claim(t.Context(), redisRival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("after %v: %+v, %v; want %+v", c.at, got, err, c.want)
 		}
-		if shown, err := b.Inspect(t.Context(), r.ID); err != nil || (shown.Label == "new") != (c.want.Outcome == reprise.Claimed) {
+		if shown, err := b.Inspect(t.Context(), r.ID); err != nil || (shown.Label == "new") != (c.want.Outcome == store.Claimed) {
 			t.Errorf("after %v: inspect shows %+v, %v", c.at, shown, err)
 		}
 	}
@@ -155,8 +155,8 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	key := redisKey(b.prefix, r.ID)
 	claim := func(want uint64) {
 		t.Helper()
-		r.Owner = reprise.NewOwner()
-		if got := redisMustClaim(t, b, r, reprise.Claimed); got.Attempt != 1 || got.Fence != want {
+		r.Owner = store.NewOwner()
+		if got := redisMustClaim(t, b, r, store.Claimed); got.Attempt != 1 || got.Fence != want {
 			t.Errorf("claimed as %+v, want fence %d of attempt 1", got, want)
 		}
 	}
@@ -214,7 +214,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	// A takeover by a clock that was set back.
 	b.at(31 * time.Second)
 	r = b.put(t, redisGoldenFuture, redisSpan)
-	if got := redisMustClaim(t, b, redisRival(r), reprise.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
+	if got := redisMustClaim(t, b, redisRival(r), store.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
 		t.Errorf("taken over as %+v, want fence %d of attempt 4", got, uint64(redisFutureFence+1))
 	}
 }
@@ -226,8 +226,8 @@ const (
 )
 
 // redisRival returns a claim of the same operation by somebody else.
-func redisRival(r reprise.ClaimRequest) reprise.ClaimRequest {
-	r.Owner = reprise.NewOwner()
+func redisRival(r store.ClaimRequest) store.ClaimRequest {
+	r.Owner = store.NewOwner()
 	return r
 }
 
@@ -258,16 +258,16 @@ func TestRedisAShortLeaseIsWritten(t *testing.T) {
 		b.at(400 * time.Microsecond)
 		r := redisClaim()
 		r.Lease, r.Retention, r.Waiting = time.Hour, ms, true
-		granted := redisMustClaim(t, b, r, reprise.Claimed)
+		granted := redisMustClaim(t, b, r, store.Claimed)
 		b.at(c.at)
 		if c.renew {
-			statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: c.lease}})
-			if err != nil || statuses[0] != reprise.Renewed {
+			statuses, err := b.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: c.lease}})
+			if err != nil || statuses[0] != store.Renewed {
 				t.Errorf("%s: renew answers %v, %v", c.name, statuses, err)
 			}
 		} else {
 			r.Lease = c.lease
-			redisMustClaim(t, b, r, reprise.Claimed)
+			redisMustClaim(t, b, r, store.Claimed)
 		}
 		if got := b.client.PExpireTime(t.Context(), redisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
 			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.expires)
@@ -310,7 +310,7 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 			}
 			asks := redisRival(r)
 			asks.Validity = true
-			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("\x00\xffA"), Validity: max(left, time.Nanosecond), Age: max(c.span-left, 0)}
+			want := store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x00\xffA"), Validity: max(left, time.Nanosecond), Age: max(c.span-left, 0)}
 			for _, asks.Takeover = range []bool{true, false} {
 				if got, err := b.Claim(t.Context(), asks); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("a retention of %v, %v before its end: claimed as %+v, %v; want %+v", c.retention, left, got, err, want)
@@ -320,24 +320,24 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 	}
 
 	r := redisRival(b.put(t, completed(time.Hour), expires))
-	if got := redisMustClaim(t, b, r, reprise.Completed); string(got.Payload) != "\x00\xffA" || got.Validity != 0 || got.Age != 0 {
+	if got := redisMustClaim(t, b, r, store.Completed); string(got.Payload) != "\x00\xffA" || got.Validity != 0 || got.Age != 0 {
 		t.Errorf("who does not ask for the validity gets %+v", got)
 	}
 
 	r = b.put(t, redisGoldenOtherVersion, expires)
 	b.at((expires+1)*ms - 7*time.Microsecond)
-	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != reprise.StateUnreadable || shown.Validity != 7*time.Microsecond {
+	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != store.StateUnreadable || shown.Validity != 7*time.Microsecond {
 		t.Errorf("what cannot be read is shown as %+v, %v", shown, err)
 	}
 
 	r = b.put(t, completed(time.Hour), expires)
 	redisWant(t, "persist", b.client.Persist(t.Context(), redisKey(b.prefix, r.ID)).Err(), nil)
 	shown, err := b.Inspect(t.Context(), r.ID)
-	if err != nil || shown.Validity != reprise.MaxDuration || !shown.CompletedAt.IsZero() {
+	if err != nil || shown.Validity != store.MaxDuration || !shown.CompletedAt.IsZero() {
 		t.Errorf("what lasts for ever is shown as %+v, %v", shown, err)
 	}
 	r.Validity = true
-	if got := redisMustClaim(t, b, r, reprise.Completed); got.Validity != reprise.MaxDuration || got.Age != 0 {
+	if got := redisMustClaim(t, b, r, store.Completed); got.Validity != store.MaxDuration || got.Age != 0 {
 		t.Errorf("what lasts for ever is claimed as %+v", got)
 	}
 }

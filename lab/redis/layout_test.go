@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -35,11 +35,11 @@ const redisGoldenSpan = 3_600_000 - 1
 
 // redisGolden puts a record that is as old as this under the key of a claim which it
 // returns.
-func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age time.Duration) reprise.ClaimRequest {
+func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age time.Duration) store.ClaimRequest {
 	t.Helper()
 	r := redisClaim()
-	r.Owner = reprise.Owner(redisHex(t, redisGoldenOwner))
-	r.Fingerprint = reprise.Fingerprint(redisHex(t, redisGoldenFingerprint))
+	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
+	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	left := redisGoldenSpan*time.Millisecond - age
 	redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
 	return r
@@ -50,50 +50,50 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
 		prefix := labtest.RedisPrefix()
-		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 		now, err := client.Time(t.Context()).Result()
 		redisWant(t, "time", err, nil)
 		for _, c := range []struct {
 			name, record string
 			age          time.Duration
-			want         reprise.Record // its instants and durations to the second
-			outcome      reprise.Outcome
+			want         store.Record // its instants and durations to the second
+			outcome      store.Outcome
 			payload      string
 		}{
 			{
 				"claimed", redisGoldenClaimed, 10 * time.Second,
-				reprise.Record{State: reprise.StateRunning, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
-				reprise.InProgress, "",
+				store.Record{State: store.StateRunning, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				store.InProgress, "",
 			},
 			{
 				"lapsed", redisGoldenClaimed, time.Minute,
-				reprise.Record{State: reprise.StateLapsed, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
-				reprise.Lapsed, "",
+				store.Record{State: store.StateLapsed, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
+				store.Lapsed, "",
 			},
 			{
 				"watched", redisGoldenWatched, 10 * time.Second,
-				reprise.Record{State: reprise.StateRunning, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
-				reprise.InProgress, "",
+				store.Record{State: store.StateRunning, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				store.InProgress, "",
 			},
 			{
 				"completed", redisGoldenCompleted, time.Minute,
-				reprise.Record{State: reprise.StateCompleted, Label: "pay", Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
-				reprise.Completed, "\x00\xffA",
+				store.Record{State: store.StateCompleted, Label: "pay", Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
+				store.Completed, "\x00\xffA",
 			},
 			{
 				"empty", redisGoldenEmpty, time.Minute,
-				reprise.Record{State: reprise.StateCompleted, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute},
-				reprise.Completed, "",
+				store.Record{State: store.StateCompleted, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute},
+				store.Completed, "",
 			},
 			{
 				"resolved", redisGoldenResolved, time.Minute,
-				reprise.Record{State: reprise.StateCompleted, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-time.Minute), Resolved: true, Validity: time.Hour - time.Minute, Size: 3},
-				reprise.Completed, "\x00\xffA",
+				store.Record{State: store.StateCompleted, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-time.Minute), Resolved: true, Validity: time.Hour - time.Minute, Size: 3},
+				store.Completed, "\x00\xffA",
 			},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				r := redisGolden(t, client, prefix, c.record, c.age)
-				got, err := store.Inspect(t.Context(), r.ID)
+				got, err := st.Inspect(t.Context(), r.ID)
 				redisWant(t, "inspect", err, nil)
 				if c.want.Fence == 0 { // it is derived from the claim
 					c.want.Fence = uint64(got.ClaimedAt.UnixMicro()) + 999
@@ -121,18 +121,18 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 
 				other := r
 				other.Fingerprint[31]++
-				redisMustClaim(t, store, other, reprise.Mismatch)
+				redisMustClaim(t, st, other, store.Mismatch)
 				rival := r
-				rival.Owner, rival.Takeover = reprise.NewOwner(), false
+				rival.Owner, rival.Takeover = store.NewOwner(), false
 				for range 2 { // by a native claim, and, where somebody waits, by the script
-					answer := redisMustClaim(t, store, rival, c.outcome)
-					if string(answer.Payload) != c.payload || c.outcome == reprise.Completed && answer.Payload == nil {
+					answer := redisMustClaim(t, st, rival, c.outcome)
+					if string(answer.Payload) != c.payload || c.outcome == store.Completed && answer.Payload == nil {
 						t.Errorf("replayed %q, want %q", answer.Payload, c.payload)
 					}
 					rival.Waiting = true
 				}
-				if c.outcome == reprise.InProgress {
-					again := redisMustClaim(t, store, r, reprise.Claimed)
+				if c.outcome == store.InProgress {
+					again := redisMustClaim(t, st, r, store.Claimed)
 					if again.Attempt != c.want.Attempt || again.Fence != c.want.Fence {
 						t.Errorf("its owner claims it again as %+v", again)
 					}
@@ -141,17 +141,17 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		}
 
 		r := redisGolden(t, client, prefix, redisGoldenForgotten, 0)
-		if _, err := store.Inspect(t.Context(), r.ID); err == nil {
+		if _, err := st.Inspect(t.Context(), r.ID); err == nil {
 			t.Error("a forgotten record is shown")
 		}
-		if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 || got.Fence <= 0x06000000000007 {
+		if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence <= 0x06000000000007 {
 			t.Errorf("after a forgotten record: %+v", got)
 		}
 	})
 }
 
 // redisShown returns a record without the pointers of its instants.
-func redisShown(r reprise.Record) string {
+func redisShown(r store.Record) string {
 	r.ClaimedAt, r.CompletedAt = time.Time{}, time.Time{}
 	var b strings.Builder
 	b.WriteString(r.State.String() + " " + r.Label)
@@ -169,16 +169,16 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	claim := func() (reprise.ClaimRequest, reprise.ClaimResult) {
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	claim := func() (store.ClaimRequest, store.ClaimResult) {
 		t.Helper()
 		r := redisClaim()
-		r.Owner = reprise.Owner(redisHex(t, redisGoldenOwner))
-		r.Fingerprint = reprise.Fingerprint(redisHex(t, redisGoldenFingerprint))
+		r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
+		r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 		r.Lease, r.Label = 30*time.Second, "pay"
-		return r, redisMustClaim(t, store, r, reprise.Claimed)
+		return r, redisMustClaim(t, st, r, store.Claimed)
 	}
-	wants := func(what string, r reprise.ClaimRequest, want string) {
+	wants := func(what string, r store.ClaimRequest, want string) {
 		t.Helper()
 		b, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
 		redisWant(t, "get", err, nil)
@@ -193,38 +193,38 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 
 	r, granted := claim()
 	wants("a claim", r, redisGoldenClaimed)
-	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
 
 	r, granted = claim()
-	redisWant(t, "complete", redisComplete(t, store, r, "\x00\xffA"), nil)
+	redisWant(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
 	wants("a completion that does not know its claim", r, completed("23", granted.Fence)+"00ff41")
 
 	r, granted = claim()
-	redisWaits(t, store, r)
+	redisWaits(t, st, r)
 	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+"03706179")
-	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
-	first, err := store.Inspect(t.Context(), r.ID)
+	first, err := st.Inspect(t.Context(), r.ID)
 	redisWant(t, "inspect", err, nil)
 	second := r
-	second.Owner, second.Lease, second.Label = reprise.NewOwner(), 30*time.Second, "pay"
-	granted = redisMustClaim(t, store, second, reprise.Claimed)
+	second.Owner, second.Lease, second.Label = store.NewOwner(), 30*time.Second, "pay"
+	granted = redisMustClaim(t, st, second, store.Claimed)
 	if granted.Attempt != 2 || granted.Fence <= first.Fence {
 		t.Errorf("the takeover of fence %d is %+v", first.Fence, granted)
 	}
 	who := hex.EncodeToString(second.Owner[:]) + redisGoldenFingerprint
 	wants("a takeover", second, "22"+who+redisGoldenTimes+"00000002"+fence(granted.Fence, 8)+"03706179")
-	redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
+	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
 	claimed := redisNumber((granted.Fence - 999) / 1000)[4:]
 	wants("its completion", second, strings.Replace(completed("24", granted.Fence), redisGoldenWho, who, 1)+"00000002"+claimed+"00"+"00ff41")
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
-	lapsed, err := store.Inspect(t.Context(), r.ID)
+	lapsed, err := st.Inspect(t.Context(), r.ID)
 	redisWant(t, "inspect", err, nil)
-	redisWant(t, "resolve", store.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
+	redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
 	claimed = redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:]
 	wants("a resolution", r, strings.Replace(completed("24", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"01"+"00ff41")
 }
@@ -245,39 +245,39 @@ func TestRedisTheFenceIsTheInstantOfTheClaim(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
 		prefix := labtest.RedisPrefix()
-		store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-		for _, times := range [][2]time.Duration{{time.Minute, time.Hour}, {time.Hour, time.Minute}, {time.Minute, time.Minute + 500*time.Microsecond}, {reprise.MaxDuration, time.Millisecond}} {
+		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+		for _, times := range [][2]time.Duration{{time.Minute, time.Hour}, {time.Hour, time.Minute}, {time.Minute, time.Minute + 500*time.Microsecond}, {store.MaxDuration, time.Millisecond}} {
 			r := redisClaim()
 			r.Lease, r.Retention = times[0], times[1]
 			before, err := client.Time(t.Context()).Result()
 			redisWant(t, "time", err, nil)
-			granted := redisMustClaim(t, store, r, reprise.Claimed)
+			granted := redisMustClaim(t, st, r, store.Claimed)
 			after, err := client.Time(t.Context()).Result()
 			redisWant(t, "time", err, nil)
 			claimed := time.UnixMilli(int64(granted.Fence-999) / 1000)
 			if claimed.Before(before.Truncate(time.Millisecond)) || claimed.After(after) {
 				t.Errorf("claimed at %v, want %v to %v", claimed, before, after)
 			}
-			record, err := store.Inspect(t.Context(), r.ID)
+			record, err := st.Inspect(t.Context(), r.ID)
 			redisWant(t, "inspect", err, nil)
 			if record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
 				t.Errorf("inspect shows fence %d and %v, want %d and %v", record.Fence, record.ClaimedAt, granted.Fence, claimed)
 			}
 
-			statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 2 * time.Hour}})
-			if err != nil || statuses[0] != reprise.Renewed {
+			statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 2 * time.Hour}})
+			if err != nil || statuses[0] != store.Renewed {
 				t.Fatalf("renew: %v, %v", statuses, err)
 			}
-			if again := redisMustClaim(t, store, r, reprise.Claimed); again.Fence != granted.Fence {
+			if again := redisMustClaim(t, st, r, store.Claimed); again.Fence != granted.Fence {
 				t.Errorf("renewed and claimed again with fence %d, want %d", again.Fence, granted.Fence)
 			}
-			redisWaits(t, store, r)
-			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
+			redisWaits(t, st, r)
+			if record, err = st.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
 				t.Errorf("watched, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
 			}
 			r.Retention = time.Hour // so that there is a record to inspect
-			redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-			if record, err = store.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) || record.CompletedAt.Before(claimed) {
+			redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
+			if record, err = st.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) || record.CompletedAt.Before(claimed) {
 				t.Errorf("completed, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
 			}
 		}
@@ -289,7 +289,7 @@ func TestRedisAKeyLastsAsLongAsItsRecord(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	r := redisClaim()
 	r.Lease, r.Retention = time.Hour, time.Minute
 	lasts := func(what string, want time.Duration) {
@@ -300,18 +300,18 @@ func TestRedisAKeyLastsAsLongAsItsRecord(t *testing.T) {
 			t.Errorf("%s: the key lasts %v, want %v", what, left, want)
 		}
 	}
-	redisMustClaim(t, store, r, reprise.Claimed)
+	redisMustClaim(t, st, r, store.Claimed)
 	lasts("claimed", time.Hour)
-	statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 10 * time.Hour}})
-	if err != nil || statuses[0] != reprise.Renewed {
+	statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 10 * time.Hour}})
+	if err != nil || statuses[0] != store.Renewed {
 		t.Fatalf("renew: %v, %v", statuses, err)
 	}
 	lasts("renewed", 10*time.Hour)
-	redisWaits(t, store, r)
+	redisWaits(t, st, r)
 	lasts("watched", 10*time.Hour)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	lasts("completed", time.Minute)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	lasts("completed again", time.Minute)
 }
 
@@ -328,25 +328,25 @@ func TestRedisANewLeaseCountsFromNow(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	for name, c := range map[string]struct {
 		age   time.Duration
-		again func(r reprise.ClaimRequest)
+		again func(r store.ClaimRequest)
 	}{
-		"renewed": {10 * time.Minute, func(r reprise.ClaimRequest) {
-			statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-			if err != nil || statuses[0] != reprise.Renewed {
+		"renewed": {10 * time.Minute, func(r store.ClaimRequest) {
+			statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+			if err != nil || statuses[0] != store.Renewed {
 				t.Errorf("renew: %v, %v", statuses, err)
 			}
 		}},
-		"claimed again": {15 * time.Second, func(r reprise.ClaimRequest) { redisMustClaim(t, store, r, reprise.Claimed) }},
+		"claimed again": {15 * time.Second, func(r store.ClaimRequest) { redisMustClaim(t, st, r, store.Claimed) }},
 	} {
 		r := redisGolden(t, client, prefix, redisGoldenClaimed, c.age)
 		r.Lease = 30 * time.Second
-		before, err := store.Inspect(t.Context(), r.ID)
+		before, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		c.again(r)
-		after, err := store.Inspect(t.Context(), r.ID)
+		after, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		if after.Lease > r.Lease || after.Lease < r.Lease-5*time.Second {
 			t.Errorf("%s: %v of the lease are left, want %v", name, after.Lease, r.Lease)

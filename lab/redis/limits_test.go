@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -22,27 +22,27 @@ func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Start(t, "maxmemory-policy=noeviction").Addr())
-		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		st := labtest.RedisStore(t, client, repriseredis.Config{})
 		done, running, released := redisClaim(), redisClaim(), redisClaim()
-		for _, r := range []reprise.ClaimRequest{done, running, released} {
-			redisMustClaim(t, store, r, reprise.Claimed)
+		for _, r := range []store.ClaimRequest{done, running, released} {
+			redisMustClaim(t, st, r, store.Claimed)
 		}
-		redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+		redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
 		redisWant(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
 
-		_, err := store.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim of a new key", err, reprise.ErrFull)
-		redisMustClaim(t, store, done, reprise.Completed)
-		statuses, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
-		if err != nil || statuses[0] != reprise.Renewed {
+		_, err := st.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim of a new key", err, store.ErrFull)
+		redisMustClaim(t, st, done, store.Completed)
+		statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
+		if err != nil || statuses[0] != store.Renewed {
 			t.Errorf("renew: %v, %v; want renewed", statuses, err)
 		}
 		answer := strings.Repeat("a", 100_000)
-		redisWant(t, "complete", redisComplete(t, store, running, answer), nil)
-		if got := redisMustClaim(t, store, running, reprise.Completed); string(got.Payload) != answer {
+		redisWant(t, "complete", redisComplete(t, st, running, answer), nil)
+		if got := redisMustClaim(t, st, running, store.Completed); string(got.Payload) != answer {
 			t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
 		}
-		redisWant(t, "release", store.Release(t.Context(), released.ID, released.Owner), nil)
+		redisWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	})
 }
 
@@ -63,7 +63,7 @@ func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
 			server := servers.Redis.Start(t, "maxmemory-policy="+c.policy, "maxmemory=3mb", "appendonly=yes", "appendfsync=no")
 			client := labtest.RedisClient(t, server.Addr())
 			opened, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
-			if refused := errors.Is(err, reprise.ErrMisconfigured); refused != (c.want != "") || refused == (opened != nil) {
+			if refused := errors.Is(err, store.ErrMisconfigured); refused != (c.want != "") || refused == (opened != nil) {
 				t.Errorf("open: %v", err)
 			}
 			store := labtest.RedisStore(t, client, repriseredis.Config{})
@@ -88,23 +88,23 @@ func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
 
 // redisForgotten makes 200 claims, fills the memory, and returns how many of the claims
 // are not there any more.
-func redisForgotten(t *testing.T, store *repriseredis.Store) (lost int) {
+func redisForgotten(t *testing.T, st *repriseredis.Store) (lost int) {
 	t.Helper()
-	claims := make([]reprise.ClaimRequest, 200)
+	claims := make([]store.ClaimRequest, 200)
 	for i := range claims {
 		claims[i] = redisClaim()
-		redisMustClaim(t, store, claims[i], reprise.Claimed)
+		redisMustClaim(t, st, claims[i], store.Claimed)
 	}
 	body := strings.Repeat("f", 20_000)
 	for range 400 {
 		r := redisClaim()
-		if _, err := store.Claim(t.Context(), r); errors.Is(err, reprise.ErrFull) {
+		if _, err := st.Claim(t.Context(), r); errors.Is(err, store.ErrFull) {
 			break
 		}
-		_ = redisComplete(t, store, r, body) // its claim may be forgotten already
+		_ = redisComplete(t, st, r, body) // its claim may be forgotten already
 	}
 	for _, r := range claims {
-		if _, err := store.Inspect(t.Context(), r.ID); errors.Is(err, reprise.ErrNotFound) {
+		if _, err := st.Inspect(t.Context(), r.ID); errors.Is(err, store.ErrNotFound) {
 			lost++
 		}
 	}
@@ -152,20 +152,20 @@ func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 
 // redisRunOnce claims, renews together with an attempt that is none, completes and
 // replays.
-func redisRunOnce(t *testing.T, store reprise.Store) {
+func redisRunOnce(t *testing.T, st store.Store) {
 	t.Helper()
 	r := redisClaim()
-	if got, err := store.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Claimed {
+	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
 		t.Errorf("claim: %v, %v", got.Outcome, err)
 	}
-	batch := []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}, {ID: r.ID, Owner: reprise.NewOwner(), Lease: r.Lease}}
-	if got, err := store.Renew(t.Context(), batch); err != nil || got[0] != reprise.Renewed || got[1] != reprise.RenewLost {
+	batch := []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}, {ID: r.ID, Owner: store.NewOwner(), Lease: r.Lease}}
+	if got, err := st.Renew(t.Context(), batch); err != nil || got[0] != store.Renewed || got[1] != store.RenewLost {
 		t.Errorf("renew: %v, %v", got, err)
 	}
-	if err := redisComplete(t, store, r, "answer"); err != nil {
+	if err := redisComplete(t, st, r, "answer"); err != nil {
 		t.Errorf("complete: %v", err)
 	}
-	if got, err := store.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed || string(got.Payload) != "answer" {
+	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Completed || string(got.Payload) != "answer" {
 		t.Errorf("replay: %+v, %v", got, err)
 	}
 }
@@ -178,8 +178,8 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 		pair := flavor.StartReplicated(t, 1)
 		client := labtest.RedisClient(t, pair.Primary.Addr())
 		r := redisClaim()
-		redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, reprise.Claimed)
-		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, store.Claimed)
+		st := labtest.RedisStore(t, client, repriseredis.Config{})
 
 		demote := func(args ...string) {
 			t.Helper()
@@ -190,20 +190,20 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 		pair.Promote(t, pair.Replicas[0])
 		host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
 		demote(host, port)
-		_, err := store.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim", err, reprise.ErrUnavailable)
-		redisWant(t, "complete", redisComplete(t, store, r, "answer"), reprise.ErrUnavailable)
-		_, err = store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-		redisWant(t, "renew", err, reprise.ErrUnavailable)
-		redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), reprise.ErrUnavailable)
-		findings, err := store.Check(t.Context())
+		_, err := st.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim", err, store.ErrUnavailable)
+		redisWant(t, "complete", redisComplete(t, st, r, "answer"), store.ErrUnavailable)
+		_, err = st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		redisWant(t, "renew", err, store.ErrUnavailable)
+		redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrUnavailable)
+		findings, err := st.Check(t.Context())
 		redisWant(t, "check", err, nil)
 		if len(findings) == 0 || findings[len(findings)-1].Code != "replica" {
 			t.Errorf("findings %v, want one about the replica", findings)
 		}
 
 		demote("NO", "ONE")
-		redisWant(t, "complete after all", redisComplete(t, store, r, "answer"), nil)
+		redisWant(t, "complete after all", redisComplete(t, st, r, "answer"), nil)
 	})
 }
 
@@ -217,10 +217,10 @@ func TestRedisWithoutPermissionsIsMisconfigured(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "pw", ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	_, err := labtest.RedisStore(t, client, repriseredis.Config{}).Claim(t.Context(), redisClaim())
-	redisWant(t, "claim", err, reprise.ErrMisconfigured)
+	redisWant(t, "claim", err, store.ErrMisconfigured)
 
 	wrong := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "wrong", ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = wrong.Close() })
 	_, err = labtest.RedisStore(t, wrong, repriseredis.Config{}).Claim(t.Context(), redisClaim())
-	redisWant(t, "claim with a wrong password", err, reprise.ErrMisconfigured)
+	redisWant(t, "claim with a wrong password", err, store.ErrMisconfigured)
 }

@@ -13,25 +13,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // redisFillRaw puts completed records under new keys, without a store, and returns their
 // IDs.
-func redisFillRaw(tb testing.TB, client redis.UniversalClient, prefix string, n int) []reprise.ID {
+func redisFillRaw(tb testing.TB, client redis.UniversalClient, prefix string, n int) []store.ID {
 	tb.Helper()
 	return redisPut(tb, client, prefix, redisHexOf(tb, redisGoldenCompleted), n)
 }
 
 // redisPut puts a record under new keys, and returns their IDs.
-func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string, n int) []reprise.ID {
+func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string, n int) []store.ID {
 	tb.Helper()
-	ids := make([]reprise.ID, n)
+	ids := make([]store.ID, n)
 	for at := 0; at < n; at += 5000 {
 		pipe := client.Pipeline()
 		for i := at; i < min(n, at+5000); i++ {
@@ -45,7 +45,7 @@ func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string
 }
 
 // redisPages returns all records that a query selects, and how many pages that took.
-func redisPages(tb testing.TB, store *repriseredis.Store, q reprise.Query, each ...func(reprise.Page)) (records []reprise.Record, pages int) {
+func redisPages(tb testing.TB, store *repriseredis.Store, q store.Query, each ...func(store.Page)) (records []store.Record, pages int) {
 	tb.Helper()
 	for {
 		page, err := store.List(tb.Context(), q)
@@ -72,16 +72,16 @@ func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	const completed = 300_000
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	redisFillRaw(t, client, repriseredis.DefaultPrefix, completed)
 	lapsed := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
 	running := redisClaim()
 	running.Lease, running.Label = time.Hour, "pay"
-	redisMustClaim(t, store, running, reprise.Claimed)
+	redisMustClaim(t, st, running, store.Claimed)
 
 	scanned := 0
 	begun := time.Now()
-	found, pages := redisPages(t, store, reprise.Query{States: reprise.States(reprise.StateLapsed), Limit: 100}, func(p reprise.Page) {
+	found, pages := redisPages(t, st, store.Query{States: store.States(store.StateLapsed), Limit: 100}, func(p store.Page) {
 		scanned += p.Scanned
 		if p.Next != "" && p.Total != completed+2 {
 			t.Errorf("a page estimates %d records, want %d", p.Total, completed+2)
@@ -97,8 +97,8 @@ func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	if pages < 20 || pages > 40 {
 		t.Errorf("%d pages, want about 30", pages)
 	}
-	q := reprise.Query{Label: "pay", States: reprise.States(reprise.StateRunning, reprise.StateUnreadable), Limit: 1}
-	if found, _ := redisPages(t, store, q); len(found) != 1 || found[0].ID != running.ID {
+	q := store.Query{Label: "pay", States: store.States(store.StateRunning, store.StateUnreadable), Limit: 1}
+	if found, _ := redisPages(t, st, q); len(found) != 1 || found[0].ID != running.ID {
 		t.Errorf("%+v found %d records, want the running one", q, len(found))
 	}
 }
@@ -114,15 +114,15 @@ func TestRedisSmallPagesShowEverything(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			prefix := labtest.RedisPrefix()
-			store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+			st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 			want := redisFillRaw(t, client, prefix, 3000)
 			redisFillRaw(t, client, "others:", 3000)
 			for _, limit := range []int{7, 499, 10_000} {
-				records, pages := redisPages(t, store, reprise.Query{Limit: limit})
-				seen := make(map[reprise.ID]bool)
+				records, pages := redisPages(t, st, store.Query{Limit: limit})
+				seen := make(map[store.ID]bool)
 				for _, r := range records {
 					seen[r.ID] = true
-					if r.Payload != nil || r.State != reprise.StateCompleted || r.Label != "pay" || r.Size != 3 {
+					if r.Payload != nil || r.State != store.StateCompleted || r.Label != "pay" || r.Size != 3 {
 						t.Fatalf("listed %+v", r)
 					}
 				}
@@ -140,11 +140,11 @@ func TestRedisSmallPagesShowEverything(t *testing.T) {
 func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	stays := redisFillRaw(t, client, repriseredis.DefaultPrefix, 1000)
-	var more []reprise.ID
+	var more []store.ID
 	steps := 0
-	records, _ := redisPages(t, store, reprise.Query{Limit: 50}, func(reprise.Page) {
+	records, _ := redisPages(t, st, store.Query{Limit: 50}, func(store.Page) {
 		if steps++; steps%2 == 0 {
 			for _, id := range more {
 				redisWant(t, "delete", client.Del(t.Context(), redisKey(repriseredis.DefaultPrefix, id)).Err(), nil)
@@ -155,7 +155,7 @@ func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 		}
 	})
 	for _, id := range stays {
-		if !slices.ContainsFunc(records, func(r reprise.Record) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(records, func(r store.Record) bool { return r.ID == id }) {
 			t.Fatalf("a record that was there all the time is missing from %d listed ones", len(records))
 		}
 	}
@@ -167,7 +167,7 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	later := redisGolden(t, client, prefix, redisGoldenOtherVersion, 0)
 	list := redisClaim()
 	redisWant(t, "put a list", client.RPush(t.Context(), redisKey(prefix, list.ID), "x").Err(), nil)
@@ -178,28 +178,28 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	sound := redisGolden(t, client, prefix, redisGoldenCompleted, 0)
 	lapsed := redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 
-	found, _ := redisPages(t, store, reprise.Query{States: reprise.States(reprise.StateUnreadable), OlderThan: time.Hour, Limit: 10})
+	found, _ := redisPages(t, st, store.Query{States: store.States(store.StateUnreadable), OlderThan: time.Hour, Limit: 10})
 	if len(found) != 3 {
 		t.Errorf("%d unreadable records are shown, want 3", len(found))
 	}
-	forget := reprise.Resolution{Forget: true}
-	for _, r := range []reprise.ClaimRequest{sound, lapsed, lasting} {
-		redisWant(t, "forget a readable one as unreadable", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
+	forget := store.Resolution{Forget: true}
+	for _, r := range []store.ClaimRequest{sound, lapsed, lasting} {
+		redisWant(t, "forget a readable one as unreadable", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
 	}
-	for _, r := range []reprise.ClaimRequest{later, list, persisted} {
-		shown, err := store.Inspect(t.Context(), r.ID)
-		if err != nil || shown.State != reprise.StateUnreadable {
+	for _, r := range []store.ClaimRequest{later, list, persisted} {
+		shown, err := st.Inspect(t.Context(), r.ID)
+		if err != nil || shown.State != store.StateUnreadable {
 			t.Errorf("inspect shows %+v, %v", shown, err)
 		}
-		_, err = store.Claim(t.Context(), r)
-		redisWant(t, "claim", err, reprise.ErrCorrupt)
-		redisWant(t, "forget with a fence", store.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: 1, Forget: true}), reprise.ErrRecordChanged)
-		redisWant(t, "answer", store.Resolve(t.Context(), r.ID, reprise.Resolution{Payload: []byte("x"), Retention: time.Hour}), reprise.ErrInvalid)
-		redisWant(t, "forget", store.Resolve(t.Context(), r.ID, forget), nil)
-		redisWant(t, "forget again", store.Resolve(t.Context(), r.ID, forget), reprise.ErrRecordChanged)
-		redisMustClaim(t, store, r, reprise.Claimed)
+		_, err = st.Claim(t.Context(), r)
+		redisWant(t, "claim", err, store.ErrCorrupt)
+		redisWant(t, "forget with a fence", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: 1, Forget: true}), store.ErrRecordChanged)
+		redisWant(t, "answer", st.Resolve(t.Context(), r.ID, store.Resolution{Payload: []byte("x"), Retention: time.Hour}), store.ErrInvalid)
+		redisWant(t, "forget", st.Resolve(t.Context(), r.ID, forget), nil)
+		redisWant(t, "forget again", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
+		redisMustClaim(t, st, r, store.Claimed)
 	}
-	if got := redisMustClaim(t, store, lasting, reprise.Completed); string(got.Payload) != "\x00\xffA" {
+	if got := redisMustClaim(t, st, lasting, store.Completed); string(got.Payload) != "\x00\xffA" {
 		t.Errorf("a completed record that persists replays %q", got.Payload)
 	}
 }
@@ -211,19 +211,19 @@ func TestRedisACursorKnowsItsServer(t *testing.T) {
 	t.Parallel()
 	one := servers.Redis.Start(t, "appendonly=no")
 	client := labtest.RedisClient(t, one.Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	redisFillRaw(t, client, repriseredis.DefaultPrefix, 2000)
-	page, err := store.List(t.Context(), reprise.Query{Limit: 100})
+	page, err := st.List(t.Context(), store.Query{Limit: 100})
 	redisWant(t, "list", err, nil)
 
 	other := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	redisFillRaw(t, other, repriseredis.DefaultPrefix, 2000)
-	_, err = labtest.RedisStore(t, other, repriseredis.Config{}).List(t.Context(), reprise.Query{Limit: 100, After: page.Next})
-	redisWant(t, "go on at another server", err, reprise.ErrInvalid)
-	_, err = labtest.RedisStore(t, client, repriseredis.Config{Prefix: "other:"}).List(t.Context(), reprise.Query{Limit: 100, After: page.Next})
-	redisWant(t, "go on with another prefix", err, reprise.ErrInvalid)
-	_, err = store.List(t.Context(), reprise.Query{Limit: 100, After: page.Next[:len(page.Next)-8]})
-	redisWant(t, "go on with half a cursor", err, reprise.ErrInvalid)
+	_, err = labtest.RedisStore(t, other, repriseredis.Config{}).List(t.Context(), store.Query{Limit: 100, After: page.Next})
+	redisWant(t, "go on at another server", err, store.ErrInvalid)
+	_, err = labtest.RedisStore(t, client, repriseredis.Config{Prefix: "other:"}).List(t.Context(), store.Query{Limit: 100, After: page.Next})
+	redisWant(t, "go on with another prefix", err, store.ErrInvalid)
+	_, err = st.List(t.Context(), store.Query{Limit: 100, After: page.Next[:len(page.Next)-8]})
+	redisWant(t, "go on with half a cursor", err, store.ErrInvalid)
 }
 
 // A replica that is promoted while a listing goes on has the same records in other
@@ -233,8 +233,8 @@ func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	pair := servers.Redis.StartReplicated(t, 1)
 	client := labtest.RedisClient(t, pair.Primary.Addr())
 	want := redisFillRaw(t, client, repriseredis.DefaultPrefix, 3000)
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
-	page, err := store.List(t.Context(), reprise.Query{Limit: 1000})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
+	page, err := st.List(t.Context(), store.Query{Limit: 1000})
 	redisWant(t, "list", err, nil)
 
 	promoted := labtest.RedisClient(t, pair.Replicas[0].Addr())
@@ -244,8 +244,8 @@ func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	})
 	redisAdmin(t, pair.Replicas[0], "REPLICAOF", "NO", "ONE")
 	after := labtest.RedisStore(t, promoted, repriseredis.Config{})
-	records, _ := redisPages(t, after, reprise.Query{Limit: 1000, After: page.Next})
-	seen := make(map[reprise.ID]bool)
+	records, _ := redisPages(t, after, store.Query{Limit: 1000, After: page.Next})
+	seen := make(map[store.ID]bool)
 	for _, r := range records {
 		seen[r.ID] = true
 	}
@@ -278,10 +278,10 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 			return node
 		},
 	})
-	store := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	want := redisFillRaw(t, client, prefix, 3000)
 
-	at := func(id reprise.ID) *servers.RedisServer { return cluster.Primary(t, redisKey(prefix, id)) }
+	at := func(id store.ID) *servers.RedisServer { return cluster.Primary(t, redisKey(prefix, id)) }
 	primaries := make(map[string]*servers.RedisServer)
 	for _, id := range want[:100] {
 		node := at(id)
@@ -292,7 +292,7 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 		t.Fatalf("100 keys are at %v, want three nodes", order)
 	}
 	first, last := primaries[order[0]], primaries[order[2]]
-	moving := want[slices.IndexFunc(want, func(id reprise.ID) bool { return at(id) == last })]
+	moving := want[slices.IndexFunc(want, func(id store.ID) bool { return at(id) == last })]
 	slot := redisSlot(redisKey(prefix, moving))
 	scans.on(order[1], func() {
 		redisDo(t, first, "CLUSTER", "SETSLOT", slot, "IMPORTING", redisNodeID(t, last))
@@ -308,8 +308,8 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 		}
 	})
 
-	shown := make(map[reprise.ID]bool)
-	records, _ := redisPages(t, store, reprise.Query{Limit: limit})
+	shown := make(map[store.ID]bool)
+	records, _ := redisPages(t, st, store.Query{Limit: limit})
 	for _, r := range records {
 		shown[r.ID] = true
 	}
@@ -379,17 +379,17 @@ func TestRedisAListingWithoutItsServer(t *testing.T) {
 	proxy := servers.StartProxy(t, server.Addr())
 	direct := labtest.RedisClient(t, server.Addr())
 	redisFillRaw(t, direct, repriseredis.DefaultPrefix, 1000)
-	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), repriseredis.Config{})
-	page, err := store.List(t.Context(), reprise.Query{Limit: 100})
+	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), repriseredis.Config{})
+	page, err := st.List(t.Context(), store.Query{Limit: 100})
 	redisWant(t, "list", err, nil)
 	server.Pause(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := store.List(ctx, reprise.Query{Limit: 100, After: page.Next}); !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrUnavailable) {
+	if _, err := st.List(ctx, store.Query{Limit: 100, After: page.Next}); !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("list of a server that hangs: %v", err)
 	}
 	server.Resume(t)
-	rest, _ := redisPages(t, store, reprise.Query{Limit: 100, After: page.Next})
+	rest, _ := redisPages(t, st, store.Query{Limit: 100, After: page.Next})
 	if len(rest)+len(page.Records) < 1000 {
 		t.Errorf("%d records in all, want 1000", len(rest)+len(page.Records))
 	}

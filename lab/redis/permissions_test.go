@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -89,13 +90,13 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 			t.Run(user.name, func(t *testing.T) {
 				t.Parallel()
 				client := redisUser(t, server, user.name, user.rules...)
-				store := labtest.RedisStore(t, client, user.config)
+				st := labtest.RedisStore(t, client, user.config)
 				if user.name != "bare" {
 					var err error
-					store, err = repriseredis.Open(t.Context(), client, user.config)
+					st, err = repriseredis.Open(t.Context(), client, user.config)
 					redisWant(t, "open", err, nil)
-					t.Cleanup(func() { _ = store.Close() })
-					findings, err := store.Check(t.Context())
+					t.Cleanup(func() { _ = st.Close() })
+					findings, err := st.Check(t.Context())
 					redisWant(t, "check", err, nil)
 					var codes []string
 					for _, f := range findings {
@@ -104,18 +105,18 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 					if got := strings.Join(codes, " "); got != user.findings {
 						t.Errorf("findings %q, want %q", got, user.findings)
 					}
-					_, err = store.List(t.Context(), reprise.Query{Limit: 10})
+					_, err = st.List(t.Context(), store.Query{Limit: 10})
 					redisWant(t, "list", err, nil)
 				}
-				redisRunOnce(t, store)
+				redisRunOnce(t, st)
 				r := redisClaim()
-				redisMustClaim(t, store, r, reprise.Claimed)
-				redisWant(t, "release", store.Release(t.Context(), r.ID, r.Owner), nil)
-				_, stop, err := store.Watch(t.Context(), r.ID)
+				redisMustClaim(t, st, r, store.Claimed)
+				redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
+				_, stop, err := st.Watch(t.Context(), r.ID)
 				if err == nil {
 					stop()
 				}
-				if noChannels := strings.Contains(user.findings, "channels"); noChannels != errors.Is(err, reprise.ErrUnavailable) {
+				if noChannels := strings.Contains(user.findings, "channels"); noChannels != errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("watch: %v", err)
 				}
 				for _, forbidden := range [][]any{
@@ -152,7 +153,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 			if missing == "eval" { // which is needed once for each script that the server does not know
 				redisAdmin(t, server, "SCRIPT", "FLUSH")
 			}
-			if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, reprise.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
+			if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
 				t.Errorf("without %s: %v, want ErrMisconfigured about the permission", missing, err)
 			}
 		}
@@ -177,14 +178,14 @@ func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 			if missing != "" {
 				user = append(user, "-"+missing)
 			}
-			store := labtest.RedisStore(t, redisUser(t, server, "validity-no-"+missing, user...), repriseredis.Config{})
+			st := labtest.RedisStore(t, redisUser(t, server, "validity-no-"+missing, user...), repriseredis.Config{})
 			r := redisClaim()
 			r.Validity = true
-			granted := redisMustClaim(t, store, r, reprise.Claimed)
-			redisWant(t, "complete", store.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
-			r.Owner = reprise.NewOwner()
+			granted := redisMustClaim(t, st, r, store.Claimed)
+			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
+			r.Owner = store.NewOwner()
 			for _, r.Takeover = range []bool{true, false} {
-				got := redisMustClaim(t, store, r, reprise.Completed)
+				got := redisMustClaim(t, st, r, store.Completed)
 				if got.Validity <= r.Retention-10*time.Second || got.Validity > r.Retention || string(got.Payload) != "answer" {
 					t.Errorf("without %q: the validity is %v of a retention of %v, with %q", missing, got.Validity, r.Retention, got.Payload)
 				}
@@ -212,9 +213,9 @@ func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				server := flavor.Start(t)
-				store := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
+				st := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
 				witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-				engine := redisEngine(t, store, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
+				engine := redisEngine(t, st, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
 
 				got, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k"})
 				redisWant(t, "begin", err, nil)
@@ -226,17 +227,17 @@ func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 					t.Errorf("completed as %v, %v; want unrecorded", result.Status, result.Err)
 				}
 				redisEventually(t, "a new key is refused as misconfigured", func() bool {
-					_, err := store.Claim(t.Context(), redisClaim())
+					_, err := st.Claim(t.Context(), redisClaim())
 					if err == nil {
 						t.Fatal("a new key was claimed meanwhile")
 					}
-					return errors.Is(err, reprise.ErrMisconfigured)
+					return errors.Is(err, store.ErrMisconfigured)
 				})
 
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
 				redisEventually(t, "the completion is repeated", func() bool {
 					record, err := witness.Inspect(t.Context(), got.Attempt.ID())
-					return err == nil && record.State == reprise.StateCompleted && string(record.Payload) == "answer"
+					return err == nil && record.State == store.StateCompleted && string(record.Payload) == "answer"
 				})
 			})
 		}
@@ -244,7 +245,7 @@ func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 }
 
 // redisEngine returns an engine over store, closed when the test ends.
-func redisEngine(tb testing.TB, store reprise.Store, c reprise.Config) *reprise.Engine {
+func redisEngine(tb testing.TB, store store.Store, c reprise.Config) *reprise.Engine {
 	tb.Helper()
 	engine, err := reprise.New(store, c)
 	redisWant(tb, "new engine", err, nil)
@@ -268,9 +269,9 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	server := servers.Redis.Start(t)
 	rules, _ := redisACL(t)
 	client := redisUser(t, server, "app", append(rules, "resetchannels")...)
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	first := redisEngine(t, labtest.RedisStore(t, client, repriseredis.Config{}), reprise.Config{})
-	second := redisEngine(t, store, reprise.Config{})
+	second := redisEngine(t, st, reprise.Config{})
 
 	op := reprise.Operation{Scope: "s", Key: "k", Wait: 30 * time.Second}
 	got, err := first.Begin(t.Context(), op)
@@ -279,7 +280,7 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	begun := time.Now()
 	go func() {
 		got, err := second.Begin(t.Context(), op)
-		if err != nil || got.Outcome != reprise.Completed {
+		if err != nil || got.Outcome != store.Completed {
 			t.Errorf("the duplicate: %v, %v", got.Outcome, err)
 		}
 		answers <- string(got.Payload)
@@ -305,20 +306,20 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 			redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
 		}
 		client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw"})
-		var store *repriseredis.Store
+		var st *repriseredis.Store
 		redisEventually(t, "the replicas confirm", func() (ok bool) {
 			var err error
-			store, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
-			if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
+			st, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
+			if err != nil && !errors.Is(err, store.ErrNotReplicated) {
 				t.Fatalf("open: %v", err)
 			}
 			return err == nil
 		})
-		t.Cleanup(func() { _ = store.Close() })
+		t.Cleanup(func() { _ = st.Close() })
 		for range 20 {
-			redisRunOnce(t, store)
+			redisRunOnce(t, st)
 		}
-		_, stop, err := store.Watch(t.Context(), redisClaim().ID)
+		_, stop, err := st.Watch(t.Context(), redisClaim().ID)
 		redisWant(t, "watch", err, nil)
 		stop()
 	})

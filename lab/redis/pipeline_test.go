@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -39,11 +39,11 @@ func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
 			CredentialsProvider: func() (string, string) { return "app", "secret" },
 		})
 		t.Cleanup(func() { _ = client.Close() })
-		store := redisPipelinedBy(t, client, repriseredis.Config{})
+		st := redisPipelinedBy(t, client, repriseredis.Config{})
 		r := redisClaim()
-		redisMustClaim(t, store, r, reprise.Claimed)
-		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
-		redisMustClaim(t, store, r, reprise.Completed)
+		redisMustClaim(t, st, r, store.Claimed)
+		redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
+		redisMustClaim(t, st, r, store.Completed)
 		n := 0
 		for _, line := range redisClients(t, admin) {
 			if strings.Contains(line, fmt.Sprintf(" name=pipe%d ", protocol)) {
@@ -56,8 +56,8 @@ func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
 		if n < 2 {
 			t.Errorf("%d connections, want one of the client and one of the pipeline", n)
 		}
-		redisWant(t, "close", store.Close(), nil)
-		redisMustClaim(t, store, r, reprise.Completed) // through the client
+		redisWant(t, "close", st.Close(), nil)
+		redisMustClaim(t, st, r, store.Completed) // through the client
 	}
 }
 
@@ -79,9 +79,9 @@ func TestRedisAPipelineWithoutAPasswordSendsNothing(t *testing.T) {
 		},
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	store := labtest.RedisStore(t, client, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
 	redisEventually(t, "the pipeline tried to connect several times", func() bool {
-		redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+		redisMustClaim(t, st, redisClaim(), store.Claimed)
 		return asked.Load() > 3
 	})
 	if n := pipelined.Load(); n > 0 {
@@ -94,7 +94,7 @@ func TestRedisAPipelineWithoutAPasswordSendsNothing(t *testing.T) {
 func TestRedisAPipelineThatIsCutLosesNoCall(t *testing.T) {
 	t.Parallel()
 	var pipelined atomic.Int64
-	store, proxy := redisPipelined(t, repriseredis.Config{Hook: func(_ context.Context, p repriseredis.Pipelined) {
+	st, proxy := redisPipelined(t, repriseredis.Config{Hook: func(_ context.Context, p repriseredis.Pipelined) {
 		if p.Err == nil {
 			pipelined.Add(1)
 		}
@@ -103,7 +103,7 @@ func TestRedisAPipelineThatIsCutLosesNoCall(t *testing.T) {
 		proxy.Set(t, servers.Stall)
 		var claiming sync.WaitGroup
 		for range 32 {
-			claiming.Go(func() { redisMustClaim(t, store, redisClaim(), reprise.Claimed) })
+			claiming.Go(func() { redisMustClaim(t, st, redisClaim(), store.Claimed) })
 		}
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // some are written, some are not: any of it is right
 		proxy.Cut()
@@ -111,7 +111,7 @@ func TestRedisAPipelineThatIsCutLosesNoCall(t *testing.T) {
 		claiming.Wait()
 		before := pipelined.Load()
 		redisEventually(t, "the pipeline is connected again", func() bool {
-			redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+			redisMustClaim(t, st, redisClaim(), store.Claimed)
 			return pipelined.Load() > before
 		})
 	}
@@ -125,14 +125,14 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ReadTimeout: timeout, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	proxy.Set(t, servers.Swallow)
 	var claiming sync.WaitGroup
 	for range 32 {
 		claiming.Go(func() {
 			start := time.Now()
-			_, err := store.Claim(context.WithoutCancel(t.Context()), redisClaim())
-			if took := time.Since(start); !errors.Is(err, reprise.ErrUnknown) || took > 10*timeout {
+			_, err := st.Claim(context.WithoutCancel(t.Context()), redisClaim())
+			if took := time.Since(start); !errors.Is(err, store.ErrUnknown) || took > 10*timeout {
 				t.Errorf("%v after %v, want ErrUnknown soon after %v", err, took, timeout)
 			}
 		})
@@ -141,7 +141,7 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 	proxy.Set(t, servers.Forward)
 	proxy.Cut()
 	redisEventually(t, "calls succeed again", func() bool {
-		_, err := store.Claim(t.Context(), redisClaim())
+		_, err := st.Claim(t.Context(), redisClaim())
 		return err == nil
 	})
 }
@@ -153,9 +153,9 @@ func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
 	server := servers.Redis.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
+	redisMustClaim(t, st, r, store.Claimed)
 	server.Pause(t)
 	payload := strings.Repeat("x", 60<<10)
 	var calling sync.WaitGroup
@@ -169,13 +169,13 @@ func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			start := time.Now()
-			err := store.Complete(ctx, reprise.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+			err := st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
 			switch {
 			case err == nil:
 				answered.Add(1)
-			case errors.Is(err, reprise.ErrUnavailable):
+			case errors.Is(err, store.ErrUnavailable):
 				unsent.Add(1)
-			case errors.Is(err, reprise.ErrUnknown):
+			case errors.Is(err, store.ErrUnknown):
 				unknown.Add(1)
 			default:
 				t.Errorf("complete: %v", err)
@@ -195,7 +195,7 @@ func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
 	if answered.Load() != 128 || unsent.Load() == 0 {
 		t.Errorf("%d answered, %d not sent; want the patient 128, and some of the others", answered.Load(), unsent.Load())
 	}
-	redisMustClaim(t, store, r, reprise.Completed)
+	redisMustClaim(t, st, r, store.Completed)
 }
 
 // A server refuses one command of a batch, and answers the others.
@@ -203,7 +203,7 @@ func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
 	t.Parallel()
 	prefix := labtest.RedisPrefix()
 	var together atomic.Int64
-	store, proxy := redisPipelined(t, repriseredis.Config{Prefix: prefix, Hook: func(_ context.Context, p repriseredis.Pipelined) {
+	st, proxy := redisPipelined(t, repriseredis.Config{Prefix: prefix, Hook: func(_ context.Context, p repriseredis.Pipelined) {
 		if p.Batch > 1 {
 			together.Add(1)
 		}
@@ -217,8 +217,8 @@ func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
 	for i := range 64 {
 		claiming.Go(func() {
 			if i%8 != 3 {
-				redisMustClaim(t, store, redisClaim(), reprise.Claimed)
-			} else if _, err := store.Claim(context.WithoutCancel(t.Context()), wrong); !errors.Is(err, reprise.ErrCorrupt) {
+				redisMustClaim(t, st, redisClaim(), store.Claimed)
+			} else if _, err := st.Claim(context.WithoutCancel(t.Context()), wrong); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("a claim of a list: %v, want ErrCorrupt", err)
 			}
 		})
@@ -234,7 +234,7 @@ func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
 func TestRedisAPanicOfAHookConcernsItsCallOnly(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool
-	store, _ := redisPipelined(t, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) {
+	st, _ := redisPipelined(t, repriseredis.Config{Hook: func(context.Context, repriseredis.Pipelined) {
 		if armed.CompareAndSwap(true, false) {
 			panic("hook")
 		}
@@ -250,7 +250,7 @@ func TestRedisAPanicOfAHookConcernsItsCallOnly(t *testing.T) {
 						panics.Add(1)
 					}
 				}()
-				redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+				redisMustClaim(t, st, redisClaim(), store.Claimed)
 			})
 		}
 		claiming.Wait()
@@ -263,26 +263,26 @@ func TestRedisAPanicOfAHookConcernsItsCallOnly(t *testing.T) {
 // A context ends before a call is sent, while it is on its way, and after it.
 func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 	t.Parallel()
-	store, proxy := redisPipelined(t, repriseredis.Config{})
+	st, proxy := redisPipelined(t, repriseredis.Config{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := redisClaim()
-	_, err := store.Claim(ended, r)
-	redisWant(t, "before", err, reprise.ErrUnavailable)
+	_, err := st.Claim(ended, r)
+	redisWant(t, "before", err, store.ErrUnavailable)
 
 	proxy.Set(t, servers.Stall)
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error)
-	go func() { _, err := store.Claim(ctx, r); returned <- err }()
+	go func() { _, err := st.Claim(ctx, r); returned <- err }()
 	time.Sleep(20 * time.Millisecond) //nolint:forbidigo // it is written by then, or this shows nothing new
 	cancel()
-	redisWant(t, "on its way", <-returned, reprise.ErrUnknown)
+	redisWant(t, "on its way", <-returned, store.ErrUnknown)
 	other := redisClaim()
 	claimed := make(chan struct{})
-	go func() { redisMustClaim(t, store, other, reprise.Claimed); close(claimed) }()
+	go func() { redisMustClaim(t, st, other, store.Claimed); close(claimed) }()
 	proxy.Set(t, servers.Forward)
 	<-claimed // with its own answer, although another's came first
-	if got := redisMustClaim(t, store, r, reprise.Claimed); got.Attempt != 1 {
+	if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("the owner claims again: %+v", got)
 	}
 }
@@ -296,14 +296,14 @@ func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
 		ConnMaxIdleTime: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	redisEventually(t, "only the client has connections", func() bool {
 		return proxy.Counts().Open <= int(client.PoolStats().TotalConns)
 	})
-	redisMustClaim(t, store, redisClaim(), reprise.Claimed)
+	redisMustClaim(t, st, redisClaim(), store.Claimed)
 
-	store = redisPipelinedBy(t, client, repriseredis.Config{})
-	redisWant(t, "close", store.Close(), nil)
+	st = redisPipelinedBy(t, client, repriseredis.Config{})
+	redisWant(t, "close", st.Close(), nil)
 	redisEventually(t, "only the client has connections", func() bool {
 		return proxy.Counts().Open <= int(client.PoolStats().TotalConns)
 	})
@@ -314,11 +314,11 @@ func TestRedisAPipelineEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
 	client := labtest.RedisClient(t, proxy.Addr())
-	store := redisPipelinedBy(t, client, repriseredis.Config{})
+	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	_ = client.Close()
 	redisEventually(t, "the store is closed", func() bool {
-		_, err := store.Claim(t.Context(), redisClaim())
-		return errors.Is(err, reprise.ErrClosed)
+		_, err := st.Claim(t.Context(), redisClaim())
+		return errors.Is(err, store.ErrClosed)
 	})
 	redisEventually(t, "its connection is closed", func() bool { return proxy.Counts().Open == 0 })
 }
@@ -338,13 +338,13 @@ func TestRedisAPipelineFollowsTheSentinels(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	prefix := labtest.RedisPrefix()
-	store := redisPipelinedBy(t, client, repriseredis.Config{Prefix: prefix})
+	st := redisPipelinedBy(t, client, repriseredis.Config{Prefix: prefix})
 	primary.Store(second)
 	witness := labtest.RedisClient(t, second.Addr())
 	redisEventually(t, "claims are at the new primary", func() bool {
 		for range 50 {
 			r := redisClaim()
-			redisMustClaim(t, store, r, reprise.Claimed)
+			redisMustClaim(t, st, r, store.Claimed)
 			n, err := witness.Exists(t.Context(), redisKey(prefix, r.ID)).Result()
 			if redisWant(t, "exists", err, nil); n == 0 {
 				return false

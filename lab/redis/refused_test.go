@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A script whose write is refused reports no success, and changes nothing. A hint to
@@ -14,22 +14,22 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	b := newRedisBench(t)
 	fence := uint64(redisEpoch*1000 + 999)
-	type claim = reprise.ClaimRequest
+	type claim = store.ClaimRequest
 	renew := func(r claim) error {
-		statuses, err := b.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Minute}})
-		if err == nil && statuses[0] != reprise.Renewed {
+		statuses, err := b.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Minute}})
+		if err == nil && statuses[0] != store.Renewed {
 			err = errors.New("not renewed")
 		}
 		return err
 	}
-	claimed := func(r claim, want reprise.Outcome) error {
+	claimed := func(r claim, want store.Outcome) error {
 		got, err := b.Claim(t.Context(), r)
 		if err == nil && got.Outcome != want {
 			err = errors.New("claimed as " + got.Outcome.String())
 		}
 		return err
 	}
-	first := reprise.ClaimResult{Attempt: 1, Fence: fence}
+	first := store.ClaimResult{Attempt: 1, Fence: fence}
 	for _, c := range []struct {
 		name   string
 		record string // before
@@ -37,9 +37,9 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 		do     func(r claim) error
 		writes string // how: the other commands are refused, too, and it succeeds
 	}{
-		{"claim", "", 0, func(r claim) error { return claimed(r, reprise.Claimed) }, "SET"},
-		{"claim again", redisGoldenClaimed, time.Second, func(r claim) error { return claimed(r, reprise.Claimed) }, "SET"},
-		{"take over", redisGoldenClaimed, time.Minute, func(r claim) error { return claimed(redisRival(r), reprise.Claimed) }, "SET"},
+		{"claim", "", 0, func(r claim) error { return claimed(r, store.Claimed) }, "SET"},
+		{"claim again", redisGoldenClaimed, time.Second, func(r claim) error { return claimed(r, store.Claimed) }, "SET"},
+		{"take over", redisGoldenClaimed, time.Minute, func(r claim) error { return claimed(redisRival(r), store.Claimed) }, "SET"},
 		{"renew", redisGoldenClaimed, time.Second, renew, "SET"},
 		{"complete", redisGoldenClaimed, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
 		{"complete as claimed", redisGoldenClaimed, time.Second, func(r claim) error {
@@ -52,10 +52,10 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 		{"release at once", redisGoldenClaimed, 0, func(r claim) error { return b.Release(t.Context(), r.ID, r.Owner) }, "SET"},
 		{"release watched", redisGoldenWatched, time.Second, func(r claim) error { return b.Release(t.Context(), r.ID, r.Owner) }, "DEL"},
 		{"resolve", redisGoldenClaimed, time.Minute, func(r claim) error {
-			return b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence, Payload: []byte("x"), Retention: time.Hour})
+			return b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence, Payload: []byte("x"), Retention: time.Hour})
 		}, "SET"},
 		{"forget", redisGoldenClaimed, time.Minute, func(r claim) error {
-			return b.Resolve(t.Context(), r.ID, reprise.Resolution{Fence: fence, Forget: true})
+			return b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence, Forget: true})
 		}, "DEL"},
 	} {
 		put := func() (r claim, key string) {
@@ -73,7 +73,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 			switch {
 			case err == nil && (refused == "GET" || refused == c.writes):
 				t.Errorf("%s without %s: no error", c.name, refused)
-			case errors.Is(err, reprise.ErrCorrupt):
+			case errors.Is(err, store.ErrCorrupt):
 				t.Errorf("%s without %s: %v", c.name, refused, err)
 			case err != nil && changed:
 				t.Errorf("%s without %s: %v, and the record was changed", c.name, refused, err)
@@ -87,22 +87,22 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	b.at(time.Second)
 	r := b.put(t, redisGoldenClaimed, redisSpan)
 	b.refuse("SET")
-	redisMustClaim(t, b, redisRival(r), reprise.InProgress)
+	redisMustClaim(t, b, redisRival(r), store.InProgress)
 	b.refuse("")
 
 	// What cannot be read for now is not taken for a broken record, which may be forgotten.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	b.refuse("GET")
-	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, reprise.Resolution{Forget: true}), reprise.ErrUnknown)
+	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{Forget: true}), store.ErrUnknown)
 	b.refuse("")
-	redisMustClaim(t, b, r, reprise.Completed)
+	redisMustClaim(t, b, r, store.Completed)
 
 	// Who cannot read the expiry of a record shows none of it.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	list := redisClaim()
 	redisWant(t, "put a list", b.client.RPush(t.Context(), redisKey(b.prefix, list.ID), "x").Err(), nil)
 	b.refuse("PEXPIRETIME")
-	for _, id := range []reprise.ID{r.ID, list.ID} {
+	for _, id := range []store.ID{r.ID, list.ID} {
 		if shown, err := b.Inspect(t.Context(), id); err == nil {
 			t.Errorf("without the expiry of its key, inspect shows %+v", shown)
 		}
@@ -117,7 +117,7 @@ func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
 	for flags := range 8 {
 		r := redisRival(b.put(t, redisGoldenClaimed, redisSpan))
 		r.Takeover, r.Waiting, r.Validity = flags&1 != 0, flags&2 != 0, flags&4 != 0
-		redisMustClaim(t, b, r, reprise.InProgress)
+		redisMustClaim(t, b, r, store.InProgress)
 		want := byte(0x21)
 		if r.Waiting {
 			want = 0x22

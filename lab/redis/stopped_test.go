@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -102,11 +102,11 @@ func (b *redisBench) refuse(command string) { b.clock.refused.Store(command) }
 
 // put puts a golden record, if there is one, under the key of a claim which it returns.
 // The key expires at the end of this millisecond after the epoch.
-func (b *redisBench) put(t *testing.T, record string, expires int64) reprise.ClaimRequest {
+func (b *redisBench) put(t *testing.T, record string, expires int64) store.ClaimRequest {
 	t.Helper()
 	r := redisClaim()
-	r.Owner = reprise.Owner(redisHex(t, redisGoldenOwner))
-	r.Fingerprint = reprise.Fingerprint(redisHex(t, redisGoldenFingerprint))
+	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
+	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	r.Waiting = true // so that the script decides
 	if record == "" {
 		return r

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -80,9 +80,9 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 		c := c
 		c.Prefix = labtest.RedisPrefix()
 		return storetest.Fixture{
-			Open:    func(tb testing.TB) reprise.Store { return labtest.RedisStore(tb, connect(tb), c) },
+			Open:    func(tb testing.TB) store.Store { return labtest.RedisStore(tb, connect(tb), c) },
 			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) }, //nolint:forbidigo // the server has its own clock
-			Corrupt: func(tb testing.TB, id reprise.ID, how storetest.Corruption) {
+			Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
 				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
 			},
 		}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -48,8 +48,8 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	t.Helper()
 	prefix := labtest.RedisPrefix()
 	config := repriseredis.Config{Prefix: prefix, Durability: repriseredis.Acked(1), AckTimeout: 50 * time.Millisecond}
-	store, again := labtest.RedisStore(t, connect(), config), labtest.RedisStore(t, connect(), config)
-	next := func() reprise.ClaimRequest {
+	st, again := labtest.RedisStore(t, connect(), config), labtest.RedisStore(t, connect(), config)
+	next := func() store.ClaimRequest {
 		for {
 			r := redisClaim()
 			if len(here) == 0 || here[0](redisKey(prefix, r.ID)) {
@@ -60,7 +60,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 
 	before := next()
 	redisEventually(t, "the replica confirms", func() bool {
-		_, err := store.Claim(t.Context(), before)
+		_, err := st.Claim(t.Context(), before)
 		return err == nil
 	})
 
@@ -70,7 +70,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	for range tries {
 		r := next()
 		trying.Go(func() {
-			redisTry(t, store, r, &confirmed)
+			redisTry(t, st, r, &confirmed)
 			redisTry(t, again, r, &repeated)
 		})
 	}
@@ -80,32 +80,32 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 		t.Error("a frozen replica confirmed a claim")
 	}
 
-	renewal := []reprise.RenewRequest{{ID: before.ID, Owner: before.Owner, Lease: before.Lease}}
-	_, err := store.Renew(t.Context(), renewal)
-	redisWant(t, "renew", err, reprise.ErrNotReplicated)
-	redisWant(t, "complete", redisComplete(t, store, before, "answer"), reprise.ErrNotReplicated)
-	redisWant(t, "complete again", redisComplete(t, store, before, "answer"), reprise.ErrNotReplicated)
-	redisMustClaim(t, store, before, reprise.Completed) // what was executed answers, and needs no confirmation
+	renewal := []store.RenewRequest{{ID: before.ID, Owner: before.Owner, Lease: before.Lease}}
+	_, err := st.Renew(t.Context(), renewal)
+	redisWant(t, "renew", err, store.ErrNotReplicated)
+	redisWant(t, "complete", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
+	redisWant(t, "complete again", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
+	redisMustClaim(t, st, before, store.Completed) // what was executed answers, and needs no confirmation
 
 	replica.Resume(t)
 	redisEventually(t, "the completion is confirmed", func() bool {
-		return redisComplete(t, store, before, "answer") == nil
+		return redisComplete(t, st, before, "answer") == nil
 	})
 	after := next()
-	redisMustClaim(t, store, after, reprise.Claimed)
-	redisWant(t, "complete", redisComplete(t, store, after, "answer"), nil)
+	redisMustClaim(t, st, after, store.Claimed)
+	redisWant(t, "complete", redisComplete(t, st, after, "answer"), nil)
 }
 
 // redisTry claims, demands one of the two answers that there may be, and counts the wrong
 // one.
-func redisTry(t *testing.T, store reprise.Store, r reprise.ClaimRequest, confirmed *atomic.Int64) {
+func redisTry(t *testing.T, st store.Store, r store.ClaimRequest, confirmed *atomic.Int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	switch _, err := store.Claim(ctx, r); {
+	switch _, err := st.Claim(ctx, r); {
 	case err == nil:
 		confirmed.Add(1)
-	case !errors.Is(err, reprise.ErrNotReplicated):
+	case !errors.Is(err, store.ErrNotReplicated):
 		t.Errorf("claim: %v, want ErrNotReplicated", err)
 	}
 }
@@ -118,22 +118,22 @@ func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 		pair := flavor.StartReplicated(t, 1)
 		client := labtest.RedisClient(t, pair.Primary.Addr())
 		for _, alone := range []bool{false, true} {
-			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
+			st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
 			done, running := redisClaim(), redisClaim()
 			redisEventually(t, "the replica confirms", func() bool {
-				_, err := store.Claim(t.Context(), done)
+				_, err := st.Claim(t.Context(), done)
 				return err == nil
 			})
-			redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
-			redisMustClaim(t, store, running, reprise.Claimed)
+			redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
+			redisMustClaim(t, st, running, store.Claimed)
 			other := running
-			other.Owner = reprise.NewOwner()
+			other.Owner = store.NewOwner()
 
 			before := redisCalls(t, client)["wait"]
 			var calling sync.WaitGroup
 			for range 100 {
-				calling.Go(func() { redisMustClaim(t, store, done, reprise.Completed) })
-				calling.Go(func() { redisMustClaim(t, store, other, reprise.InProgress) })
+				calling.Go(func() { redisMustClaim(t, st, done, store.Completed) })
+				calling.Go(func() { redisMustClaim(t, st, other, store.InProgress) })
 			}
 			calling.Wait()
 			if waits := redisCalls(t, client)["wait"] - before; waits != 0 {
@@ -150,13 +150,13 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	pair := servers.Redis.StartReplicated(t, 1)
 	client := redis.NewClient(&redis.Options{Addr: pair.Primary.Addr(), PoolSize: 4, ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
 	t.Cleanup(func() { _ = client.Close() })
-	store := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 5 * time.Second})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 5 * time.Second})
 	done := redisClaim()
 	redisEventually(t, "the replica confirms", func() bool {
-		_, err := store.Claim(t.Context(), done)
+		_, err := st.Claim(t.Context(), done)
 		return err == nil
 	})
-	redisWant(t, "complete", redisComplete(t, store, done, "answer"), nil)
+	redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
 
 	pair.Replicas[0].Pause(t)
 	var writing sync.WaitGroup
@@ -164,9 +164,9 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	before := redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["set"]
 	for range 40 {
 		writing.Go(func() {
-			_, err := store.Claim(t.Context(), redisClaim())
+			_, err := st.Claim(t.Context(), redisClaim())
 			over.Add(1)
-			if err != nil && !errors.Is(err, reprise.ErrNotReplicated) {
+			if err != nil && !errors.Is(err, store.ErrNotReplicated) {
 				t.Errorf("claim: %v, want none or ErrNotReplicated", err)
 			}
 		})
@@ -175,7 +175,7 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 		return redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["set"]-before >= 40
 	})
 	for range 200 {
-		redisMustClaim(t, store, done, reprise.Completed)
+		redisMustClaim(t, st, done, store.Completed)
 	}
 	if n := over.Load(); n > 0 {
 		t.Errorf("%d claims were over before 200 replays were", n)
@@ -190,14 +190,14 @@ func TestRedisARepetitionWritesAgain(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Start(t).Addr())
-		store := labtest.RedisStore(t, client, repriseredis.Config{})
+		st := labtest.RedisStore(t, client, repriseredis.Config{})
 		r := redisClaim()
 		for _, repeated := range []struct {
 			name string
 			call func()
 		}{
-			{"claim", func() { redisMustClaim(t, store, r, reprise.Claimed) }},
-			{"complete", func() { redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil) }},
+			{"claim", func() { redisMustClaim(t, st, r, store.Claimed) }},
+			{"complete", func() { redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil) }},
 		} {
 			repeated.call()
 			before := redisWritten(t, client)
@@ -213,17 +213,17 @@ func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		server := flavor.Start(t, "appendonly=yes", "appendfsync=always")
-		store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
+		st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
 		if !server.Version().AtLeast(7, 2) {
-			_, err := store.Claim(t.Context(), redisClaim())
-			redisWant(t, "claim on a server without WAITAOF", err, reprise.ErrNotReplicated)
+			_, err := st.Claim(t.Context(), redisClaim())
+			redisWant(t, "claim on a server without WAITAOF", err, store.ErrNotReplicated)
 			t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
 		}
 		r := redisClaim()
-		redisMustClaim(t, store, r, reprise.Claimed)
-		redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+		redisMustClaim(t, st, r, store.Claimed)
+		redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 		redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
-		_, err := store.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim without a file", err, reprise.ErrNotReplicated)
+		_, err := st.Claim(t.Context(), redisClaim())
+		redisWant(t, "claim without a file", err, store.ErrNotReplicated)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -18,45 +19,45 @@ import (
 func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	published := func() int { return redisCalls(t, client)["spublish"] }
 	for _, c := range []struct {
 		name    string
 		watched bool
-		end     func(r reprise.ClaimRequest, granted reprise.ClaimResult) error
+		end     func(r store.ClaimRequest, granted store.ClaimResult) error
 		want    int
 	}{
-		{"complete", false, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
-			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+		{"complete", false, func(r store.ClaimRequest, granted store.ClaimResult) error {
+			return st.Complete(t.Context(), redisCompletion(r, granted, "answer"))
 		}, 0},
-		{"complete without knowing the claim", false, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
-			return redisComplete(t, store, r, "answer")
+		{"complete without knowing the claim", false, func(r store.ClaimRequest, _ store.ClaimResult) error {
+			return redisComplete(t, st, r, "answer")
 		}, 0},
-		{"release", false, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
-			return store.Release(t.Context(), r.ID, r.Owner)
+		{"release", false, func(r store.ClaimRequest, _ store.ClaimResult) error {
+			return st.Release(t.Context(), r.ID, r.Owner)
 		}, 0},
-		{"complete watched", true, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
-			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+		{"complete watched", true, func(r store.ClaimRequest, granted store.ClaimResult) error {
+			return st.Complete(t.Context(), redisCompletion(r, granted, "answer"))
 		}, 1},
-		{"renew and complete watched", true, func(r reprise.ClaimRequest, granted reprise.ClaimResult) error {
-			if _, err := store.Renew(t.Context(), []reprise.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}}); err != nil {
+		{"renew and complete watched", true, func(r store.ClaimRequest, granted store.ClaimResult) error {
+			if _, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}}); err != nil {
 				return err
 			}
-			return store.Complete(t.Context(), redisCompletion(r, granted, "answer"))
+			return st.Complete(t.Context(), redisCompletion(r, granted, "answer"))
 		}, 1},
-		{"claim again and complete watched", true, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
-			again := redisMustClaim(t, store, r, reprise.Claimed)
-			return store.Complete(t.Context(), redisCompletion(r, again, "answer"))
+		{"claim again and complete watched", true, func(r store.ClaimRequest, _ store.ClaimResult) error {
+			again := redisMustClaim(t, st, r, store.Claimed)
+			return st.Complete(t.Context(), redisCompletion(r, again, "answer"))
 		}, 1},
-		{"release watched", true, func(r reprise.ClaimRequest, _ reprise.ClaimResult) error {
-			return store.Release(t.Context(), r.ID, r.Owner)
+		{"release watched", true, func(r store.ClaimRequest, _ store.ClaimResult) error {
+			return st.Release(t.Context(), r.ID, r.Owner)
 		}, 1},
 	} {
 		r := redisClaim()
-		granted := redisMustClaim(t, store, r, reprise.Claimed)
+		granted := redisMustClaim(t, st, r, store.Claimed)
 		if c.watched {
 			for range 3 {
-				redisWaits(t, store, r)
+				redisWaits(t, st, r)
 			}
 		}
 		before := published()
@@ -67,13 +68,13 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 	}
 
 	// What an operator ends may be watched by anybody.
-	for _, resolution := range []reprise.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
+	for _, resolution := range []store.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
 		r := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
-		lapsed, err := store.Inspect(t.Context(), r.ID)
+		lapsed, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		resolution.Fence = lapsed.Fence
 		before := published()
-		redisWant(t, "resolve", store.Resolve(t.Context(), r.ID, resolution), nil)
+		redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, resolution), nil)
 		if n := published() - before; n != 1 {
 			t.Errorf("%+v publishes %d times, want once", resolution, n)
 		}
@@ -84,12 +85,12 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 func TestRedisWaitersWriteOnce(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
+	redisMustClaim(t, st, r, store.Claimed)
 	before := redisWritten(t, client)
 	for range 10 {
-		redisWaits(t, store, r)
+		redisWaits(t, st, r)
 	}
 	if n := redisWritten(t, client) - before; n != 1 {
 		t.Errorf("ten waiting claims wrote %d times, want once", n)
@@ -101,37 +102,37 @@ func TestRedisWaitersWriteOnce(t *testing.T) {
 // nobody else.
 func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 	t.Parallel()
-	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	running, lapsed, completed := redisClaim(), redisClaim(), redisClaim()
 	lapsed.Lease = 10 * time.Millisecond
-	for _, r := range []reprise.ClaimRequest{running, lapsed, completed} {
-		redisMustClaim(t, store, r, reprise.Claimed)
+	for _, r := range []store.ClaimRequest{running, lapsed, completed} {
+		redisMustClaim(t, st, r, store.Claimed)
 	}
-	redisWant(t, "complete", redisComplete(t, store, completed, "answer"), nil)
+	redisWant(t, "complete", redisComplete(t, st, completed, "answer"), nil)
 	redisEventually(t, "the lease ends", func() bool {
-		r, err := store.Inspect(t.Context(), lapsed.ID)
-		return err == nil && r.State == reprise.StateLapsed
+		r, err := st.Inspect(t.Context(), lapsed.ID)
+		return err == nil && r.State == store.StateLapsed
 	})
 
-	for name, r := range map[string]reprise.ClaimRequest{"running": running, "lapsed": lapsed, "completed": completed} {
-		before, err := store.Inspect(t.Context(), r.ID)
+	for name, r := range map[string]store.ClaimRequest{"running": running, "lapsed": lapsed, "completed": completed} {
+		before, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		other := r
-		other.Owner, other.Waiting = reprise.NewOwner(), true
+		other.Owner, other.Waiting = store.NewOwner(), true
 		other.Fingerprint[31]++
-		redisMustClaim(t, store, other, reprise.Mismatch)
-		after, err := store.Inspect(t.Context(), r.ID)
+		redisMustClaim(t, st, other, store.Mismatch)
+		after, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		if after.State != before.State || after.Attempt != before.Attempt || after.Fence != before.Fence {
 			t.Errorf("%s: another request made it %+v, was %+v", name, after, before)
 		}
 	}
 	waiter := completed
-	waiter.Owner, waiter.Waiting = reprise.NewOwner(), true
-	if got := redisMustClaim(t, store, waiter, reprise.Completed); string(got.Payload) != "answer" {
+	waiter.Owner, waiter.Waiting = store.NewOwner(), true
+	if got := redisMustClaim(t, st, waiter, store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("the waiter gets %q", got.Payload)
 	}
-	redisWant(t, "complete what lapsed", redisComplete(t, store, lapsed, "late"), nil)
+	redisWant(t, "complete what lapsed", redisComplete(t, st, lapsed, "late"), nil)
 }
 
 // A duplicate that waits in another process has its answer at once, not at its next poll,
@@ -175,7 +176,7 @@ func TestRedisAWaiterHearsAtOnce(t *testing.T) {
 		ended[i] = make(chan time.Time, 1)
 		go func() {
 			got, err := waiter.Begin(t.Context(), op(i))
-			if err != nil || got.Outcome != reprise.Completed {
+			if err != nil || got.Outcome != store.Completed {
 				t.Errorf("the duplicate: %v, %v", got.Outcome, err)
 			}
 			ended[i] <- time.Now()

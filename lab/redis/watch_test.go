@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -27,11 +27,11 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 	t.Helper()
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
 	here, there := labtest.RedisStore(t, connect(t), config), labtest.RedisStore(t, connect(t), config)
-	ends := map[string]func(r reprise.ClaimRequest) error{
-		"complete": func(r reprise.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
-		"release":  func(r reprise.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },
+	ends := map[string]func(r store.ClaimRequest) error{
+		"complete": func(r store.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
+		"release":  func(r store.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },
 	}
-	watch := func(id reprise.ID) <-chan struct{} {
+	watch := func(id store.ID) <-chan struct{} {
 		t.Helper()
 		changed, stop, err := here.Watch(t.Context(), id)
 		redisWant(t, "watch", err, nil)
@@ -41,7 +41,7 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 	for range 10 {
 		for name, end := range ends {
 			r := redisClaim()
-			redisMustClaim(t, there, r, reprise.Claimed)
+			redisMustClaim(t, there, r, store.Claimed)
 			heard := []<-chan struct{}{watch(r.ID), watch(r.ID), watch(r.ID)}
 			redisWaits(t, here, r)
 			other := watch(redisClaim().ID)
@@ -59,13 +59,13 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 
 	lapsed := redisClaim()
 	lapsed.Lease = time.Millisecond
-	fence := redisMustClaim(t, there, lapsed, reprise.Claimed).Fence
+	fence := redisMustClaim(t, there, lapsed, store.Claimed).Fence
 	redisEventually(t, "the lease lapses", func() bool {
 		record, err := there.Inspect(t.Context(), lapsed.ID)
 		return err == nil && record.Lease <= 0
 	})
 	changed := watch(lapsed.ID)
-	redisWant(t, "resolve", there.Resolve(t.Context(), lapsed.ID, reprise.Resolution{Fence: fence, Forget: true}), nil)
+	redisWant(t, "resolve", there.Resolve(t.Context(), lapsed.ID, store.Resolution{Fence: fence, Forget: true}), nil)
 	redisHears(t, "resolve", changed)
 }
 
@@ -85,11 +85,11 @@ func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
 	server := servers.Redis.Shared(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
-	store := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
+	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
 	r := redisClaim()
-	redisMustClaim(t, store, r, reprise.Claimed)
-	changed, stop, err := store.Watch(t.Context(), r.ID)
+	redisMustClaim(t, st, r, store.Claimed)
+	changed, stop, err := st.Watch(t.Context(), r.ID)
 	redisWant(t, "watch", err, nil)
 	defer stop()
 	redisWaits(t, witness, r)
@@ -103,18 +103,18 @@ func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
 func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	store := labtest.RedisStore(t, client, repriseredis.Config{})
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	subscriptions := func() int {
 		channels, err := client.PubSubShardChannels(t.Context(), "*").Result()
 		redisWant(t, "list channels", err, nil)
 		return len(channels)
 	}
 	id := redisClaim().ID
-	_, stop1, err := store.Watch(t.Context(), id)
+	_, stop1, err := st.Watch(t.Context(), id)
 	redisWant(t, "watch", err, nil)
-	_, stop2, err := store.Watch(t.Context(), id)
+	_, stop2, err := st.Watch(t.Context(), id)
 	redisWant(t, "watch", err, nil)
-	_, stop3, err := store.Watch(t.Context(), redisClaim().ID)
+	_, stop3, err := st.Watch(t.Context(), redisClaim().ID)
 	redisWant(t, "watch", err, nil)
 	if n := subscriptions(); n != 2 {
 		t.Errorf("%d channels are watched, want 2", n)
@@ -123,14 +123,14 @@ func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 	stop1()
 	stop3()
 	redisEventually(t, "one channel is left", func() bool { return subscriptions() == 1 })
-	changed, stop4, err := store.Watch(t.Context(), id)
+	changed, stop4, err := st.Watch(t.Context(), id)
 	redisWant(t, "watch", err, nil)
 	stop2()
 	r := redisClaim()
 	r.ID = id
-	redisMustClaim(t, store, r, reprise.Claimed)
-	redisWaits(t, store, r)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisMustClaim(t, st, r, store.Claimed)
+	redisWaits(t, st, r)
+	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	redisHears(t, "complete", changed)
 	stop4()
 	redisEventually(t, "no channel is left", func() bool { return subscriptions() == 0 })
@@ -139,39 +139,39 @@ func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 // A key is watched, left and watched again at once, many times.
 func TestRedisWatchingAgainIsHeard(t *testing.T) {
 	t.Parallel()
-	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	r := redisClaim()
 	for range 200 {
-		_, stop, err := store.Watch(t.Context(), r.ID)
+		_, stop, err := st.Watch(t.Context(), r.ID)
 		redisWant(t, "watch", err, nil)
 		stop()
 	}
-	changed, stop, err := store.Watch(t.Context(), r.ID)
+	changed, stop, err := st.Watch(t.Context(), r.ID)
 	redisWant(t, "watch", err, nil)
 	defer stop()
-	redisMustClaim(t, store, r, reprise.Claimed)
-	redisWaits(t, store, r)
-	redisWant(t, "complete", redisComplete(t, store, r, "answer"), nil)
+	redisMustClaim(t, st, r, store.Claimed)
+	redisWaits(t, st, r)
+	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	redisHears(t, "complete", changed)
 }
 
 // What a watch starts, Close ends; watches that run are told at once. The test is not
 // parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
-	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	changed, stop, err := store.Watch(t.Context(), redisClaim().ID)
+	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	changed, stop, err := st.Watch(t.Context(), redisClaim().ID)
 	redisWant(t, "watch", err, nil)
 	if !redisListens() {
 		t.Fatal("no goroutine of a listener is there, so the test shows nothing")
 	}
-	redisWant(t, "close", store.Close(), nil)
+	redisWant(t, "close", st.Close(), nil)
 	if redisListens() {
 		t.Error("a goroutine of the listener is left")
 	}
 	redisHears(t, "close", changed)
 	stop()
-	_, _, err = store.Watch(t.Context(), redisClaim().ID)
-	redisWant(t, "watch after close", err, reprise.ErrClosed)
+	_, _, err = st.Watch(t.Context(), redisClaim().ID)
+	redisWant(t, "watch after close", err, store.ErrClosed)
 }
 
 // redisListens reports whether a goroutine of any listener runs.
@@ -183,12 +183,12 @@ func redisListens() bool {
 func TestRedisAWatchEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
-	store := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
+	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
 	server.Pause(t)
 	defer server.Resume(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, _, err := store.Watch(ctx, redisClaim().ID); !errors.Is(err, reprise.ErrUnavailable) {
+	if _, _, err := st.Watch(ctx, redisClaim().ID); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch: %v, want ErrUnavailable", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The codes of gRPC, which are those of Connect.
@@ -61,9 +62,9 @@ func delayOf(a answer) time.Duration {
 }
 
 func storeAway(e *env) {
-	store, faults := faultstore.New(memstore.New())
-	faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
-	s := e.serve(setup{store: store})
+	st, faults := faultstore.New(memstore.New())
+	faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
+	s := e.serve(setup{store: st})
 	a := e.refused(s, keyed("k"), unavailable, "STORE_UNAVAILABLE")
 	if delayOf(a) != 2*time.Second || a.get("retry-after") != "2" {
 		e.Errorf("the refusal is %+v", a)
@@ -71,10 +72,10 @@ func storeAway(e *env) {
 }
 
 func failOpen(e *env) {
-	store, faults := faultstore.New(memstore.New())
-	faults.Always(faultstore.Claim, faultstore.FailBefore(reprise.ErrUnavailable))
+	st, faults := faultstore.New(memstore.New())
+	faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
 	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition}} {
-		s := e.serve(setup{store: store, Config: protocol.Config{FailOpen: true}, handler: always(out)})
+		s := e.serve(setup{store: st, Config: protocol.Config{FailOpen: true}, handler: always(out)})
 		for range 2 {
 			if a := e.call(s, keyed("k")); a.code != out.code || a.get("idempotency-status") != "unprotected" {
 				e.Errorf("the call got %+v", a)
@@ -86,9 +87,9 @@ func failOpen(e *env) {
 
 func unrecorded(e *env) {
 	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition, header: []pair{{"x-order", "1"}}}} {
-		store, faults := faultstore.New(memstore.New())
-		faults.Always(faultstore.Complete, faultstore.FailBefore(reprise.ErrUnavailable))
-		s := e.serve(setup{store: store, engine: reprise.Config{CompleteTimeout: 50 * time.Millisecond}, handler: always(out)})
+		st, faults := faultstore.New(memstore.New())
+		faults.Always(faultstore.Complete, faultstore.FailBefore(store.ErrUnavailable))
+		s := e.serve(setup{store: st, engine: reprise.Config{CompleteTimeout: 50 * time.Millisecond}, handler: always(out)})
 		a := e.call(s, keyed("k"))
 		if a.code != out.code || !bytes.Equal(a.body, out.body) || a.get("idempotency-status") != "unrecorded" {
 			e.Errorf("the call got %+v", a)
@@ -152,7 +153,7 @@ func superseded(e *env) {
 
 // hijacking returns a store, and a function that completes the last claim with payload as
 // another owner would who took it over.
-func hijacking(inner reprise.Store, payload []byte) (reprise.Store, func()) {
+func hijacking(inner store.Store, payload []byte) (store.Store, func()) {
 	s := &hijacked{Store: inner}
 	return s, func() {
 		s.mu.Lock()
@@ -164,8 +165,8 @@ func hijacking(inner reprise.Store, payload []byte) (reprise.Store, func()) {
 		}
 		last.Owner[0] ^= 0xff
 		claim, err := s.Store.Claim(ctx, last)
-		if err == nil && claim.Outcome == reprise.Claimed {
-			err = s.Complete(ctx, reprise.CompleteRequest{ID: last.ID, Owner: last.Owner, Payload: payload, Retention: last.Retention})
+		if err == nil && claim.Outcome == store.Claimed {
+			err = s.Complete(ctx, store.CompleteRequest{ID: last.ID, Owner: last.Owner, Payload: payload, Retention: last.Retention})
 		}
 		if err != nil {
 			panic(err)
@@ -174,13 +175,13 @@ func hijacking(inner reprise.Store, payload []byte) (reprise.Store, func()) {
 }
 
 type hijacked struct {
-	reprise.Store
+	store.Store
 
 	mu   sync.Mutex
-	last reprise.ClaimRequest
+	last store.ClaimRequest
 }
 
-func (s *hijacked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *hijacked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.mu.Lock()
 	s.last = r
 	s.mu.Unlock()
@@ -188,9 +189,9 @@ func (s *hijacked) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.C
 }
 
 // losing returns a store whose leases are lost from a moment on.
-func losing() (store reprise.Store, lose func()) {
-	store, faults := faultstore.New(memstore.New())
-	return store, func() { faults.Always(faultstore.Renew, faultstore.FailBefore(reprise.ErrUnavailable)) }
+func losing() (st store.Store, lose func()) {
+	st, faults := faultstore.New(memstore.New())
+	return st, func() { faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable)) }
 }
 
 func streams(e *env) {

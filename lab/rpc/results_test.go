@@ -17,6 +17,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // always returns a handler with one outcome.
@@ -331,9 +332,9 @@ func decisions(e *env) {
 }
 
 func attempt(e *env) {
-	store, lose := losing()
+	st, lose := losing()
 	causes := make(chan error, 1)
-	s := e.serve(setup{store: store, engine: reprise.Config{Lease: time.Second}, handler: func(ctx context.Context, _ *request) outcome {
+	s := e.serve(setup{store: st, engine: reprise.Config{Lease: time.Second}, handler: func(ctx context.Context, _ *request) outcome {
 		view, ok := reprise.AttemptFrom(ctx)
 		if !ok || view.Number() != 1 || view.Key("charge") == "" {
 			return outcome{code: internal}
@@ -344,7 +345,7 @@ func attempt(e *env) {
 		return outcome{err: ctx.Err()}
 	}})
 	e.call(s, keyed("k"))
-	if cause := <-causes; !errors.Is(cause, reprise.ErrLeaseLost) {
+	if cause := <-causes; !errors.Is(cause, store.ErrLeaseLost) {
 		e.Errorf("the cause is %v", cause)
 	}
 }

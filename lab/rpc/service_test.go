@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The service of the suite. Its requests are JSON objects, which have maps and thus more
@@ -173,7 +174,7 @@ type env struct {
 	*testing.T
 
 	target target
-	open   func(testing.TB) reprise.Store // nil: memory
+	open   func(testing.TB) store.Store // nil: memory
 }
 
 // setup is what a case may change about its service.
@@ -181,7 +182,7 @@ type setup struct {
 	protocol.Config
 
 	engine  reprise.Config
-	store   reprise.Store
+	store   store.Store
 	scope   scopeOf
 	handler handler
 }

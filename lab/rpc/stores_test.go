@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -18,17 +18,17 @@ var onStores = []string{"R12-message", "R13-metadata", "R17-trailer", "R20-dupli
 // TestRulesOnStores runs some cases with the two servers on Redis and PostgreSQL.
 func TestRulesOnStores(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(testing.TB) reprise.Store{
-		"redis": func(tb testing.TB) reprise.Store {
+	for name, open := range map[string]func(testing.TB) store.Store{
+		"redis": func(tb testing.TB) store.Store {
 			tb.Helper()
 			client := labtest.RedisClient(tb, servers.Redis.Shared(tb).Addr())
 			return labtest.RedisStore(tb, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
 		},
-		"postgres": func(tb testing.TB) reprise.Store {
+		"postgres": func(tb testing.TB) store.Store {
 			tb.Helper()
 			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Leased(tb)
 		},
-		"transactional postgres": func(tb testing.TB) reprise.Store {
+		"transactional postgres": func(tb testing.TB) store.Store {
 			tb.Helper()
 			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Transactional(tb)
 		},

@@ -3,27 +3,27 @@ package serve
 import (
 	"context"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // ownerStore is a store that also puts the owner of an attempt into the context of its
 // handler. Only the store and its engine know it otherwise; a test compares the owner of
 // an effect with that of the record.
 type ownerStore struct {
-	reprise.Store
+	store.Store
 
-	binder reprise.ContextBinder // the store's own; nil: it has none
+	binder store.ContextBinder // the store's own; nil: it has none
 }
 
 // withOwner returns s as an ownerStore with the abilities that an engine looks for. It
 // adds one, so it is not a decorator with Unwrap.
-func withOwner(s reprise.Store) reprise.Store {
+func withOwner(s store.Store) store.Store {
 	o := &ownerStore{Store: s}
-	o.binder, _ = reprise.As[reprise.ContextBinder](s)
-	if waiter, ok := reprise.As[reprise.Waiter](s); ok {
+	o.binder, _ = store.As[store.ContextBinder](s)
+	if waiter, ok := store.As[store.Waiter](s); ok {
 		return struct {
 			*ownerStore
-			reprise.Waiter
+			store.Waiter
 		}{o, waiter}
 	}
 	return o
@@ -31,8 +31,8 @@ func withOwner(s reprise.Store) reprise.Store {
 
 type ownerKey struct{}
 
-// Bind implements [reprise.ContextBinder].
-func (s *ownerStore) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+// Bind implements [store.ContextBinder].
+func (s *ownerStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	if s.binder != nil {
 		ctx = s.binder.Bind(ctx, id, owner)
 	}
@@ -41,7 +41,7 @@ func (s *ownerStore) Bind(ctx context.Context, id reprise.ID, owner reprise.Owne
 
 // ownerFrom returns the owner of the attempt that ctx belongs to, nil outside of one.
 func ownerFrom(ctx context.Context) []byte {
-	owner, ok := ctx.Value(ownerKey{}).(reprise.Owner)
+	owner, ok := ctx.Value(ownerKey{}).(store.Owner)
 	if !ok {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // StoreOptions says where a store keeps its records. What a store does not need it
@@ -30,14 +30,14 @@ type StoreOptions struct {
 
 // Backend is a store that was opened, with what belongs to it.
 type Backend struct {
-	Store reprise.Store
+	Store store.Store
 
 	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt
 	// where the store has one, else autocommitted. It is nil without a PostgresURL.
 	Effect func(ctx context.Context, op string) error
 
-	purger   reprise.Purger // nil: the store has none
-	postgres *pgxpool.Pool  // nil until it is needed
+	purger   store.Purger  // nil: the store has none
+	postgres *pgxpool.Pool // nil until it is needed
 	closers  []func()
 }
 
@@ -74,11 +74,11 @@ func OpenStore(ctx context.Context, name string, o StoreOptions) (*Backend, erro
 	return b, nil
 }
 
-func (b *Backend) open(ctx context.Context, store func(context.Context, *Backend, StoreOptions) error, o StoreOptions) error {
-	if err := store(ctx, b, o); err != nil {
+func (b *Backend) open(ctx context.Context, st func(context.Context, *Backend, StoreOptions) error, o StoreOptions) error {
+	if err := st(ctx, b, o); err != nil {
 		return err
 	}
-	b.purger, _ = reprise.As[reprise.Purger](b.Store)
+	b.purger, _ = store.As[store.Purger](b.Store)
 	if o.PostgresURL == "" {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // pairs is how many requests of each kind are timed.
@@ -140,7 +141,7 @@ func guarded(t *testing.T, handler http.Handler, scope reprisehttp.Scope) (*http
 }
 
 // guardOver returns a guard over a store.
-func guardOver(t *testing.T, store reprise.Store, policy protocol.Config) *protocol.Guard {
+func guardOver(t *testing.T, store store.Store, policy protocol.Config) *protocol.Guard {
 	t.Helper()
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve"
 )
@@ -76,18 +76,18 @@ func endsBetweenChunks(stream []byte) bool {
 
 // countingStore counts claims.
 type countingStore struct {
-	reprise.Store
+	store.Store
 
 	claims atomic.Int64
 }
 
-func (s *countingStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *countingStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.claims.Add(1)
 	return s.Store.Claim(ctx, r)
 }
 
 // Unwrap lets the engine find the abilities of the store.
-func (s *countingStore) Unwrap() reprise.Store { return s.Store }
+func (s *countingStore) Unwrap() store.Store { return s.Store }
 
 // sample is how many streams are made for each that is sent, of those in which nothing is
 // wrong, or nothing that the server does not resolve.

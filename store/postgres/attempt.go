@@ -11,14 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // attempt is one transaction, from its claim to its end.
 type attempt struct {
-	id          reprise.ID
-	owner       reprise.Owner
-	fingerprint reprise.Fingerprint
+	id          store.ID
+	owner       store.Owner
+	fingerprint store.Fingerprint
 	label       string
 	number      int
 	fence       int64
@@ -48,10 +48,10 @@ type attempt struct {
 // sees everything that was committed before the lock was free, reads the record: one
 // round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
 // granted.
-func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) (a *attempt, result reprise.ClaimResult, err error) {
+func (s *TransactionalStore) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, result store.ClaimResult, err error) {
 	session, err := s.db.acquire(ctx, "claim")
 	if err != nil {
-		return nil, reprise.ClaimResult{}, err
+		return nil, store.ClaimResult{}, err
 	}
 	a = &attempt{
 		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, label: r.Label,
@@ -74,17 +74,17 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	var batch steps
 	switch {
 	case err != nil:
-		return a, reprise.ClaimResult{}, s.failClaim(ctx, a, err)
+		return a, store.ClaimResult{}, s.failClaim(ctx, a, err)
 	case session.sql == nil:
 		batch.add(s.sql.begin, nil)
 	default:
 		stop, beginErr := a.beginSQLTx(ctx, s.config.Isolation)
 		if beginErr != nil {
-			return a, reprise.ClaimResult{}, fail("claim", beginErr)
+			return a, store.ClaimResult{}, fail("claim", beginErr)
 		}
 		defer func() {
 			if !stop() && granted { // ctx ended, and database/sql rolls back
-				granted, result, err = false, reprise.ClaimResult{}, fail("claim", ctx.Err())
+				granted, result, err = false, store.ClaimResult{}, fail("claim", ctx.Err())
 			}
 		}()
 	}
@@ -96,23 +96,23 @@ func (s *TransactionalStore) begin(ctx context.Context, r reprise.ClaimRequest) 
 	s.addOpen(&batch, a, &locked, &process)
 	batch.add(s.sql.seen, found.readAttempt, r.ID[:])
 	if err := s.send(ctx, a, &batch); err != nil {
-		return a, reprise.ClaimResult{}, s.failClaim(ctx, a, err)
+		return a, store.ClaimResult{}, s.failClaim(ctx, a, err)
 	}
 	d := found.decide(&r)
 	switch {
 	case found.standby:
 		_ = a.rollback(ctx)
-		return a, reprise.ClaimResult{}, errStandby
+		return a, store.ClaimResult{}, errStandby
 	case !d.claimable():
 		_ = a.rollback(ctx) // where it fails, the connection is closed, which is as good
 		result, err := d.atomicResult()
 		return a, result, err
 	case !locked && s.isUndecided(r.Owner):
 		_ = a.rollback(ctx)
-		return a, reprise.ClaimResult{}, fmt.Errorf("%w: postgres: claim: an earlier claim of this owner may still hold the lock", reprise.ErrUnknown)
+		return a, store.ClaimResult{}, fmt.Errorf("%w: postgres: claim: an earlier claim of this owner may still hold the lock", store.ErrUnknown)
 	case !locked:
 		_ = a.rollback(ctx)
-		return a, reprise.ClaimResult{Outcome: reprise.InProgress}, nil
+		return a, store.ClaimResult{Outcome: store.InProgress}, nil
 	}
 	a.number, a.fence, a.replaces = d.attempt, d.fence, found.found
 	a.beganAt, a.claimedAt = found.at, found.clock
@@ -177,9 +177,9 @@ func (a *attempt) start() {
 }
 
 // result is the answer to the claim, and to its repetition.
-func (a *attempt) result() reprise.ClaimResult {
-	return reprise.ClaimResult{
-		Outcome: reprise.Claimed, Atomic: true,
+func (a *attempt) result() store.ClaimResult {
+	return store.ClaimResult{
+		Outcome: store.Claimed, Atomic: true,
 		Attempt: a.number, Fence: uint64(a.fence), Remaining: time.Until(a.deadline), //nolint:gosec // fences are positive
 	}
 }
@@ -233,7 +233,7 @@ func (a *attempt) rollback(ctx context.Context) error {
 	}
 	if err != nil {
 		a.session.kill()
-		return fmt.Errorf("%w: postgres: release: %s", reprise.ErrUnknown, err.Error())
+		return fmt.Errorf("%w: postgres: release: %s", store.ErrUnknown, err.Error())
 	}
 	return nil
 }

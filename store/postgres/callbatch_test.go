@@ -10,14 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // together sends calls as one batch to f, and returns how each of them ended.
-func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []error, results []reprise.ClaimResult) {
+func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []error, results []store.ClaimResult) {
 	t.Helper()
-	ends, results = make([]error, len(calls)), make([]reprise.ClaimResult, len(calls))
+	ends, results = make([]error, len(calls)), make([]store.ClaimResult, len(calls))
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
 		q := batching.New(batching.Config[queuedCall]{
@@ -57,15 +57,15 @@ func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []err
 
 // claimOf and completion are calls about an operation.
 func claimOf(id, owner byte) queuedCall {
-	return queuedCall{claim: reprise.ClaimRequest{
-		ID: reprise.ID{id}, Owner: reprise.Owner{owner}, Fingerprint: reprise.Fingerprint{7}, Label: "orders",
+	return queuedCall{claim: store.ClaimRequest{
+		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Label: "orders",
 		Lease: time.Minute, Retention: 90 * time.Minute, Takeover: true,
 	}}
 }
 
 func completion(id, owner byte) queuedCall {
-	return queuedCall{completes: true, complete: reprise.CompleteRequest{
-		ID: reprise.ID{id}, Owner: reprise.Owner{owner}, Payload: []byte("answer"), Retention: 90 * time.Minute,
+	return queuedCall{completes: true, complete: store.CompleteRequest{
+		ID: store.ID{id}, Owner: store.Owner{owner}, Payload: []byte("answer"), Retention: 90 * time.Minute,
 	}}
 }
 
@@ -135,7 +135,7 @@ func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, 
 	if payload != nil {
 		size = appendInt4(nil, len(payload))
 	}
-	whose, ident, request := reprise.Owner{owner}, reprise.ID{id}, reprise.Fingerprint{7}
+	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
 	return &row{columns: [][]byte{
 		ident[:], version, state, whose[:], request[:], appendInt4(nil, 2), appendInt8(nil, 40),
 		appendTimestamp(nil, lease), appendTimestamp(nil, valid), appendTimestamp(nil, clock), size, payload,
@@ -177,17 +177,17 @@ func TestABatchAnswersEachCall(t *testing.T) {
 	}, claimOf(1, 1), claimOf(2, 2), claimOf(3, 3), claimOf(4, 4), claimOf(5, 5), claimOf(6, 6), claimOf(7, 7), claimOf(8, 8), claimOf(9, 9))
 	for i, want := range []struct {
 		err     error
-		outcome reprise.Outcome
+		outcome store.Outcome
 		left    time.Duration
 	}{
-		{nil, reprise.Claimed, time.Minute},
+		{nil, store.Claimed, time.Minute},
 		{errAlone, 0, 0},
 		{errAlone, 0, 0},
-		{nil, reprise.InProgress, time.Minute},
-		{nil, reprise.Completed, 0},
+		{nil, store.InProgress, time.Minute},
+		{nil, store.Completed, 0},
 		{errAlone, 0, 0},
 		{errAlone, 0, 0},
-		{nil, reprise.Claimed, time.Minute},
+		{nil, store.Claimed, time.Minute},
 		{errAlone, 0, 0}, // not answered
 	} {
 		if !errors.Is(ends[i], want.err) || want.err == nil && (ends[i] != nil || results[i].Outcome != want.outcome || results[i].Remaining != want.left) {
@@ -201,7 +201,7 @@ func TestABatchAnswersEachCall(t *testing.T) {
 	ends, _ = together(t, func(b *callBatch) {
 		b.statements(&statements{}, false)
 		for id, owner := range map[byte]byte{1: 1, 2: 9} {
-			ident, whose := reprise.ID{id}, reprise.Owner{owner}
+			ident, whose := store.ID{id}, store.Owner{owner}
 			r := &row{columns: [][]byte{ident[:], whose[:]}}
 			if b.readCompleted(r); r.err != nil {
 				t.Error(r.err)

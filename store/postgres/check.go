@@ -8,22 +8,22 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // oldestServer is the oldest major version that this package is tested with.
 const oldestServer = 15
 
-// Check implements [reprise.Checker]: it looks at the settings of the server as the
+// Check implements [store.Checker]: it looks at the settings of the server as the
 // connections of this pool have them, at the schema, at the privileges of the role, and
 // at how pgx and a pooler fit together.
-func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
+func (t *records) Check(ctx context.Context) ([]store.Finding, error) {
 	session, err := t.db.acquire(ctx, "check")
 	if err != nil {
 		return nil, err
 	}
 	defer session.release()
-	var list []reprise.Finding
+	var list []store.Finding
 	err = session.do(func(conn *pgx.Conn) error {
 		var err error
 		list, err = t.check(ctx, conn)
@@ -32,7 +32,7 @@ func (t *records) Check(ctx context.Context) ([]reprise.Finding, error) {
 	return list, err
 }
 
-func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding, error) {
+func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]store.Finding, error) {
 	server, err := readSettings(ctx, conn)
 	if err != nil {
 		return nil, fail("check", err)
@@ -51,7 +51,7 @@ func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding,
 	}
 	if finding, noticed := found.finding(); noticed {
 		list = append(list, finding)
-		if finding.Severity == reprise.Unsafe {
+		if finding.Severity == store.Unsafe {
 			return list, nil // tables or functions to look at are missing
 		}
 	}
@@ -65,15 +65,15 @@ func (t *records) check(ctx context.Context, conn *pgx.Conn) ([]reprise.Finding,
 // comfortableSlots is how many attempts a pool should let run at once.
 const comfortableSlots = 8
 
-// Check implements [reprise.Checker]: beside what the leased store looks at, it looks
+// Check implements [store.Checker]: beside what the leased store looks at, it looks
 // at the size of the pool.
-func (s *TransactionalStore) Check(ctx context.Context) ([]reprise.Finding, error) {
+func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
 	list, err := s.records.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if s.slots.limit < comfortableSlots {
-		list = append(list, reprise.Finding{Code: "pool-size", Severity: reprise.Warning, Detail: fmt.Sprintf(
+		list = append(list, store.Finding{Code: "pool-size", Severity: store.Warning, Detail: fmt.Sprintf(
 			"the pool has %d connections, so only %d requests run at once and the others wait; give it %d or more (pool_max_conns in the URL, or SetMaxOpenConns)",
 			s.slots.limit+spareConns, s.slots.limit, comfortableSlots+spareConns)})
 	}
@@ -82,26 +82,26 @@ func (s *TransactionalStore) Check(ctx context.Context) ([]reprise.Finding, erro
 
 // refuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does
 // not hold on it. It logs warnings.
-func refuseUnsafe(ctx context.Context, store reprise.Checker, logger *slog.Logger) error {
-	list, err := store.Check(ctx)
+func refuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) error {
+	list, err := st.Check(ctx)
 	if err != nil {
 		return err
 	}
 	var unsafe []string
 	for _, f := range list {
-		if f.Severity == reprise.Unsafe {
+		if f.Severity == store.Unsafe {
 			unsafe = append(unsafe, f.Detail)
 			continue
 		}
 		logWarning(ctx, logger, f)
 	}
 	if len(unsafe) > 0 {
-		return fmt.Errorf("%w: postgres: open: %s", reprise.ErrMisconfigured, strings.Join(unsafe, "; "))
+		return fmt.Errorf("%w: postgres: open: %s", store.ErrMisconfigured, strings.Join(unsafe, "; "))
 	}
 	return nil
 }
 
-func logWarning(ctx context.Context, logger *slog.Logger, f reprise.Finding) {
+func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {
 	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
 }
 
@@ -140,27 +140,27 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
 }
 
 // findings judges the settings.
-func (s *settings) findings() []reprise.Finding {
+func (s *settings) findings() []store.Finding {
 	var list findings
-	list.add(s.version < oldestServer, reprise.Warning, "server-version",
+	list.add(s.version < oldestServer, store.Warning, "server-version",
 		"PostgreSQL %d is older than %d, the oldest version this release is tested with", s.version, oldestServer)
-	list.add(s.recovery, reprise.Unsafe, "in-recovery",
+	list.add(s.recovery, store.Unsafe, "in-recovery",
 		"the server is a standby or still recovering, so nothing can be claimed; connect to the primary, for example with target_session_attrs=read-write")
-	list.add(s.readOnly == "on", reprise.Unsafe, "read-only",
+	list.add(s.readOnly == "on", store.Unsafe, "read-only",
 		"default_transaction_read_only is on, so nothing can be claimed; turn it off for this role")
-	list.add(s.synchronousCommit == "off", reprise.Unsafe, "synchronous-commit",
+	list.add(s.synchronousCommit == "off", store.Unsafe, "synchronous-commit",
 		"synchronous_commit is off: a crash loses claims and responses that were acknowledged, and their operations run again; set it to on for this role")
-	list.add(s.synchronousCommit == "local" && s.standbys != "", reprise.Warning, "synchronous-commit",
+	list.add(s.synchronousCommit == "local" && s.standbys != "", store.Warning, "synchronous-commit",
 		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged")
-	list.add(s.fsync == "off", reprise.Unsafe, "fsync",
+	list.add(s.fsync == "off", store.Unsafe, "fsync",
 		"fsync is off: a crash of the machine loses or corrupts records")
-	list.add(s.fullPages == "off", reprise.Unsafe, "full-page-writes",
+	list.add(s.fullPages == "off", store.Unsafe, "full-page-writes",
 		"full_page_writes is off: a crash of the machine can corrupt records")
-	list.add(s.isolation != "read committed", reprise.Warning, "isolation",
+	list.add(s.isolation != "read committed", store.Warning, "isolation",
 		"default_transaction_isolation is %s: claims that lose a race fail and are repeated; read committed saves that", s.isolation)
-	list.add(s.standbys != "" && !s.observed, reprise.Warning, "notices",
+	list.add(s.standbys != "" && !s.observed, store.Warning, "notices",
 		"synchronous standbys are named and the pool was made without ObserveNotices: a commit whose wait for a standby was cancelled looks confirmed")
-	list.add(s.pooled && s.caches, reprise.Warning, "statement-cache",
+	list.add(s.pooled && s.caches, store.Warning, "statement-cache",
 		"a pooler sits between and the pool's DefaultQueryExecMode expects the session to remember statements; in transaction mode use default_query_exec_mode=exec")
 	return list
 }
@@ -200,9 +200,9 @@ func readTable(ctx context.Context, conn *pgx.Conn, sql names) (table, error) {
 }
 
 // findings judges the table.
-func (t *table) findings() []reprise.Finding {
+func (t *table) findings() []store.Finding {
 	var list findings
-	list.add(t.unlogged, reprise.Unsafe, "unlogged",
+	list.add(t.unlogged, store.Unsafe, "unlogged",
 		"the table is unlogged or temporary: a crash empties it, and every operation runs again; ALTER TABLE … SET LOGGED")
 	if len(t.missing) > 0 {
 		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
@@ -210,15 +210,15 @@ func (t *table) findings() []reprise.Finding {
 	return list
 }
 
-func privilegeFinding(missing string) reprise.Finding {
-	return reprise.Finding{Code: "privileges", Severity: reprise.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
+func privilegeFinding(missing string) store.Finding {
+	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
 }
 
 // findings collects what was noticed.
-type findings []reprise.Finding
+type findings []store.Finding
 
-func (l *findings) add(noticed bool, severity reprise.Severity, code, format string, args ...any) {
+func (l *findings) add(noticed bool, severity store.Severity, code, format string, args ...any) {
 	if noticed {
-		*l = append(*l, reprise.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+		*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
 	}
 }

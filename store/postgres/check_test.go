@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // codesOf are the codes of findings, unsafe ones with a mark.
-func codesOf(list []reprise.Finding) (codes []string) {
+func codesOf(list []store.Finding) (codes []string) {
 	for _, f := range list {
-		if f.Severity == reprise.Unsafe {
+		if f.Severity == store.Unsafe {
 			f.Code += "!"
 		}
 		codes = append(codes, f.Code)
@@ -79,7 +79,7 @@ func TestSchemaVersionFindings(t *testing.T) {
 		{3, 3, true}:  {"schema-version!", "has version 3 and lacks a function that this release calls"},
 	} {
 		f, noticed := found.finding()
-		if codes := codesOf([]reprise.Finding{f}); !noticed || codes[0] != want.code || !strings.Contains(f.Detail, want.text) {
+		if codes := codesOf([]store.Finding{f}); !noticed || codes[0] != want.code || !strings.Contains(f.Detail, want.text) {
 			t.Errorf("%+v: %v, %s, %s", found, noticed, codes[0], f.Detail)
 		}
 	}

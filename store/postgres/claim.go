@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // slowClaim is how long a claim may take from the reading of the clock to its row. One
@@ -20,16 +20,16 @@ const slowClaim = 10 * time.Millisecond
 func purgeSpare(retention time.Duration) time.Duration { return min(retention, time.Hour) }
 
 // claimAlone claims r in a statement of its own.
-func (s *Store) claimAlone(ctx context.Context, r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	var result reprise.ClaimResult
+func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	var result store.ClaimResult
 	err := s.on(ctx, "claim", func(conn *pgx.Conn) (err error) {
 		result, err = s.claimOn(ctx, conn, r)
 		return err
 	})
 	if err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
-	s.recent.count(result.Outcome == reprise.Completed)
+	s.recent.count(result.Outcome == store.Completed)
 	return result, nil
 }
 
@@ -37,7 +37,7 @@ func (s *Store) claimAlone(ctx context.Context, r *reprise.ClaimRequest) (repris
 // but those that rewrite a row, and where replays are common one that reads comes first.
 // Everything else is the function's: where statements are parsed anew each time, the
 // server plans only the call of it.
-func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if s.sendingOn(conn) != sendPrepared {
 		return s.claimByFunction(ctx, conn, r)
 	}
@@ -65,7 +65,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimReq
 	case found.found:
 		return s.claimSeen(ctx, conn, r, &found)
 	case created.fence == 0:
-		return reprise.ClaimResult{}, errLostRace
+		return store.ClaimResult{}, errLostRace
 	case created.waited(r.Lease):
 		return s.claimWaited(ctx, conn, r, &created)
 	}
@@ -74,7 +74,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimReq
 
 // claimWaited makes the lease of a record whole that was created after a wait: its clock
 // is that of before.
-func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest, created *createdRecord) (reprise.ClaimResult, error) {
+func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, created *createdRecord) (store.ClaimResult, error) {
 	result := created.result()
 	err := query(ctx, conn, s.sql.claimWaited, []any{
 		s.config.ExecMode, r.ID[:], r.Owner[:],
@@ -93,9 +93,9 @@ func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *reprise.Clai
 
 // claimUnprepared claims r by the function where err says that the session has no
 // prepared statements, and returns err otherwise.
-func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest, err error) (reprise.ClaimResult, error) {
+func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, err error) (store.ClaimResult, error) {
 	if !notPrepared(err) {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	s.giveUpPreparing(ctx, err)
 	return s.claimByFunction(ctx, conn, r)
@@ -103,7 +103,7 @@ func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *reprise.
 
 // claimSeen answers a claim from the record that a statement saw. The function settles
 // what has to rewrite the row.
-func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest, found *seen) (reprise.ClaimResult, error) {
+func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, found *seen) (store.ClaimResult, error) {
 	d := found.decide(r)
 	if d.rewrites() {
 		return s.claimByFunction(ctx, conn, r)
@@ -112,8 +112,8 @@ func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimR
 }
 
 // claimByFunction claims r by the function of the schema, which settles every case.
-func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	var result reprise.ClaimResult
+func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
+	var result store.ClaimResult
 	sql := s.sql.claim
 	if r.Validity {
 		sql = s.sql.claimValid
@@ -150,7 +150,7 @@ func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *reprise.
 }
 
 // claimValues are the parameters of claim_new.sql.
-func claimValues(r *reprise.ClaimRequest) [][]byte {
+func claimValues(r *store.ClaimRequest) [][]byte {
 	fixed := make([]byte, 0, 8+3*intervalSize)
 	fixed = append(fixed, r.ID[:8]...)
 	fixed = appendInterval(fixed, r.Lease)
@@ -190,9 +190,9 @@ func (c *createdRecord) waited(lease time.Duration) bool {
 	return c.remaining() < lease-slowClaim
 }
 
-func (c *createdRecord) result() reprise.ClaimResult {
-	return reprise.ClaimResult{
-		Outcome: reprise.Claimed, Attempt: 1,
+func (c *createdRecord) result() store.ClaimResult {
+	return store.ClaimResult{
+		Outcome: store.Claimed, Attempt: 1,
 		Fence:     uint64(c.fence), //nolint:gosec // fences are positive
 		Remaining: c.remaining(),
 	}

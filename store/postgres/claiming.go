@@ -7,13 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file is the way of a claim of the transactional store up to its transaction.
 
 // claim is Claim for the one claim of its ID on its way.
-func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *TransactionalStore) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	result, done, err := s.waitForSlot(ctx, r)
 	if done || err != nil {
 		return result, err
@@ -31,7 +31,7 @@ func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) 
 			a, result, err = s.begin(ctx, r)
 		}
 	}
-	if errors.Is(err, reprise.ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		s.setUndecided(r.Owner)
 	}
 	if a == nil {
@@ -51,7 +51,7 @@ func (s *TransactionalStore) claim(ctx context.Context, r reprise.ClaimRequest) 
 // while replays are common. Otherwise it makes the claim the only one of its ID on its
 // way, so that a storm of duplicates takes one slot. Where it returns neither an answer
 // nor an error, leaveClaim has to follow.
-func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+func (s *TransactionalStore) enterClaim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	look := s.recent.replaysCommon()
 	for {
 		if look {
@@ -68,28 +68,28 @@ func (s *TransactionalStore) enterClaim(ctx context.Context, r reprise.ClaimRequ
 		if a := s.running[r.ID]; a != nil && !a.over() {
 			s.mu.Unlock()
 			if a.fingerprint != r.Fingerprint {
-				return reprise.ClaimResult{Outcome: reprise.Mismatch}, true, nil
+				return store.ClaimResult{Outcome: store.Mismatch}, true, nil
 			}
-			return reprise.ClaimResult{Outcome: reprise.InProgress}, true, nil
+			return store.ClaimResult{Outcome: store.InProgress}, true, nil
 		}
 		other := s.claiming[r.ID]
 		if other == nil {
 			s.claiming[r.ID] = make(chan struct{})
 			s.mu.Unlock()
-			return reprise.ClaimResult{}, false, nil
+			return store.ClaimResult{}, false, nil
 		}
 		s.mu.Unlock()
 		select {
 		case <-other:
 			look = true // what ended that claim at once ends this one, too
 		case <-ctx.Done():
-			return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
-				reprise.ErrUnavailable, ctx.Err())
+			return store.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
+				store.ErrUnavailable, ctx.Err())
 		}
 	}
 }
 
-func (s *TransactionalStore) leaveClaim(id reprise.ID) {
+func (s *TransactionalStore) leaveClaim(id store.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.claiming[id])
@@ -97,7 +97,7 @@ func (s *TransactionalStore) leaveClaim(id reprise.ID) {
 }
 
 // claimBySight answers a claim by one bare SELECT, where the record alone decides.
-func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+func (s *TransactionalStore) claimBySight(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	var found seen
 	err = s.on(ctx, "claim", func(conn *pgx.Conn) error {
 		found = seen{}
@@ -115,19 +115,19 @@ func (s *TransactionalStore) claimBySight(ctx context.Context, r reprise.ClaimRe
 		})
 	})
 	if err != nil {
-		return reprise.ClaimResult{}, false, err
+		return store.ClaimResult{}, false, err
 	}
 	return s.settle(&found, &r)
 }
 
 // settle answers a claim where the row that was seen allows no attempt.
-func (s *TransactionalStore) settle(found *seen, r *reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+func (s *TransactionalStore) settle(found *seen, r *store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	if found.standby {
-		return reprise.ClaimResult{}, false, errStandby
+		return store.ClaimResult{}, false, errStandby
 	}
 	d := found.decide(r)
 	if d.claimable() {
-		return reprise.ClaimResult{}, false, nil
+		return store.ClaimResult{}, false, nil
 	}
 	result, err = d.atomicResult()
 	if err == nil {
@@ -137,6 +137,6 @@ func (s *TransactionalStore) settle(found *seen, r *reprise.ClaimRequest) (resul
 }
 
 // count notes whether a look at the record would have answered a claim.
-func (s *TransactionalStore) count(result reprise.ClaimResult) {
-	s.recent.count(result.Outcome == reprise.Completed || result.Outcome == reprise.Mismatch)
+func (s *TransactionalStore) count(result store.ClaimResult) {
+	s.recent.count(result.Outcome == store.Completed || result.Outcome == store.Mismatch)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Limits of batches.
@@ -44,14 +44,14 @@ const (
 // memory of the caller, who may leave.
 type queuedCall struct {
 	completes bool
-	claim     reprise.ClaimRequest
-	complete  reprise.CompleteRequest
+	claim     store.ClaimRequest
+	complete  store.CompleteRequest
 	payload   []byte // the memory of complete.Payload
 
-	result reprise.ClaimResult
+	result store.ClaimResult
 }
 
-func (c *queuedCall) id() *reprise.ID {
+func (c *queuedCall) id() *store.ID {
 	if c.completes {
 		return &c.complete.ID
 	}
@@ -80,7 +80,7 @@ func newQueue(s *Store) *batching.Queue[queuedCall] {
 }
 
 // claimCombined claims r alone or in a batch.
-func (s *Store) claimCombined(ctx context.Context, r *reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	defer s.active.Add(-1)
 	if s.active.Add(1) <= s.few {
 		return s.claimAlone(ctx, r)
@@ -93,15 +93,15 @@ func (s *Store) claimCombined(ctx context.Context, r *reprise.ClaimRequest) (rep
 	case errors.Is(err, errAlone):
 		return s.claimAlone(ctx, r)
 	case err != nil:
-		return reprise.ClaimResult{}, queueError("claim", err)
+		return store.ClaimResult{}, queueError("claim", err)
 	}
 	result := call.Value.result
-	call.Value.result = reprise.ClaimResult{} // the payload is the caller's
+	call.Value.result = store.ClaimResult{} // the payload is the caller's
 	return result, nil
 }
 
 // completeCombined completes r alone or in a batch.
-func (s *Store) completeCombined(ctx context.Context, r *reprise.CompleteRequest) error {
+func (s *Store) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
 	defer s.active.Add(-1)
 	if s.active.Add(1) <= s.few || len(r.Payload) > largestCombined {
 		return s.records.complete(ctx, r)
@@ -125,9 +125,9 @@ func queueError(op string, err error) error {
 	if !errors.As(err, &ended) {
 		return err
 	}
-	sentinel := reprise.ErrUnavailable
+	sentinel := store.ErrUnavailable
 	if ended.Sent {
-		sentinel = reprise.ErrUnknown
+		sentinel = store.ErrUnknown
 	}
 	return fmt.Errorf("%w: postgres: %s: %s", sentinel, op, ended.Error())
 }

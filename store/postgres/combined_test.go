@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestWhereCallsAreCombined: those beyond the eighth, and beyond half of a small pool, of
@@ -53,7 +53,7 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 		away := refusing{hangs: true}
 		db := sql.OpenDB(&away)
 		defer func() { _ = db.Close() }()
-		store, err := NewSQL(db, Config{})
+		st, err := NewSQL(db, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,18 +75,18 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 					t.Errorf("%d connections are asked for, want %d", n, want)
 				}
 			}
-			operation := func() (id reprise.ID) { // each its own: a batch has one call of each
-				owner := reprise.NewOwner()
+			operation := func() (id store.ID) { // each its own: a batch has one call of each
+				owner := store.NewOwner()
 				copy(id[:], owner[:])
 				return id
 			}
 			claim := func(ctx context.Context) error {
-				_, err := store.Claim(ctx, reprise.ClaimRequest{ID: operation(), Owner: reprise.NewOwner(), Lease: time.Minute, Retention: time.Hour})
+				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour})
 				return err
 			}
 			complete := func(size int) func(context.Context) error {
 				return func(ctx context.Context) error {
-					return store.Complete(ctx, reprise.CompleteRequest{ID: operation(), Owner: reprise.NewOwner(), Payload: make([]byte, size), Retention: time.Hour})
+					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Retention: time.Hour})
 				}
 			}
 			kinds := []func(context.Context) error{claim, complete(1)}
@@ -97,7 +97,7 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 			call(3, 13, complete(largestCombined+1))
 			time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 			synctest.Wait()
-			if n := store.active.Load(); n != 0 {
+			if n := st.active.Load(); n != 0 {
 				t.Errorf("%d calls are on their way after the last", n)
 			}
 		}

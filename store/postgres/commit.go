@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // commit keeps the response and commits, in one round trip over a pgx pool. Its error
 // wraps ErrNotApplied only where the COMMIT was never sent or the server refused it,
 // and ErrUnknown where it may have been executed.
-func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
+func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r store.CompleteRequest) error {
 	a.stopWatchdog() // from here on ctx is the bound
 	if a.sqlTx != nil {
 		// database/sql makes every call wait for a statement that the handler left running,
@@ -68,7 +68,7 @@ func (s *TransactionalStore) commit(ctx context.Context, a *attempt, r reprise.C
 
 // addKeep adds the statements that write the completed record. The first of them fails,
 // with codeDivisionByZero, where the handler ended its transaction.
-func (s *TransactionalStore) addKeep(b *steps, a *attempt, r *reprise.CompleteRequest) {
+func (s *TransactionalStore) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
 	numbers := appendInt4(make([]byte, 0, 4+8+intervalSize+8+8+8), a.number)
 	numbers = appendInt8(numbers, a.fence)
 	numbers = appendInterval(numbers, r.Retention)
@@ -97,7 +97,7 @@ func (s *TransactionalStore) addKeep(b *steps, a *attempt, r *reprise.CompleteRe
 
 // commitSQLTx is commit for a transaction that database/sql began and has to commit:
 // from then on database/sql refuses whatever the handler still does with it.
-func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, r *reprise.CompleteRequest) error {
+func (s *TransactionalStore) commitSQLTx(ctx context.Context, a *attempt, r *store.CompleteRequest) error {
 	var batch steps
 	s.addKeep(&batch, a, r)
 	if err := s.send(ctx, a, &batch); err != nil {
@@ -178,13 +178,13 @@ func failCommit(err error, steps, own, kept int) error {
 	case errors.As(err, &serverErr) && undone(serverErr):
 		return notApplied(err.Error())
 	}
-	return fmt.Errorf("%w: postgres: complete: %s", reprise.ErrUnknown, err.Error()) // whatever it says of having been sent: see class
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // whatever it says of having been sent: see class
 }
 
 func notApplied(why string) error {
-	return fmt.Errorf("%w: postgres: complete: %s", reprise.ErrNotApplied, why)
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrNotApplied, why)
 }
 
 // errEndedByHandler is misuse that was found too late to undo.
 var errEndedByHandler = fmt.Errorf("%w: postgres: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
-	reprise.ErrMisconfigured)
+	store.ErrMisconfigured)

@@ -6,12 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // complete ends an attempt whose record is in the table, in a statement of its own. The
 // request has been validated.
-func (t *records) complete(ctx context.Context, r *reprise.CompleteRequest) error {
+func (t *records) complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
 	err := t.on(ctx, "complete", func(conn *pgx.Conn) (err error) {
 		done, err = t.completeOn(ctx, conn, r)
@@ -24,12 +24,12 @@ func (t *records) complete(ctx context.Context, r *reprise.CompleteRequest) erro
 	if _, err := t.look(ctx, "complete", r.ID); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", reprise.ErrLeaseLost)
+	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", store.ErrLeaseLost)
 }
 
 // completeOn completes r once. Where statements are prepared, one statement completes
 // every record that is in progress; what became of another the function says.
-func (t *records) completeOn(ctx context.Context, conn *pgx.Conn, r *reprise.CompleteRequest) (done bool, err error) {
+func (t *records) completeOn(ctx context.Context, conn *pgx.Conn, r *store.CompleteRequest) (done bool, err error) {
 	if t.sendingOn(conn) == sendPrepared {
 		err := t.send(ctx, conn, true, call{
 			t.sql.completeOwn,

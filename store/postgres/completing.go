@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // completing remembers the owners that called InTx: what the engine completes afterwards
@@ -18,21 +18,21 @@ type completing struct {
 	any atomic.Bool // whether anybody ever called InTx
 
 	mu     sync.Mutex
-	owners map[reprise.Owner]time.Time // and when to forget them
-	sweep  int                         // how many there are when it looks for old ones next
+	owners map[store.Owner]time.Time // and when to forget them
+	sweep  int                       // how many there are when it looks for old ones next
 }
 
 // sweepMin is how many owners are kept before it looks for old ones.
 const sweepMin = 64
 
 // add remembers owner for as long as its record is valid.
-func (c *completing) add(owner reprise.Owner, retention time.Duration) {
+func (c *completing) add(owner store.Owner, retention time.Duration) {
 	c.any.Store(true)
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.owners == nil {
-		c.owners = make(map[reprise.Owner]time.Time)
+		c.owners = make(map[store.Owner]time.Time)
 	}
 	c.owners[owner] = now.Add(retention + time.Minute) // the server's clock may go slower
 	if len(c.owners) <= max(c.sweep, sweepMin) {
@@ -47,7 +47,7 @@ func (c *completing) add(owner reprise.Owner, retention time.Duration) {
 }
 
 // called reports whether owner called InTx.
-func (c *completing) called(owner reprise.Owner) bool {
+func (c *completing) called(owner store.Owner) bool {
 	if !c.any.Load() {
 		return false
 	}
@@ -58,7 +58,7 @@ func (c *completing) called(owner reprise.Owner) bool {
 }
 
 // forget ends what add began.
-func (c *completing) forget(owner reprise.Owner) {
+func (c *completing) forget(owner store.Owner) {
 	if !c.any.Load() {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The values that a zero [Config] stands for.
@@ -113,5 +113,5 @@ func (c Config) withDefaults() (Config, error) {
 
 // invalid is the error for an argument of the caller.
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: postgres: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }

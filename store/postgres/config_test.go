@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestConfigDefaults(t *testing.T) {
@@ -53,10 +53,10 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		"TxTimeout is negative": {TxTimeout: -time.Second},
 		"unknown isolation":     {Isolation: "chaos"},
 	} {
-		if _, err := c.withDefaults(); !errors.Is(err, reprise.ErrInvalid) {
+		if _, err := c.withDefaults(); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
-		if _, err := Migrations(c); !errors.Is(err, reprise.ErrInvalid) {
+		if _, err := Migrations(c); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: Migrations: %v, want ErrInvalid", name, err)
 		}
 	}

@@ -3,7 +3,7 @@ package reprisepg
 import (
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The words of verdict.sql and seen.go, and the two that only the function of a claim
@@ -39,23 +39,23 @@ func (d *decision) scan(rows pgx.Rows, more ...any) error {
 }
 
 // result is what the decision means for a claim of the leased store.
-func (d *decision) result() (reprise.ClaimResult, error) {
+func (d *decision) result() (store.ClaimResult, error) {
 	left := fromMicroseconds(d.leaseLeft)
 	switch d.word {
 	case wordClaimed, wordOwnLapsed:
-		return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: d.attempt, Fence: uint64(d.fence), Remaining: left}, nil //nolint:gosec // fences are positive
+		return store.ClaimResult{Outcome: store.Claimed, Attempt: d.attempt, Fence: uint64(d.fence), Remaining: left}, nil //nolint:gosec // fences are positive
 	case wordInProgress:
-		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: left}, nil
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: left}, nil
 	case wordCompleted:
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: d.payload, Validity: fromMicroseconds(d.validLeft), Age: fromMicroseconds(d.age)}, nil
+		return store.ClaimResult{Outcome: store.Completed, Payload: d.payload, Validity: fromMicroseconds(d.validLeft), Age: fromMicroseconds(d.age)}, nil
 	case wordMismatch:
-		return reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case wordLapsed:
-		return reprise.ClaimResult{Outcome: reprise.Lapsed}, nil
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	case wordLostRace:
-		return reprise.ClaimResult{}, errLostRace
+		return store.ClaimResult{}, errLostRace
 	default:
-		return reprise.ClaimResult{}, corrupt("claim")
+		return store.ClaimResult{}, corrupt("claim")
 	}
 }
 
@@ -71,7 +71,7 @@ func (d *decision) claimable() bool { return d.word == wordNew || d.word == word
 // atomicResult is what a decision that is not claimable means for the transactional
 // store, where a record in progress is a leased one. A record of the caller's own can
 // only be one in a table that changed its store, so it counts as another owner's.
-func (d *decision) atomicResult() (reprise.ClaimResult, error) {
+func (d *decision) atomicResult() (store.ClaimResult, error) {
 	switch d.word {
 	case wordAgain:
 		d.word = wordInProgress

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // SQLSTATE codes and classes (their first two characters) that mean something here.
@@ -64,12 +64,12 @@ var errNoConnection = errors.New("no connection available")
 
 // failAcquire wraps the failure to get a connection, after which nothing was executed.
 func failAcquire(op string, err error, waited time.Duration, use poolUse) error {
-	if errors.Is(err, reprise.ErrMisconfigured) {
+	if errors.Is(err, store.ErrMisconfigured) {
 		return fmt.Errorf("%w: %s", err, op)
 	}
-	sentinel := reprise.ErrUnavailable
-	if errors.Is(class(err), reprise.ErrMisconfigured) {
-		sentinel = reprise.ErrMisconfigured
+	sentinel := store.ErrUnavailable
+	if errors.Is(class(err), store.ErrMisconfigured) {
+		sentinel = store.ErrMisconfigured
 	}
 	var serverErr *pgconn.PgError
 	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
@@ -89,21 +89,21 @@ func class(err error) error {
 	var serverErr *pgconn.PgError
 	switch {
 	case !errors.As(err, &serverErr):
-		return reprise.ErrUnknown
+		return store.ErrUnknown
 	case len(serverErr.Code) != 5:
-		return reprise.ErrUnknown
+		return store.ErrUnknown
 	case slices.Contains(misconfigured, serverErr.Code[:2]):
-		return reprise.ErrMisconfigured
+		return store.ErrMisconfigured
 	case !undone(serverErr):
-		return reprise.ErrUnknown
+		return store.ErrUnknown
 	case serverErr.Code == codeDiskFull:
-		return reprise.ErrFull
+		return store.ErrFull
 	case serverErr.Code == codeDataCorrupted || serverErr.Code == codeIndexCorrupted:
-		return reprise.ErrCorrupt
+		return store.ErrCorrupt
 	case serverErr.Code[:2] == "XX": // an internal error of the server says nothing of the record
-		return reprise.ErrUnknown
+		return store.ErrUnknown
 	}
-	return reprise.ErrUnavailable
+	return store.ErrUnavailable
 }
 
 // undone reports that the server itself says that it rolled the statement back, and

@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func serverError(severity, code string) error {
@@ -26,26 +26,26 @@ func TestClassOfFailure(t *testing.T) {
 		err  error
 		want error
 	}{
-		{"nothing is known", io.ErrUnexpectedEOF, reprise.ErrUnknown},
-		{"the context ended", context.DeadlineExceeded, reprise.ErrUnknown},
-		{"undone: cancelled", serverError("ERROR", "57014"), reprise.ErrUnavailable},
-		{"undone: read-only", serverError("ERROR", "25006"), reprise.ErrUnavailable},
-		{"undone: serialization", serverError("ERROR", codeSerialization), reprise.ErrUnavailable},
-		{"undone: disk full", serverError("ERROR", codeDiskFull), reprise.ErrFull},
-		{"undone: data corrupted", serverError("ERROR", "XX001"), reprise.ErrCorrupt},
-		{"undone: index corrupted", serverError("ERROR", "XX002"), reprise.ErrCorrupt},
-		{"an internal error says nothing of the record", serverError("ERROR", "XX000"), reprise.ErrUnknown},
-		{"session ended: terminated", serverError("FATAL", "57P01"), reprise.ErrUnknown},
-		{"session ended: crash", serverError("WARNING", "57P02"), reprise.ErrUnknown},
-		{"session ended: panic", serverError("PANIC", "XX000"), reprise.ErrUnknown},
-		{"a pooler lost the server", serverError("ERROR", "08P01"), reprise.ErrUnknown},
-		{"no code", serverError("ERROR", ""), reprise.ErrUnknown},
-		{"no table", serverError("ERROR", "42P01"), reprise.ErrMisconfigured},
-		{"no privilege", serverError("ERROR", "42501"), reprise.ErrMisconfigured},
-		{"no schema", serverError("ERROR", "3F000"), reprise.ErrMisconfigured},
-		{"no database", serverError("FATAL", "3D000"), reprise.ErrMisconfigured},
-		{"wrong password", serverError("FATAL", "28P01"), reprise.ErrMisconfigured},
-		{"no such prepared statement", serverError("ERROR", "26000"), reprise.ErrMisconfigured},
+		{"nothing is known", io.ErrUnexpectedEOF, store.ErrUnknown},
+		{"the context ended", context.DeadlineExceeded, store.ErrUnknown},
+		{"undone: cancelled", serverError("ERROR", "57014"), store.ErrUnavailable},
+		{"undone: read-only", serverError("ERROR", "25006"), store.ErrUnavailable},
+		{"undone: serialization", serverError("ERROR", codeSerialization), store.ErrUnavailable},
+		{"undone: disk full", serverError("ERROR", codeDiskFull), store.ErrFull},
+		{"undone: data corrupted", serverError("ERROR", "XX001"), store.ErrCorrupt},
+		{"undone: index corrupted", serverError("ERROR", "XX002"), store.ErrCorrupt},
+		{"an internal error says nothing of the record", serverError("ERROR", "XX000"), store.ErrUnknown},
+		{"session ended: terminated", serverError("FATAL", "57P01"), store.ErrUnknown},
+		{"session ended: crash", serverError("WARNING", "57P02"), store.ErrUnknown},
+		{"session ended: panic", serverError("PANIC", "XX000"), store.ErrUnknown},
+		{"a pooler lost the server", serverError("ERROR", "08P01"), store.ErrUnknown},
+		{"no code", serverError("ERROR", ""), store.ErrUnknown},
+		{"no table", serverError("ERROR", "42P01"), store.ErrMisconfigured},
+		{"no privilege", serverError("ERROR", "42501"), store.ErrMisconfigured},
+		{"no schema", serverError("ERROR", "3F000"), store.ErrMisconfigured},
+		{"no database", serverError("FATAL", "3D000"), store.ErrMisconfigured},
+		{"wrong password", serverError("FATAL", "28P01"), store.ErrMisconfigured},
+		{"no such prepared statement", serverError("ERROR", "26000"), store.ErrMisconfigured},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,11 +66,11 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 		err  error
 		want error
 	}{
-		{context.DeadlineExceeded, reprise.ErrUnavailable},
-		{io.EOF, reprise.ErrUnavailable},
-		{serverError("FATAL", "53300"), reprise.ErrUnavailable},
-		{serverError("FATAL", "57P03"), reprise.ErrUnavailable},
-		{serverError("FATAL", "28P01"), reprise.ErrMisconfigured},
+		{context.DeadlineExceeded, store.ErrUnavailable},
+		{io.EOF, store.ErrUnavailable},
+		{serverError("FATAL", "53300"), store.ErrUnavailable},
+		{serverError("FATAL", "57P03"), store.ErrUnavailable},
+		{serverError("FATAL", "28P01"), store.ErrMisconfigured},
 	} {
 		if got := failAcquire("claim", test.err, time.Second, poolUse{limit: 4, used: 4}); !errors.Is(got, test.want) {
 			t.Errorf("%v, want %v", got, test.want)
@@ -83,9 +83,9 @@ func TestNoConnectionIsDefinite(t *testing.T) {
 func TestWhatAQueueEndedIsUnknownOnceItWasSent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{
-		{&batching.Error{Err: context.Canceled}, reprise.ErrUnavailable},
-		{&batching.Error{Sent: true, Err: context.Canceled}, reprise.ErrUnknown},
-		{fmt.Errorf("%w: postgres: batch: full", reprise.ErrFull), reprise.ErrFull},
+		{&batching.Error{Err: context.Canceled}, store.ErrUnavailable},
+		{&batching.Error{Sent: true, Err: context.Canceled}, store.ErrUnknown},
+		{fmt.Errorf("%w: postgres: batch: full", store.ErrFull), store.ErrFull},
 	} {
 		if got := queueError("claim", test.err); !errors.Is(got, test.want) || errors.Is(got, context.Canceled) {
 			t.Errorf("%v, want %v", got, test.want)
@@ -123,7 +123,7 @@ func TestAnErrorOfAPoolSaysHowFullItIs(t *testing.T) {
 		{context.DeadlineExceeded, poolUse{used: 3}, "within 1s (3 in use, no limit)"},
 		{io.EOF, poolUse{limit: 4, used: 4}, "no connection: EOF"},
 		{fmt.Errorf("%w: %w", context.DeadlineExceeded, serverError("FATAL", "57P03")), poolUse{limit: 4, used: 4}, "no connection: "},
-		{fmt.Errorf("%w: postgres: another driver", reprise.ErrMisconfigured), poolUse{}, "another driver: claim"},
+		{fmt.Errorf("%w: postgres: another driver", store.ErrMisconfigured), poolUse{}, "another driver: claim"},
 	} {
 		if got := failAcquire("claim", test.err, time.Second, test.use).Error(); !strings.Contains(got, test.want) {
 			t.Errorf("%q, want %q", got, test.want)
@@ -141,20 +141,20 @@ func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 		step int
 		want error
 	}{
-		{io.ErrUnexpectedEOF, commit, reprise.ErrUnknown},
-		{context.DeadlineExceeded, commit, reprise.ErrUnknown},
-		{safeToRetry{}, commit, reprise.ErrUnknown},
-		{io.ErrUnexpectedEOF, own, reprise.ErrUnknown}, // the rest was sent with it
-		{serverError("FATAL", "57P01"), commit, reprise.ErrUnknown},
-		{serverError("ERROR", "08006"), commit, reprise.ErrUnknown},
-		{serverError("ERROR", "23503"), commit, reprise.ErrNotApplied},
-		{serverError("ERROR", codeTaken), keep, reprise.ErrNotApplied},
-		{serverError("FATAL", codeIdleTimeout), own, reprise.ErrNotApplied},
-		{serverError("ERROR", codeDivisionByZero), own, reprise.ErrMisconfigured},
-		{serverError("ERROR", codeDivisionByZero), keep, reprise.ErrNotApplied},
-		{serverError("ERROR", codeDivisionByZero), commit, reprise.ErrNotApplied}, // of a deferred trigger
-		{serverError("ERROR", codeSerialization), commit, reprise.ErrNotApplied},
-		{serverError("ERROR", codeNoTx), own, reprise.ErrMisconfigured},
+		{io.ErrUnexpectedEOF, commit, store.ErrUnknown},
+		{context.DeadlineExceeded, commit, store.ErrUnknown},
+		{safeToRetry{}, commit, store.ErrUnknown},
+		{io.ErrUnexpectedEOF, own, store.ErrUnknown}, // the rest was sent with it
+		{serverError("FATAL", "57P01"), commit, store.ErrUnknown},
+		{serverError("ERROR", "08006"), commit, store.ErrUnknown},
+		{serverError("ERROR", "23503"), commit, store.ErrNotApplied},
+		{serverError("ERROR", codeTaken), keep, store.ErrNotApplied},
+		{serverError("FATAL", codeIdleTimeout), own, store.ErrNotApplied},
+		{serverError("ERROR", codeDivisionByZero), own, store.ErrMisconfigured},
+		{serverError("ERROR", codeDivisionByZero), keep, store.ErrNotApplied},
+		{serverError("ERROR", codeDivisionByZero), commit, store.ErrNotApplied}, // of a deferred trigger
+		{serverError("ERROR", codeSerialization), commit, store.ErrNotApplied},
+		{serverError("ERROR", codeNoTx), own, store.ErrMisconfigured},
 	} {
 		got := failCommit(test.err, test.step, keep, commit)
 		if !errors.Is(got, test.want) {

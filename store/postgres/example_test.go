@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -51,7 +52,7 @@ func ExampleTx() {
 
 func ExampleNewTransactional() {
 	_, err := reprisepg.NewTransactional(nil, reprisepg.Config{})
-	fmt.Println(errors.Is(err, reprise.ErrInvalid))
+	fmt.Println(errors.Is(err, store.ErrInvalid))
 	// Output: true
 }
 

@@ -7,24 +7,24 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Inspect implements [reprise.Inspector].
-func (t *records) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+// Inspect implements [store.Inspector].
+func (t *records) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	found, err := t.inspect(ctx, "inspect", id)
 	if err != nil {
-		return reprise.Record{}, err
+		return store.Record{}, err
 	}
 	if found == nil {
-		return reprise.Record{}, fmt.Errorf("%w: postgres: inspect", reprise.ErrNotFound)
+		return store.Record{}, fmt.Errorf("%w: postgres: inspect", store.ErrNotFound)
 	}
 	return *found, nil
 }
 
-// Resolve implements [reprise.Inspector]. An attempt that comes back afterwards finds
+// Resolve implements [store.Inspector]. An attempt that comes back afterwards finds
 // that it lost the record.
-func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+func (t *records) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -46,22 +46,22 @@ func (t *records) Resolve(ctx context.Context, id reprise.ID, r reprise.Resoluti
 	if _, err := t.look(ctx, "resolve", id); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: postgres: resolve", reprise.ErrRecordChanged)
+	return fmt.Errorf("%w: postgres: resolve", store.ErrRecordChanged)
 }
 
 // look is inspect for an operation that a record which cannot be read ends with
 // ErrCorrupt.
-func (t *records) look(ctx context.Context, op string, id reprise.ID) (*reprise.Record, error) {
+func (t *records) look(ctx context.Context, op string, id store.ID) (*store.Record, error) {
 	found, err := t.inspect(ctx, op, id)
-	if err == nil && found != nil && found.State == reprise.StateUnreadable {
+	if err == nil && found != nil && found.State == store.StateUnreadable {
 		return nil, corrupt(op)
 	}
 	return found, err
 }
 
 // inspect reads the record of id; nil means that none is seen.
-func (t *records) inspect(ctx context.Context, op string, id reprise.ID) (*reprise.Record, error) {
-	var found *reprise.Record
+func (t *records) inspect(ctx context.Context, op string, id store.ID) (*store.Record, error) {
+	var found *store.Record
 	err := t.run(ctx, op, t.sql.inspect, func(rows pgx.Rows) error {
 		found = nil
 		if !rows.Next() {
@@ -78,7 +78,7 @@ func (t *records) inspect(ctx context.Context, op string, id reprise.ID) (*repri
 			return nil
 		}
 		record := row.record()
-		if record.State == reprise.StateCompleted {
+		if record.State == store.StateCompleted {
 			record.Payload = payload
 		}
 		found = &record
@@ -111,8 +111,8 @@ func (s *shown) scan(row pgx.Row, more ...any) error {
 }
 
 // record is the row as operators see it, without its payload.
-func (s *shown) record() reprise.Record {
-	r := reprise.Record{State: reprise.StateUnreadable, Size: int(*s.size), Validity: s.validUntil.since(s.now)}
+func (s *shown) record() store.Record {
+	r := store.Record{State: store.StateUnreadable, Size: int(*s.size), Validity: s.validUntil.since(s.now)}
 	copy(r.ID[:], s.id)
 	if !*s.readable {
 		return r
@@ -121,13 +121,13 @@ func (s *shown) record() reprise.Record {
 	r.ClaimedAt = s.createdAt.time()
 	switch {
 	case *s.completed:
-		r.State, r.Resolved = reprise.StateCompleted, *s.resolved
+		r.State, r.Resolved = store.StateCompleted, *s.resolved
 		r.CompletedAt = min(s.leaseUntil, s.now).time()
 		return r
 	case s.leaseUntil > s.now:
-		r.State = reprise.StateRunning
+		r.State = store.StateRunning
 	default:
-		r.State = reprise.StateLapsed
+		r.State = store.StateLapsed
 	}
 	r.Lease = s.leaseUntil.since(s.now)
 	r.Validity = max(r.Validity, r.Lease) // a live lease outlives the retention

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // InTx completes the operation of the handler with this context inside tx, a
@@ -57,19 +58,19 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 // attempt.
 type leasedAttempt struct {
 	store *Store
-	id    reprise.ID
-	owner reprise.Owner
+	id    store.ID
+	owner store.Owner
 }
 
 type leasedKey struct{}
 
-// Bind implements [reprise.ContextBinder]: it lets [InTx] find the attempt.
-func (s *Store) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+// Bind implements [store.ContextBinder]: it lets [InTx] find the attempt.
+func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	return context.WithValue(ctx, leasedKey{}, &leasedAttempt{store: s, id: id, owner: owner})
 }
 
 // completionOf returns the attempt that ctx belongs to, and its completion.
-func completionOf(ctx context.Context, payload []byte) (*leasedAttempt, reprise.CompleteRequest, error) {
+func completionOf(ctx context.Context, payload []byte) (*leasedAttempt, store.CompleteRequest, error) {
 	a, ok := ctx.Value(leasedKey{}).(*leasedAttempt)
 	if !ok {
 		if run, found := reprise.RunContext(ctx); found {
@@ -78,20 +79,20 @@ func completionOf(ctx context.Context, payload []byte) (*leasedAttempt, reprise.
 	}
 	view, running := reprise.AttemptFrom(ctx)
 	if !ok || !running {
-		return nil, reprise.CompleteRequest{}, invalid("InTx outside of a handler of the leased store")
+		return nil, store.CompleteRequest{}, invalid("InTx outside of a handler of the leased store")
 	}
-	r := reprise.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Retention: view.Retention()}
+	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Retention: view.Retention()}
 	err := r.Validate()
 	return a, r, err
 }
 
 // completed places the answer to the completion.
-func (a *leasedAttempt) completed(r *reprise.CompleteRequest, done bool, err error) error {
+func (a *leasedAttempt) completed(r *store.CompleteRequest, done bool, err error) error {
 	switch {
 	case err != nil:
 		return fail("complete", err)
 	case !done:
-		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", reprise.ErrLeaseLost)
+		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", store.ErrLeaseLost)
 	}
 	a.store.completing.add(a.owner, r.Retention)
 	return nil
@@ -100,12 +101,12 @@ func (a *leasedAttempt) completed(r *reprise.CompleteRequest, done bool, err err
 // completedElsewhere reports, for a completion by the engine, whether the owner
 // completed the record with another payload in a transaction of its own. ErrLeaseLost
 // makes the engine ask who has the record, and send what is in it.
-func (s *Store) completedElsewhere(ctx context.Context, r *reprise.CompleteRequest) (bool, error) {
+func (s *Store) completedElsewhere(ctx context.Context, r *store.CompleteRequest) (bool, error) {
 	if !s.completing.called(r.Owner) {
 		return false, nil
 	}
 	record, err := s.look(ctx, "complete", r.ID)
-	if err != nil || record == nil || record.State != reprise.StateCompleted {
+	if err != nil || record == nil || record.State != store.StateCompleted {
 		return false, err
 	}
 	s.completing.forget(r.Owner)

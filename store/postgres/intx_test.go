@@ -7,6 +7,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // frameworkContext finds values by strings only, as that of Gin does.
@@ -31,7 +32,7 @@ func run(t *testing.T) context.Context {
 		t.Fatal(err)
 	}
 	begun, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "key"})
-	if err != nil || begun.Outcome != reprise.Claimed {
+	if err != nil || begun.Outcome != store.Claimed {
 		t.Fatal(begun.Outcome, err)
 	}
 	t.Cleanup(func() {
@@ -50,7 +51,7 @@ func TestAnAttemptIsFoundInTheContextOfAFramework(t *testing.T) {
 	if attemptOf(own) != nil {
 		t.Error("found an attempt before there was one")
 	}
-	a := &attempt{id: reprise.ID{1}, owner: reprise.NewOwner()}
+	a := &attempt{id: store.ID{1}, owner: store.NewOwner()}
 	ctx := new(Store).Bind(run(t), a.id, a.owner)
 	own.values[reprise.ContextKey] = context.WithValue(ctx, txKey{}, a)
 	if attemptOf(own) != a {
@@ -67,12 +68,12 @@ func TestAnAttemptIsFoundInTheContextOfAFramework(t *testing.T) {
 func TestInTxNeedsAnAttemptOfItsStore(t *testing.T) {
 	t.Parallel()
 	for name, ctx := range map[string]context.Context{
-		"of another store": run(t), "without an attempt": new(Store).Bind(t.Context(), reprise.ID{1}, reprise.NewOwner()),
+		"of another store": run(t), "without an attempt": new(Store).Bind(t.Context(), store.ID{1}, store.NewOwner()),
 	} {
-		if err := InTx(ctx, nil, nil); !errors.Is(err, reprise.ErrInvalid) {
+		if err := InTx(ctx, nil, nil); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("InTx %s: %v", name, err)
 		}
-		if err := InSQLTx(ctx, nil, nil); !errors.Is(err, reprise.ErrInvalid) {
+		if err := InSQLTx(ctx, nil, nil); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("InSQLTx %s: %v", name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A call of List looks at about scannedPerPage records, in statements of scannedAtOnce:
@@ -18,21 +18,21 @@ const (
 	scannedAtOnce  = 1000
 )
 
-// List implements [reprise.Inspector], in the order of the IDs. Page.Total comes from the
+// List implements [store.Inspector], in the order of the IDs. Page.Total comes from the
 // statistics of the table, which ANALYZE and autovacuum bring up to date.
-func (t *records) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+func (t *records) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	after, err := t.parseCursor(q.After)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
-	var page reprise.Page
+	var page store.Page
 	for page.Scanned < scannedPerPage && len(page.Records) < q.Limit {
 		next, err := t.listStep(ctx, &page, &q, after)
 		if err != nil {
-			return reprise.Page{}, err
+			return store.Page{}, err
 		}
 		if next == nil {
 			if q.After == "" {
@@ -48,17 +48,17 @@ func (t *records) List(ctx context.Context, q reprise.Query) (reprise.Page, erro
 
 // listStep adds what the next records give to page, and returns behind which ID to go
 // on; nil is the end.
-func (t *records) listStep(ctx context.Context, page *reprise.Page, q *reprise.Query, after []byte) (next []byte, err error) {
+func (t *records) listStep(ctx context.Context, page *store.Page, q *store.Query, after []byte) (next []byte, err error) {
 	var (
 		states  = q.States
 		limit   = q.Limit - len(page.Records)
-		added   []reprise.Record
+		added   []store.Record
 		looked  int64
 		last    []byte
 		lastOne int64 // the number of the last record of added
 	)
 	if states == 0 {
-		states = reprise.States(reprise.StateRunning, reprise.StateLapsed, reprise.StateCompleted, reprise.StateUnreadable)
+		states = store.States(store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateUnreadable)
 	}
 	err = t.run(ctx, "list", t.sql.list, func(rows pgx.Rows) error {
 		added, lastOne = added[:0], 0

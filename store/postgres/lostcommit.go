@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The lock of a lost COMMIT is waited for within the caller's deadline, and this long
@@ -23,7 +23,7 @@ const (
 // backend not be committing any more, and a statement that begins then sees what it did.
 // A server in recovery, which may not have received the commit yet, refuses the
 // transaction.
-func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *TransactionalStore) findCommit(ctx context.Context, id store.ID, owner store.Owner) error {
 	session, err := s.db.acquire(ctx, "complete")
 	if err != nil {
 		return undecided(err)
@@ -52,7 +52,7 @@ func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owne
 	case !confirmed:
 		return notReplicated("complete")
 	case batch.tag.String() != "COMMIT":
-		return fmt.Errorf("%w: postgres: complete: the transaction that looked for the record was rolled back", reprise.ErrUnknown)
+		return fmt.Errorf("%w: postgres: complete: the transaction that looked for the record was rolled back", store.ErrUnknown)
 	}
 	s.setDecided(owner)
 	if !committed {
@@ -63,7 +63,7 @@ func (s *TransactionalStore) findCommit(ctx context.Context, id reprise.ID, owne
 
 // undecided is the error of a look that could not tell whether the COMMIT was executed.
 func undecided(err error) error {
-	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and so was the attempt to find out: %s", reprise.ErrUnknown, err.Error())
+	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and so was the attempt to find out: %s", store.ErrUnknown, err.Error())
 }
 
 // lockWait is how long to wait for the lock.

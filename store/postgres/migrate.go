@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Migration is one step of the schema. Its SQL may be given to another tool, and
@@ -100,7 +100,7 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 		return invalid("the pool is nil")
 	}
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, c, list) })
-	if err == nil || errors.Is(err, reprise.ErrMisconfigured) {
+	if err == nil || errors.Is(err, store.ErrMisconfigured) {
 		return err
 	}
 	return fail("migrate", err)
@@ -133,8 +133,8 @@ func migrate(ctx context.Context, tx pgx.Tx, c Config, list []Migration) error {
 	case err != nil:
 		return err
 	case found.applied < found.known:
-	case noticed && finding.Severity == reprise.Unsafe:
-		return fmt.Errorf("%w: postgres: migrate: %s", reprise.ErrMisconfigured, finding.Detail)
+	case noticed && finding.Severity == store.Unsafe:
+		return fmt.Errorf("%w: postgres: migrate: %s", store.ErrMisconfigured, finding.Detail)
 	case noticed:
 		logWarning(ctx, c.Logger, finding)
 	}
@@ -203,8 +203,8 @@ func readSchema(ctx context.Context, q querier, c Config, s names, known int) (s
 }
 
 // finding judges the schema. It reports false for the one of this release.
-func (s schema) finding() (reprise.Finding, bool) {
-	f := reprise.Finding{Code: "schema-version", Severity: reprise.Unsafe}
+func (s schema) finding() (store.Finding, bool) {
+	f := store.Finding{Code: "schema-version", Severity: store.Unsafe}
 	switch {
 	case s.applied == 0:
 		f.Detail = "the tables do not exist, or this role cannot see them; run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
@@ -213,7 +213,7 @@ func (s schema) finding() (reprise.Finding, bool) {
 	case s.lacking:
 		f.Detail = fmt.Sprintf("the schema has version %d and lacks a function that this release calls; unless another release uses it, drop its tables and functions and run reprisepg.Migrate", s.applied)
 	case s.applied > s.known:
-		f.Severity = reprise.Warning
+		f.Severity = store.Warning
 		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", s.applied, s.known)
 	default:
 		return f, false

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // clientCheck is how often the server looks whether its client is still there while it
@@ -53,7 +53,7 @@ func (s *TransactionalStore) adapts(ctx context.Context, err error, prepared boo
 }
 
 // errAdapted says that the claim has to be sent again.
-var errAdapted = fmt.Errorf("%w: postgres: claim: the server or a pooler cannot do what was asked", reprise.ErrUnavailable)
+var errAdapted = fmt.Errorf("%w: postgres: claim: the server or a pooler cannot do what was asked", store.ErrUnavailable)
 
 // errStandby refuses what a server in recovery answered.
-var errStandby = fmt.Errorf("%w: postgres: claim: the server is a standby, which may be behind", reprise.ErrUnavailable)
+var errStandby = fmt.Errorf("%w: postgres: claim: the server is a standby, which may be behind", store.ErrUnavailable)

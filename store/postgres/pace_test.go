@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestThePaceOfAPurge: its defaults, and the bounds of each field.
@@ -30,25 +30,25 @@ func TestThePaceOfAPurge(t *testing.T) {
 		{config: PurgerConfig{Timeout: -1}},
 	} {
 		got, err := test.config.withDefaults()
-		if test.ok && (err != nil || got != test.want) || !test.ok && !errors.Is(err, reprise.ErrInvalid) {
+		if test.ok && (err != nil || got != test.want) || !test.ok && !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: %+v, %v; want %+v", test.config, got, err, test.want)
 		}
 	}
 	db := sql.OpenDB(&refusing{})
 	defer func() { _ = db.Close() }()
-	store, err := NewSQL(db, Config{})
+	st, err := NewSQL(db, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit, want := range map[int]error{
-		-1: reprise.ErrInvalid, 0: reprise.ErrInvalid, 1: reprise.ErrUnavailable, 100_000: reprise.ErrUnavailable, 100_001: reprise.ErrInvalid,
+		-1: store.ErrInvalid, 0: store.ErrInvalid, 1: store.ErrUnavailable, 100_000: store.ErrUnavailable, 100_001: store.ErrInvalid,
 	} {
-		if _, err := store.Purge(t.Context(), limit); !errors.Is(err, want) {
+		if _, err := st.Purge(t.Context(), limit); !errors.Is(err, want) {
 			t.Errorf("a purge of %d: %v, want %v", limit, err, want)
 		}
 	}
-	for limit, want := range map[int]error{0: reprise.ErrInvalid, 1: reprise.ErrUnavailable} {
-		if _, err := store.Purgeable(t.Context(), limit); !errors.Is(err, want) {
+	for limit, want := range map[int]error{0: store.ErrInvalid, 1: store.ErrUnavailable} {
+		if _, err := st.Purgeable(t.Context(), limit); !errors.Is(err, want) {
 			t.Errorf("a count up to %d: %v, want %v", limit, err, want)
 		}
 	}
@@ -169,20 +169,20 @@ func TestWhatOperatorsSeeOfARecord(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		row       *shown
-		state     reprise.RecordState
+		state     store.RecordState
 		lease     time.Duration
 		validity  time.Duration
 		completed int64
 		resolved  bool
 	}{
-		"running":                       {row(false, false, 1000, 5000), reprise.StateRunning, time.Millisecond, 5 * time.Millisecond, 0, false},
-		"running past its retention":    {row(false, false, 1000, -5000), reprise.StateRunning, time.Millisecond, time.Millisecond, 0, false},
-		"lapsed at the end":             {row(false, false, 0, 5000), reprise.StateLapsed, 0, 5 * time.Millisecond, 0, false},
-		"lapsed":                        {row(false, false, -1000, 5000), reprise.StateLapsed, -time.Millisecond, 5 * time.Millisecond, 0, false},
-		"completed":                     {row(true, false, -3, 5000), reprise.StateCompleted, 0, 5 * time.Millisecond, now - 3, false},
-		"completed by version 2":        {row(true, false, 7, 5000), reprise.StateCompleted, 0, 5 * time.Millisecond, now, false},
-		"completed by an operator":      {row(true, true, -3, 5000), reprise.StateCompleted, 0, 5 * time.Millisecond, now - 3, true},
-		"running, and marked by nobody": {row(false, true, 1000, 5000), reprise.StateRunning, time.Millisecond, 5 * time.Millisecond, 0, false},
+		"running":                       {row(false, false, 1000, 5000), store.StateRunning, time.Millisecond, 5 * time.Millisecond, 0, false},
+		"running past its retention":    {row(false, false, 1000, -5000), store.StateRunning, time.Millisecond, time.Millisecond, 0, false},
+		"lapsed at the end":             {row(false, false, 0, 5000), store.StateLapsed, 0, 5 * time.Millisecond, 0, false},
+		"lapsed":                        {row(false, false, -1000, 5000), store.StateLapsed, -time.Millisecond, 5 * time.Millisecond, 0, false},
+		"completed":                     {row(true, false, -3, 5000), store.StateCompleted, 0, 5 * time.Millisecond, now - 3, false},
+		"completed by version 2":        {row(true, false, 7, 5000), store.StateCompleted, 0, 5 * time.Millisecond, now, false},
+		"completed by an operator":      {row(true, true, -3, 5000), store.StateCompleted, 0, 5 * time.Millisecond, now - 3, true},
+		"running, and marked by nobody": {row(false, true, 1000, 5000), store.StateRunning, time.Millisecond, 5 * time.Millisecond, 0, false},
 	} {
 		got := test.row.record()
 		if got.State != test.state || got.Lease != test.lease || got.Validity != test.validity || got.Resolved != test.resolved ||
@@ -193,7 +193,7 @@ func TestWhatOperatorsSeeOfARecord(t *testing.T) {
 	}
 	unreadable := row(false, false, 1000, 5000)
 	unreadable.readable = &no
-	if got := unreadable.record(); got.State != reprise.StateUnreadable || got.Label != "" || got.Attempt != 0 || got.Size != 6 || got.ID != (reprise.ID{1}) {
+	if got := unreadable.record(); got.State != store.StateUnreadable || got.Label != "" || got.Attempt != 0 || got.Size != 6 || got.ID != (store.ID{1}) {
 		t.Errorf("unreadable: %+v", got)
 	}
 }
@@ -212,31 +212,31 @@ func TestWhatADecisionAsksFor(t *testing.T) {
 			t.Errorf("%s: rewrites %t, claimable %t", word, d.rewrites(), d.claimable())
 		}
 	}
-	result := func(word string) (reprise.Outcome, error) {
+	result := func(word string) (store.Outcome, error) {
 		d := decision{word: word}
 		got, err := d.result()
 		return got.Outcome, err
 	}
-	atomic := func(word string) (reprise.Outcome, error) {
+	atomic := func(word string) (store.Outcome, error) {
 		d := decision{word: word}
 		got, err := d.atomicResult()
 		return got.Outcome, err
 	}
 	for _, test := range []struct {
 		word           string
-		leased, atomic reprise.Outcome
+		leased, atomic store.Outcome
 		err            error
 	}{
-		{wordClaimed, reprise.Claimed, reprise.Claimed, nil},
-		{wordOwnLapsed, reprise.Claimed, reprise.Lapsed, nil},
-		{wordAgain, 0, reprise.InProgress, nil},
-		{wordInProgress, reprise.InProgress, reprise.InProgress, nil},
-		{wordCompleted, reprise.Completed, reprise.Completed, nil},
-		{wordMismatch, reprise.Mismatch, reprise.Mismatch, nil},
-		{wordLapsed, reprise.Lapsed, reprise.Lapsed, nil},
+		{wordClaimed, store.Claimed, store.Claimed, nil},
+		{wordOwnLapsed, store.Claimed, store.Lapsed, nil},
+		{wordAgain, 0, store.InProgress, nil},
+		{wordInProgress, store.InProgress, store.InProgress, nil},
+		{wordCompleted, store.Completed, store.Completed, nil},
+		{wordMismatch, store.Mismatch, store.Mismatch, nil},
+		{wordLapsed, store.Lapsed, store.Lapsed, nil},
 		{wordLostRace, 0, 0, errLostRace},
-		{wordCorrupt, 0, 0, reprise.ErrCorrupt},
-		{"a word of another release", 0, 0, reprise.ErrCorrupt},
+		{wordCorrupt, 0, 0, store.ErrCorrupt},
+		{"a word of another release", 0, 0, store.ErrCorrupt},
 	} {
 		if got, err := result(test.word); test.word != wordAgain && (got != test.leased || !errors.Is(err, test.err)) {
 			t.Errorf("%s: %v, %v", test.word, got, err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The values that a zero [PurgerConfig] stands for.
@@ -64,7 +64,7 @@ type purgeBound struct {
 	at *time.Time // nil: the front
 }
 
-// Purge implements [reprise.Purger]. Any number of processes may purge at once: each
+// Purge implements [store.Purger]. Any number of processes may purge at once: each
 // skips what another is about to delete, or to claim.
 //
 // It goes on where the last call of this store ended, until a call deletes fewer than
@@ -141,7 +141,7 @@ func (t *records) purgeOnce(ctx context.Context, c PurgerConfig) (int, error) {
 	deleted, err := t.Purge(bounded, c.Batch)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil && !errors.Is(err, errNoConnection) {
 		return 0, fmt.Errorf("%w: postgres: purge: %d records took longer than %v; use a smaller PurgerConfig.Batch",
-			reprise.ErrUnavailable, c.Batch, c.Timeout)
+			store.ErrUnavailable, c.Batch, c.Timeout)
 	}
 	return deleted, err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // records is the table, and what both stores do with it: purge, inspect, check, and
@@ -83,13 +83,13 @@ func (t *records) repeat(ctx context.Context, op string, conn *pgx.Conn, stateme
 			break
 		}
 		if try == maxTries || !pause(ctx, try) {
-			return fmt.Errorf("%w: postgres: %s: %w", reprise.ErrUnavailable, op, errLostRace)
+			return fmt.Errorf("%w: postgres: %s: %w", store.ErrUnavailable, op, errLostRace)
 		}
 	}
 	switch {
 	case unconfirmed(conn):
 		return notReplicated(op)
-	case errors.Is(err, reprise.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return err
 	case err != nil:
 		t.missing.report(ctx, t.config.Logger, t.sql.records, err)
@@ -162,10 +162,10 @@ func fromMicroseconds(n int64) time.Duration { return time.Duration(n) * time.Mi
 
 // corrupt is the error for a record that this release cannot read.
 func corrupt(op string) error {
-	return fmt.Errorf("%w: postgres: %s: this release does not know a version, state or field of the record", reprise.ErrCorrupt, op)
+	return fmt.Errorf("%w: postgres: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, op)
 }
 
 // notReplicated is the error for a commit that no synchronous standby confirmed.
 func notReplicated(op string) error {
-	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", reprise.ErrNotReplicated, op)
+	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", store.ErrNotReplicated, op)
 }

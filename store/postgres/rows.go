@@ -6,13 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file holds what both stores do to rows that are in the table.
 
 // renew extends the leases of a batch in one statement.
-func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (t *records) renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	if len(rs) == 0 {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 		}
 		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], microseconds(rs[i].Lease)
 	}
-	statuses := make([]reprise.RenewStatus, 0, len(rs))
+	statuses := make([]store.RenewStatus, 0, len(rs))
 	err := t.run(ctx, "renew", t.sql.renew, func(rows pgx.Rows) error {
 		statuses = statuses[:0]
 		for rows.Next() {
@@ -39,22 +39,22 @@ func (t *records) renew(ctx context.Context, rs []reprise.RenewRequest) ([]repri
 		return nil, err
 	}
 	if len(statuses) != len(rs) {
-		return nil, fmt.Errorf("%w: postgres: renew: the server gave %d answers to %d requests", reprise.ErrUnknown, len(statuses), len(rs))
+		return nil, fmt.Errorf("%w: postgres: renew: the server gave %d answers to %d requests", store.ErrUnknown, len(statuses), len(rs))
 	}
 	return statuses, nil
 }
 
 // renewStatus translates the words of renew.sql.
-func renewStatus(word string) reprise.RenewStatus {
+func renewStatus(word string) store.RenewStatus {
 	switch word {
 	case "renewed":
-		return reprise.Renewed
+		return store.Renewed
 	case "busy":
-		return reprise.RenewBusy
+		return store.RenewBusy
 	case "completed":
-		return reprise.RenewCompleted
+		return store.RenewCompleted
 	default:
-		return reprise.RenewLost
+		return store.RenewLost
 	}
 }
 

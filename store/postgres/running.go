@@ -3,13 +3,13 @@ package reprisepg
 import (
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file is what a transactional store knows of the attempts of its process.
 
 // find returns the attempt of owner that runs here, or nil.
-func (s *TransactionalStore) find(id reprise.ID, owner reprise.Owner) *attempt {
+func (s *TransactionalStore) find(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.attempts[owner]; a != nil && a.id == id {
@@ -19,7 +19,7 @@ func (s *TransactionalStore) find(id reprise.ID, owner reprise.Owner) *attempt {
 }
 
 // take returns the attempt of owner, which the caller then has to end, or nil.
-func (s *TransactionalStore) take(id reprise.ID, owner reprise.Owner) *attempt {
+func (s *TransactionalStore) take(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.attempts[owner]
@@ -43,7 +43,7 @@ func (s *TransactionalStore) end(a *attempt) {
 
 // setUndecided remembers that owner's last call may or may not have been executed, and
 // forgets the oldest owners that nobody asked about again.
-func (s *TransactionalStore) setUndecided(owner reprise.Owner) {
+func (s *TransactionalStore) setUndecided(owner store.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -55,14 +55,14 @@ func (s *TransactionalStore) setUndecided(owner reprise.Owner) {
 	s.undecided[owner] = now
 }
 
-func (s *TransactionalStore) isUndecided(owner reprise.Owner) bool {
+func (s *TransactionalStore) isUndecided(owner store.Owner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, found := s.undecided[owner]
 	return found
 }
 
-func (s *TransactionalStore) setDecided(owner reprise.Owner) {
+func (s *TransactionalStore) setDecided(owner store.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.undecided, owner)

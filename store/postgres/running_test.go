@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestUndecidedOwnersAreForgotten: an owner whose call has no answer is remembered while
@@ -17,8 +17,8 @@ import (
 func TestUndecidedOwnersAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &TransactionalStore{records: records{config: Config{TxTimeout: time.Minute}}, undecided: map[reprise.Owner]time.Time{}}
-		first, second, third := reprise.NewOwner(), reprise.NewOwner(), reprise.NewOwner()
+		s := &TransactionalStore{records: records{config: Config{TxTimeout: time.Minute}}, undecided: map[store.Owner]time.Time{}}
+		first, second, third := store.NewOwner(), store.NewOwner(), store.NewOwner()
 		s.setUndecided(first)
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 		s.setUndecided(second)
@@ -41,12 +41,12 @@ func TestUndecidedOwnersAreForgotten(t *testing.T) {
 // it, and it is taken once.
 func TestAnAttemptIsFoundByBothItsNames(t *testing.T) {
 	t.Parallel()
-	a := &attempt{id: reprise.ID{1}, owner: reprise.NewOwner()}
-	s := &TransactionalStore{attempts: map[reprise.Owner]*attempt{a.owner: a}}
+	a := &attempt{id: store.ID{1}, owner: store.NewOwner()}
+	s := &TransactionalStore{attempts: map[store.Owner]*attempt{a.owner: a}}
 	for _, other := range []struct {
-		id    reprise.ID
-		owner reprise.Owner
-	}{{reprise.ID{2}, a.owner}, {a.id, reprise.NewOwner()}} {
+		id    store.ID
+		owner store.Owner
+	}{{store.ID{2}, a.owner}, {a.id, store.NewOwner()}} {
 		if s.find(other.id, other.owner) != nil || s.take(other.id, other.owner) != nil {
 			t.Error("an attempt is found under another name")
 		}
@@ -85,7 +85,7 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &attempt{number: 2, fence: 7, deadline: time.Now().Add(time.Second)}
-		if got := a.result(); got.Outcome != reprise.Claimed || !got.Atomic || got.Attempt != 2 || got.Fence != 7 || got.Remaining != time.Second {
+		if got := a.result(); got.Outcome != store.Claimed || !got.Atomic || got.Attempt != 2 || got.Fence != 7 || got.Remaining != time.Second {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(time.Second - time.Nanosecond) //nolint:forbidigo // in a bubble

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The values of the columns version and state of a row that this release can read.
@@ -96,12 +96,12 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 // readable is what readable.sql says of the row.
 func (r *seen) readable() bool {
 	return r.version == rowVersion && (r.state == rowRunning || r.state == rowCompleted) &&
-		len(r.owner) == len(reprise.Owner{}) && len(r.fingerprint) == len(reprise.Fingerprint{}) &&
+		len(r.owner) == len(store.Owner{}) && len(r.fingerprint) == len(store.Fingerprint{}) &&
 		(r.state == rowCompleted) == (r.payload != nil)
 }
 
 // decide says what a claim makes of the row, in the order of the Store contract.
-func (r *seen) decide(c *reprise.ClaimRequest) decision {
+func (r *seen) decide(c *store.ClaimRequest) decision {
 	d := decision{word: r.word(c), attempt: r.attempt, fence: r.fence, leaseLeft: r.leaseUntil - r.at}
 	switch d.word {
 	case wordCompleted:
@@ -119,7 +119,7 @@ func (r *seen) decide(c *reprise.ClaimRequest) decision {
 	return d
 }
 
-func (r *seen) word(c *reprise.ClaimRequest) string {
+func (r *seen) word(c *store.ClaimRequest) string {
 	live := r.found && r.state == rowRunning && r.leaseUntil > r.at
 	own := bytes.Equal(r.owner, c.Owner[:])
 	switch {

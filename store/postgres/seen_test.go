@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestWhatAClaimMakesOfARecord: the decisions of the Store contract, in their order, at
@@ -15,8 +15,8 @@ import (
 func TestWhatAClaimMakesOfARecord(t *testing.T) {
 	t.Parallel()
 	const now = 1_000_000
-	own, other := reprise.Owner{1}, reprise.Owner{2}
-	fingerprint, another := reprise.Fingerprint{3}, reprise.Fingerprint{4}
+	own, other := store.Owner{1}, store.Owner{2}
+	fingerprint, another := store.Fingerprint{3}, store.Fingerprint{4}
 	row := func(change func(*seen)) *seen {
 		r := &seen{
 			found: true, version: rowVersion, state: rowRunning, owner: other[:], fingerprint: fingerprint[:],
@@ -37,12 +37,12 @@ func TestWhatAClaimMakesOfARecord(t *testing.T) {
 			}
 		}
 	}
-	claim := reprise.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true, Validity: true}
+	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true, Validity: true}
 	careful, limited, enough, foreign := claim, claim, claim, claim
 	careful.Takeover, limited.MaxAttempts, enough.MaxAttempts, foreign.Fingerprint = false, 3, 4, another
 	for name, test := range map[string]struct {
 		row   *seen
-		claim reprise.ClaimRequest
+		claim store.ClaimRequest
 		want  string
 	}{
 		"nothing":                         {&seen{at: now, clock: now}, claim, wordNew},
@@ -136,7 +136,7 @@ func TestACreationThatWaitedIsNoticed(t *testing.T) {
 		if got := c.waited(lease); got != want {
 			t.Errorf("after a wait of %v: %t", waited, got)
 		}
-		if got := c.result(); got.Outcome != reprise.Claimed || got.Attempt != 1 || got.Fence != 5_000_000 || got.Remaining != lease-waited {
+		if got := c.result(); got.Outcome != store.Claimed || got.Attempt != 1 || got.Fence != 5_000_000 || got.Remaining != lease-waited {
 			t.Errorf("after a wait of %v: %+v", waited, got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // database is where a store gets its connections: a pgx pool, or a *sql.DB over pgx's
@@ -134,7 +134,7 @@ func pgxConn(driverConn any) (*pgx.Conn, error) {
 			driverConn = c.Raw()
 		default:
 			return nil, fmt.Errorf("%w: postgres: the *sql.DB uses the driver %T, want pgx's (github.com/jackc/pgx/v5/stdlib)",
-				reprise.ErrMisconfigured, driverConn)
+				store.ErrMisconfigured, driverConn)
 		}
 	}
 }

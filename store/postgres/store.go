@@ -10,16 +10,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Store is the leased store: every claim is a statement that commits at once, and holds
 // for its lease. It is safe for concurrent use, starts no goroutine and needs no Close;
 // the pool stays the caller's.
 //
-// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder] (see
-// [InTx]), a [reprise.Inspector] and a [reprise.Purger].
+// Besides [reprise.Store] it is a [store.Checker], a [store.ContextBinder] (see
+// [InTx]), a [store.Inspector] and a [store.Purger].
 type Store struct {
 	records
 	recent recent                      // how many of the claims are replays
@@ -31,11 +31,11 @@ type Store struct {
 }
 
 var (
-	_ reprise.Store         = (*Store)(nil)
-	_ reprise.ContextBinder = (*Store)(nil)
-	_ reprise.Checker       = (*Store)(nil)
-	_ reprise.Inspector     = (*Store)(nil)
-	_ reprise.Purger        = (*Store)(nil)
+	_ store.Store         = (*Store)(nil)
+	_ store.ContextBinder = (*Store)(nil)
+	_ store.Checker       = (*Store)(nil)
+	_ store.Inspector     = (*Store)(nil)
+	_ store.Purger        = (*Store)(nil)
 )
 
 // New returns the leased store over pool. It asks nothing of the server: [Open] does.
@@ -90,9 +90,9 @@ func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 // writes nothing. A lapsed record whose row another transaction is just writing is
 // InProgress, with a millisecond remaining. Claims that arrive while others are on their
 // way are sent together: see [Config.NoCombining].
-func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	if s.queue == nil {
 		return s.claimAlone(ctx, &r)
@@ -101,12 +101,12 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 }
 
 // Renew implements [reprise.Store] in one statement for the whole batch.
-func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	return s.renew(ctx, rs)
 }
 
 // Complete implements [reprise.Store] in one statement, with other calls as Claim is.
-func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -115,21 +115,21 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case err != nil:
 		return err
 	case elsewhere:
-		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", reprise.ErrLeaseLost)
+		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", store.ErrLeaseLost)
 	}
 	if s.queue == nil {
 		err = s.complete(ctx, &r)
 	} else {
 		err = s.completeCombined(ctx, &r)
 	}
-	if err == nil || errors.Is(err, reprise.ErrLeaseLost) {
+	if err == nil || errors.Is(err, store.ErrLeaseLost) {
 		s.completing.forget(r.Owner)
 	}
 	return err
 }
 
 // Release implements [reprise.Store] in one statement.
-func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	s.completing.forget(owner)
 	return s.run(ctx, "release", s.sql.release, func(rows pgx.Rows) error {
 		readable := true // also where there is no record

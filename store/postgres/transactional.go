@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // spareConns is how many connections of the pool the attempts never take: so many are
@@ -34,8 +34,8 @@ const spareConns = 2
 // context ends, and then fail with ErrUnavailable; a replay or a duplicate waits 10 ms.
 // See [TransactionalStore.Stats].
 //
-// Besides [reprise.Store] it is a [reprise.Checker], a [reprise.ContextBinder], a
-// [reprise.Inspector] and a [reprise.Purger].
+// Besides [reprise.Store] it is a [store.Checker], a [store.ContextBinder], a
+// [store.Inspector] and a [store.Purger].
 type TransactionalStore struct {
 	records
 	slots  slots
@@ -46,18 +46,18 @@ type TransactionalStore struct {
 	noClientCheck atomic.Bool
 
 	mu        sync.Mutex
-	attempts  map[reprise.Owner]*attempt   // those that run and were not ended
-	running   map[reprise.ID]*attempt      // those whose transaction is open
-	claiming  map[reprise.ID]chan struct{} // claims on their way; closed at their end
-	undecided map[reprise.Owner]time.Time  // owners whose last call has no definite answer, and since when
+	attempts  map[store.Owner]*attempt   // those that run and were not ended
+	running   map[store.ID]*attempt      // those whose transaction is open
+	claiming  map[store.ID]chan struct{} // claims on their way; closed at their end
+	undecided map[store.Owner]time.Time  // owners whose last call has no definite answer, and since when
 }
 
 var (
-	_ reprise.Store         = (*TransactionalStore)(nil)
-	_ reprise.ContextBinder = (*TransactionalStore)(nil)
-	_ reprise.Checker       = (*TransactionalStore)(nil)
-	_ reprise.Inspector     = (*TransactionalStore)(nil)
-	_ reprise.Purger        = (*TransactionalStore)(nil)
+	_ store.Store         = (*TransactionalStore)(nil)
+	_ store.ContextBinder = (*TransactionalStore)(nil)
+	_ store.Checker       = (*TransactionalStore)(nil)
+	_ store.Inspector     = (*TransactionalStore)(nil)
+	_ store.Purger        = (*TransactionalStore)(nil)
 )
 
 // NewTransactional returns the transactional store over pool, which needs at least
@@ -117,10 +117,10 @@ func newTransactional(db database, c Config) (*TransactionalStore, error) {
 		return &TransactionalStore{
 			records:   r,
 			slots:     slots{limit: limit - spareConns},
-			attempts:  make(map[reprise.Owner]*attempt),
-			running:   make(map[reprise.ID]*attempt),
-			claiming:  make(map[reprise.ID]chan struct{}),
-			undecided: make(map[reprise.Owner]time.Time),
+			attempts:  make(map[store.Owner]*attempt),
+			running:   make(map[store.ID]*attempt),
+			claiming:  make(map[store.ID]chan struct{}),
+			undecided: make(map[store.Owner]time.Time),
 		}, nil
 	}
 }
@@ -131,9 +131,9 @@ func (s *TransactionalStore) Stats() Stats { return s.slots.stats() }
 // Claim implements [reprise.Store]. Its claims are Atomic, with a transaction open for
 // the handler. A different request with the key of an attempt that runs in another
 // process is answered InProgress: nobody sees the fingerprint before it commits.
-func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *TransactionalStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	result, done, err := s.enterClaim(ctx, r)
 	if done || err != nil {
@@ -149,11 +149,11 @@ func (s *TransactionalStore) Claim(ctx context.Context, r reprise.ClaimRequest) 
 
 // Renew implements [reprise.Store]. An attempt of this store needs no renewal and is
 // answered Renewed while it runs here; leased records in the same table are renewed.
-func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	statuses, err := s.renew(ctx, rs)
 	for i := range statuses {
 		if s.find(rs[i].ID, rs[i].Owner) != nil {
-			statuses[i] = reprise.Renewed
+			statuses[i] = store.Renewed
 		}
 	}
 	return statuses, err
@@ -166,7 +166,7 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []reprise.RenewReques
 // before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
 // because nobody can tell what it committed. One that began another transaction itself,
 // in which a statement then failed, is not found out: the answer is about that one.
-func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -179,10 +179,10 @@ func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteReq
 	}
 	s.setUndecided(r.Owner)
 	err := s.commitAndEnd(ctx, a, r)
-	if errors.Is(err, reprise.ErrUnknown) && ctx.Err() == nil {
+	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		return s.findCommit(ctx, r.ID, r.Owner)
 	}
-	if !errors.Is(err, reprise.ErrUnknown) && !errors.Is(err, reprise.ErrNotReplicated) {
+	if !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrNotReplicated) {
 		s.setDecided(r.Owner)
 	}
 	return err
@@ -190,7 +190,7 @@ func (s *TransactionalStore) Complete(ctx context.Context, r reprise.CompleteReq
 
 // commitAndEnd commits and gives the connection and the slot back, also when a tracer
 // of the application panics.
-func (s *TransactionalStore) commitAndEnd(ctx context.Context, a *attempt, r reprise.CompleteRequest) error {
+func (s *TransactionalStore) commitAndEnd(ctx context.Context, a *attempt, r store.CompleteRequest) error {
 	defer s.end(a)
 	err := s.commit(ctx, a, r)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *TransactionalStore) commitAndEnd(ctx context.Context, a *attempt, r rep
 }
 
 // Release implements [reprise.Store]: it rolls the transaction of the attempt back.
-func (s *TransactionalStore) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	a := s.take(id, owner)
 	if a == nil {
 		s.setDecided(owner) // a claim without an answer: its session ends with its connection
@@ -210,9 +210,9 @@ func (s *TransactionalStore) Release(ctx context.Context, id reprise.ID, owner r
 	return a.rollback(ctx)
 }
 
-// Bind implements [reprise.ContextBinder]: it makes the transaction of the attempt
+// Bind implements [store.ContextBinder]: it makes the transaction of the attempt
 // available to [Tx] and [SQLTx].
-func (s *TransactionalStore) Bind(ctx context.Context, id reprise.ID, owner reprise.Owner) context.Context {
+func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	if a := s.find(id, owner); a != nil {
 		return context.WithValue(ctx, txKey{}, a)
 	}
@@ -221,7 +221,7 @@ func (s *TransactionalStore) Bind(ctx context.Context, id reprise.ID, owner repr
 
 // lockKey names the lock of an attempt. Advisory locks belong to the whole database, so
 // the table is part of it.
-func (s *TransactionalStore) lockKey(id reprise.ID) int64 {
+func (s *TransactionalStore) lockKey(id store.ID) int64 {
 	sum := sha256.Sum256(append([]byte(s.sql.lock+"\x00"), id[:]...))
 	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits do
 }

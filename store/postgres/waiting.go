@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // This file is what a claim does for which no transaction is free.
@@ -15,7 +15,7 @@ import (
 // claimWithoutSlot answers a claim for which no transaction is free, where that needs
 // none: a replay, a mismatch, or a duplicate of an attempt that runs in another
 // process.
-func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	var (
 		found seen
 		held  bool
@@ -36,18 +36,18 @@ func (s *TransactionalStore) claimWithoutSlot(ctx context.Context, r reprise.Cla
 		return err
 	})
 	if err != nil {
-		return reprise.ClaimResult{}, false, err
+		return store.ClaimResult{}, false, err
 	}
 	result, done, err = s.settle(&found, &r)
 	switch {
 	case done || err != nil:
 		return result, done, err
 	case held && s.isUndecided(r.Owner):
-		return reprise.ClaimResult{}, false, nil // the lock may be this owner's
+		return store.ClaimResult{}, false, nil // the lock may be this owner's
 	case held:
-		return reprise.ClaimResult{Outcome: reprise.InProgress}, true, nil
+		return store.ClaimResult{Outcome: store.InProgress}, true, nil
 	}
-	return reprise.ClaimResult{}, false, nil
+	return store.ClaimResult{}, false, nil
 }
 
 // A claim waits in line within the deadline of its caller, and this long where there is
@@ -61,14 +61,14 @@ const (
 )
 
 // waitForSlot waits in line for a transaction, or answers a claim that needs none.
-func (s *TransactionalStore) waitForSlot(ctx context.Context, r reprise.ClaimRequest) (result reprise.ClaimResult, done bool, err error) {
+func (s *TransactionalStore) waitForSlot(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	start, budget := time.Now(), claimWait
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = time.Until(deadline)
 	}
 	place := s.slots.enqueue()
 	if place.within(min(lookAfter, budget/10)) {
-		return reprise.ClaimResult{}, false, nil
+		return store.ClaimResult{}, false, nil
 	}
 	kept := false
 	defer func() { // also when a tracer of the application panics
@@ -84,8 +84,8 @@ func (s *TransactionalStore) waitForSlot(ctx context.Context, r reprise.ClaimReq
 	defer cancel()
 	kept = true
 	if s.slots.take(wait, place) != nil {
-		return reprise.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
-			reprise.ErrUnavailable, time.Since(start).Round(time.Millisecond), s.slots.limit)
+		return store.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
+			store.ErrUnavailable, time.Since(start).Round(time.Millisecond), s.slots.limit)
 	}
-	return reprise.ClaimResult{}, false, nil
+	return store.ClaimResult{}, false, nil
 }

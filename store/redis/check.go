@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Check implements [reprise.Checker]. It reads INFO at every primary, and CLUSTER INFO in
+// Check implements [store.Checker]. It reads INFO at every primary, and CLUSTER INFO in
 // a cluster, and tries a channel. It writes nothing. The codes that it reports are listed
 // in docs/redis.md.
-func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var r report
 	if !s.options.ctxTimeouts {
-		r.add("context-timeouts", reprise.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled")
+		r.add("context-timeouts", store.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled")
 	}
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -45,10 +45,10 @@ func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
 }
 
 // unsafeError returns the unsafe findings as one error, nil when there are none.
-func unsafeError(findings []reprise.Finding) error {
+func unsafeError(findings []store.Finding) error {
 	var unsafe []string
 	for _, f := range findings {
-		if f.Severity == reprise.Unsafe {
+		if f.Severity == store.Unsafe {
 			unsafe = append(unsafe, f.Code+": "+f.Detail)
 		}
 	}
@@ -61,19 +61,19 @@ func unsafeError(findings []reprise.Finding) error {
 // report collects the findings about one node after another.
 type report struct {
 	node     string // starts the details
-	findings []reprise.Finding
+	findings []store.Finding
 }
 
-func (r *report) add(code string, severity reprise.Severity, format string, args ...any) {
-	r.findings = append(r.findings, reprise.Finding{Code: code, Severity: severity, Detail: r.node + fmt.Sprintf(format, args...)})
+func (r *report) add(code string, severity store.Severity, format string, args ...any) {
+	r.findings = append(r.findings, store.Finding{Code: code, Severity: severity, Detail: r.node + fmt.Sprintf(format, args...)})
 }
 
 func (r *report) version(info serverInfo, d Durability) {
 	switch major, minor := info.version(); {
 	case major < 7:
-		r.add("server-version", reprise.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use Redis 7.0 or newer", info["redis_version"])
+		r.add("server-version", store.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use Redis 7.0 or newer", info["redis_version"])
 	case d.level == fsynced && major == 7 && minor < 2:
-		r.add("server-version", reprise.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
+		r.add("server-version", store.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
 	}
 }
 
@@ -84,15 +84,15 @@ func (r *report) eviction(info serverInfo, configured func() string) {
 	if policy == "" {
 		policy = configured()
 	}
-	severity, when := reprise.Unsafe, "evicts"
+	severity, when := store.Unsafe, "evicts"
 	switch {
 	case policy == "noeviction":
 		return
 	case policy == "" || policy == unknownSetting:
-		r.add("eviction-policy", reprise.Warning, "the server does not report its maxmemory-policy; any other than noeviction forgets operations, which then run again")
+		r.add("eviction-policy", store.Warning, "the server does not report its maxmemory-policy; any other than noeviction forgets operations, which then run again")
 		return
 	case info["maxmemory"] == "0":
-		severity, when = reprise.Warning, "will evict, once maxmemory is set,"
+		severity, when = store.Warning, "will evict, once maxmemory is set,"
 	}
 	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set noeviction", policy, when)
 }
@@ -100,7 +100,7 @@ func (r *report) eviction(info serverInfo, configured func() string) {
 // channels reports that a channel cannot be used, for the reason err.
 func (r *report) channels(err error) {
 	if err != nil {
-		r.add("channels", reprise.Warning, "requests that wait for another one poll, because channels do not work: %v", err)
+		r.add("channels", store.Warning, "requests that wait for another one poll, because channels do not work: %v", err)
 	}
 }
 
@@ -125,36 +125,36 @@ func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {
 	case d.level == fsynced && !aof:
-		r.add("persistence", reprise.Unsafe, "appendonly is off, so %v can never be met; set appendonly yes", d)
+		r.add("persistence", store.Unsafe, "appendonly is off, so %v can never be met; set appendonly yes", d)
 	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
-		r.add("persistence", reprise.Warning, "the last write to disk failed: a restart loses everything since the one before")
+		r.add("persistence", store.Warning, "the last write to disk failed: a restart loses everything since the one before")
 	case !aof && schedule == "":
-		r.add("persistence", reprise.Warning, "neither appendonly nor snapshots are on: a restart forgets every record; set appendonly yes")
+		r.add("persistence", store.Warning, "neither appendonly nor snapshots are on: a restart forgets every record; set appendonly yes")
 	}
 }
 
 func (r *report) replication(info serverInfo, d Durability) {
 	if role := info["role"]; role != "master" {
-		r.add("replica", reprise.Unsafe, "the server is a replica, which refuses writes; connect to the primary")
+		r.add("replica", store.Unsafe, "the server is a replica, which refuses writes; connect to the primary")
 		return
 	}
 	if n, _ := strconv.Atoi(info["connected_slaves"]); n < d.replicas {
-		r.add("replicas", reprise.Unsafe, "%d replicas are connected and %v waits for %d, so every claim fails; add replicas", n, d, d.replicas)
+		r.add("replicas", store.Unsafe, "%d replicas are connected and %v waits for %d, so every claim fails; add replicas", n, d, d.replicas)
 	}
 }
 
 func (r *report) cluster(info serverInfo, clusterClient bool) {
 	switch {
 	case info.isCluster() && !clusterClient:
-		r.add("cluster-client", reprise.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
+		r.add("cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
 	case clusterClient && info.isCluster() && info["cluster_state"] != "ok":
-		r.add("cluster-state", reprise.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
+		r.add("cluster-state", store.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
 	}
 }
 
 func (r *report) fsync(policy string) {
 	if policy != "always" && policy != unknownSetting {
-		r.add("appendfsync", reprise.Warning, "appendfsync is %s, so a write waits for a second or two; set always", policy)
+		r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set always", policy)
 	}
 }
 

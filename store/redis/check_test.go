@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // sound is what a server says about itself that gives every guarantee.
@@ -46,7 +46,7 @@ func soundServer(info string, override func(command []string) string) func(conn,
 			case completed:
 				return bulk(string(replayable("probe")))
 			case held:
-				return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+				return bulk(string(recordOfClaim(store.Fingerprint{})))
 			}
 			held = true
 			return claimed
@@ -122,7 +122,7 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 			}
 
 			opened, err := Open(t.Context(), newClient(t, f), Config{Durability: c.level})
-			if unsafe := strings.Contains(c.want, "unsafe"); unsafe != errors.Is(err, reprise.ErrMisconfigured) || unsafe == (opened != nil) {
+			if unsafe := strings.Contains(c.want, "unsafe"); unsafe != errors.Is(err, store.ErrMisconfigured) || unsafe == (opened != nil) {
 				t.Errorf("open: %v, with findings %q", err, c.want)
 			}
 		})
@@ -153,7 +153,7 @@ func TestCheckDoesNotGuessAPolicy(t *testing.T) {
 		return ""
 	}))
 	findings, err := newStore(t, f, Config{}).Check(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Code != "eviction-policy" || findings[0].Severity != reprise.Warning {
+	if err != nil || len(findings) != 1 || findings[0].Code != "eviction-policy" || findings[0].Severity != store.Warning {
 		t.Errorf("found %v, %v; want a warning", findings, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 	}{
 		{"in order", "redis_mode:cluster", bulk("cluster_state:ok"), "", nil},
 		{"without some slots", "redis_mode:cluster", bulk("cluster_state:fail\ncluster_slots_ok:16383"), "cluster-state", nil},
-		{"that does not say", "redis_mode:cluster", "-NOPERM this user has no permissions to run the 'cluster|info' command\r\n", "", reprise.ErrMisconfigured},
+		{"that does not say", "redis_mode:cluster", "-NOPERM this user has no permissions to run the 'cluster|info' command\r\n", "", store.ErrMisconfigured},
 		{"that is none", "", bulk("cluster_state:fail"), "", nil},
 	} {
 		f := newFake(t, soundServer(c.mode, func(command []string) string {
@@ -179,7 +179,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 		findings, err := newClusterStore(t, f.addr, func(*redis.Options) {}).Check(t.Context())
 		var got []string
 		for _, f := range findings {
-			if f.Severity == reprise.Unsafe {
+			if f.Severity == store.Unsafe {
 				got = append(got, f.Code)
 			}
 		}
@@ -222,7 +222,7 @@ func TestCheckFindsChannelsThatDoNotWork(t *testing.T) {
 			return ""
 		}))
 		findings, err := newStore(t, f, Config{}).Check(t.Context())
-		if err != nil || len(findings) != 1 || findings[0].Code != "channels" || findings[0].Severity != reprise.Warning {
+		if err != nil || len(findings) != 1 || findings[0].Code != "channels" || findings[0].Severity != store.Warning {
 			t.Errorf("without %s found %v, %v", refused, findings, err)
 		}
 	}
@@ -233,10 +233,10 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*script{claimScript, renewScript, completeScript, releaseScript, inspectScript, resolveScript} {
 		for answer, want := range map[string]error{
-			"-NOPERM this user has no permissions to run the 'set' command\r\n":       reprise.ErrMisconfigured,
-			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": reprise.ErrMisconfigured,
-			"-BUSY Redis is busy running a script.\r\n":                               reprise.ErrUnavailable,
-			bulk("?"): reprise.ErrUnknown,
+			"-NOPERM this user has no permissions to run the 'set' command\r\n":       store.ErrMisconfigured,
+			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": store.ErrMisconfigured,
+			"-BUSY Redis is busy running a script.\r\n":                               store.ErrUnavailable,
+			bulk("?"): store.ErrUnknown,
 		} {
 			f := newFake(t, soundServer("", func(command []string) string {
 				if len(command) > 1 && command[1] == s.digest {
@@ -259,7 +259,7 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 		digest        any // of a script; nil: any
 		answer        string
 	}{
-		{"claim", "set", nil, bulk(string(recordOfClaim(reprise.Fingerprint{31: 1})))},
+		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
 		{"renew", "evalsha", renewScript.digest, bulk("X")},
 		{"complete", "evalsha", completeScript.digest, bulk("X")},
 		{"read an expiry", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
@@ -283,9 +283,9 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 func TestOpenFindsARefusedWait(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]error{
-		"-NOPERM this user has no permissions to run the 'wait' command\r\n": reprise.ErrMisconfigured,
-		"-ERR unknown command 'wait'\r\n":                                    reprise.ErrMisconfigured,
-		":0\r\n":                                                             reprise.ErrNotReplicated,
+		"-NOPERM this user has no permissions to run the 'wait' command\r\n": store.ErrMisconfigured,
+		"-ERR unknown command 'wait'\r\n":                                    store.ErrMisconfigured,
+		":0\r\n":                                                             store.ErrNotReplicated,
 	} {
 		f := newFake(t, soundServer("", func(command []string) string {
 			if strings.EqualFold(command[0], "wait") {
@@ -304,7 +304,7 @@ func TestCheckSaysThatItCouldNotLook(t *testing.T) {
 	f := newFake(t, func(_, _ int, _ []string) string {
 		return "-NOPERM this user has no permissions to run the 'info' command\r\n"
 	})
-	if findings, err := newStore(t, f, Config{}).Check(t.Context()); !errors.Is(err, reprise.ErrMisconfigured) || findings != nil {
+	if findings, err := newStore(t, f, Config{}).Check(t.Context()); !errors.Is(err, store.ErrMisconfigured) || findings != nil {
 		t.Errorf("check = %v, %v", findings, err)
 	}
 }
@@ -319,7 +319,7 @@ func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	findings, err := s.Check(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Code != "context-timeouts" || findings[0].Severity != reprise.Warning {
+	if err != nil || len(findings) != 1 || findings[0].Code != "context-timeouts" || findings[0].Severity != store.Warning {
 		t.Errorf("found %s, %v", fmt.Sprint(findings), err)
 	}
 }

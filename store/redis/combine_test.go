@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The confirmation of a batch occupies no lane, and holds up only those that wrote.
@@ -236,7 +236,7 @@ func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
 	}{
 		{claimed, nil, "set, evalsha, wait 1 1000"},
 		{bulk("M"), nil, "set, evalsha"}, // it wrote nothing
-		{"-BUSY Redis is busy running a script.\r\n", reprise.ErrUnknown, "set, evalsha"},
+		{"-BUSY Redis is busy running a script.\r\n", store.ErrUnknown, "set, evalsha"},
 	} {
 		f := newFake(t, func(_, _ int, command []string) string {
 			switch command[0] {
@@ -258,7 +258,7 @@ func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
 			slots <- struct{}{}
 		}
 		type answer struct {
-			reprise.ClaimResult
+			store.ClaimResult
 			error
 		}
 		answered := make(chan answer)
@@ -291,13 +291,13 @@ func TestWhatGoesThroughTheCombiner(t *testing.T) {
 		}
 		return nil
 	}, time.Hour)
-	if err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour}); err != nil || combined != 1 {
+	if err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour}); err != nil || combined != 1 {
 		t.Errorf("complete: %v, %d calls were combined, want it", err, combined)
 	}
 	batch := make([]*command, 2)
 	for i := range batch {
 		batch[i] = &command{script: resolveScript, wait: true}
-		s.call(t.Context(), batch[i], reprise.ID{})
+		s.call(t.Context(), batch[i], store.ID{})
 	}
 	if s.run(t.Context(), batch); combined != 1 {
 		t.Errorf("%d calls were combined, want the first only", combined)
@@ -382,13 +382,13 @@ func TestOnePipelineConfirmsWhatHasToBe(t *testing.T) {
 	s := newStore(t, f, Config{Durability: Acked(1)})
 	release, granted := &command{script: releaseScript}, &command{script: claimScript, wait: true}
 	for _, c := range []*command{release, granted} {
-		s.call(t.Context(), c, reprise.ID{})
+		s.call(t.Context(), c, store.ID{})
 	}
 	s.transmit(t.Context(), []*command{release, granted})()
 	if err := release.refusal(); err != nil {
 		t.Errorf("the release: %v", err)
 	}
-	if err := granted.refusal(); !errors.Is(err, reprise.ErrNotReplicated) {
+	if err := granted.refusal(); !errors.Is(err, store.ErrNotReplicated) {
 		t.Errorf("the claim: %v, want ErrNotReplicated", err)
 	}
 	if f.seen() != "1 evalsha, 1 evalsha, 1 wait 1 1000" {

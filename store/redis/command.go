@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // command is one call and its answer: of a script, or a native claim, which is two
@@ -50,7 +50,7 @@ type command struct {
 
 // call makes c a call of a script on the record of id. The arguments are of a size that
 // does not escape to the heap, and refer to c.
-func (s *Store) call(ctx context.Context, c *command, id reprise.ID, args ...any) {
+func (s *Store) call(ctx context.Context, c *command, id store.ID, args ...any) {
 	c.key = s.key(id)
 	c.callScript(ctx, args...)
 }
@@ -116,7 +116,7 @@ func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 // key returns the Redis key of id, which is also the name of its channel: the prefix and
 // the 32 bytes of the ID. Every record has a key, and readable digits would make it a
 // third longer or more.
-func (s *Store) key(id reprise.ID) string {
+func (s *Store) key(id store.ID) string {
 	var stack [maxPrefix + len(id)]byte
 	return string(append(append(stack[:0], s.prefix...), id[:]...))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The defaults and limits of a [Config].
@@ -69,7 +69,7 @@ const (
 func Async() Durability { return Durability{} }
 
 // Acked counts a write once the primary and at least n of its replicas (1 to 64) have it
-// in memory. A write that fewer replicas confirm in time is [reprise.ErrNotReplicated]. A
+// in memory. A write that fewer replicas confirm in time is [store.ErrNotReplicated]. A
 // failover to a replica that confirmed the write keeps it; a failover to another replica
 // can still lose it, so ask for all replicas that may be promoted.
 func Acked(n int) Durability { return Durability{level: acked, replicas: n} }
@@ -107,7 +107,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first field that is out of its range, as [reprise.ErrInvalid].
+// validate reports the first field that is out of its range, as [store.ErrInvalid].
 func (c Config) validate() error {
 	switch {
 	case len(c.Prefix) > maxPrefix:
@@ -168,7 +168,7 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 }
 
 // validate reports the first option that breaks a guarantee, as
-// [reprise.ErrMisconfigured].
+// [store.ErrMisconfigured].
 func (o options) validate(c Config) error {
 	switch {
 	case o.replicaReads:
@@ -182,9 +182,9 @@ func (o options) validate(c Config) error {
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: redis store: %s", reprise.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: redis store: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 func misconfigured(format string, args ...any) error {
-	return fmt.Errorf("%w: redis store: %s", reprise.ErrMisconfigured, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: redis store: %s", store.ErrMisconfigured, fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
 		o.Addrs = []string{"127.0.0.1:1"}
 		return redis.NewClusterClient(&o)
 	}
-	invalid, misconfigured := reprise.ErrInvalid, reprise.ErrMisconfigured
+	invalid, misconfigured := store.ErrInvalid, store.ErrMisconfigured
 	for _, c := range []struct {
 		name   string
 		client redis.UniversalClient
@@ -84,15 +84,15 @@ func TestARequestOutOfRangeSendsNothing(t *testing.T) {
 	s := newStore(t, f, Config{})
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"claim":    func() error { _, err := s.Claim(ctx, reprise.ClaimRequest{}); return err },
-		"renew":    func() error { _, err := s.Renew(ctx, make([]reprise.RenewRequest, 1)); return err },
-		"complete": func() error { return s.Complete(ctx, reprise.CompleteRequest{}) },
-		"list":     func() error { _, err := s.List(ctx, reprise.Query{}); return err },
-		"long":     func() error { _, err := s.List(ctx, reprise.Query{Limit: reprise.MaxPage + 1}); return err },
-		"resolve":  func() error { return s.Resolve(ctx, reprise.ID{}, reprise.Resolution{}) },
+		"claim":    func() error { _, err := s.Claim(ctx, store.ClaimRequest{}); return err },
+		"renew":    func() error { _, err := s.Renew(ctx, make([]store.RenewRequest, 1)); return err },
+		"complete": func() error { return s.Complete(ctx, store.CompleteRequest{}) },
+		"list":     func() error { _, err := s.List(ctx, store.Query{}); return err },
+		"long":     func() error { _, err := s.List(ctx, store.Query{Limit: store.MaxPage + 1}); return err },
+		"resolve":  func() error { return s.Resolve(ctx, store.ID{}, store.Resolution{}) },
 	}
 	for name, call := range calls {
-		if err := call(); !errors.Is(err, reprise.ErrInvalid) {
+		if err := call(); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
@@ -132,7 +132,7 @@ func TestUsageCountsConnectionsInUse(t *testing.T) {
 	done := make(chan error)
 	for _, want := range []int64{1, 0} {
 		if want == 1 {
-			go func() { done <- s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}) }()
+			go func() { done <- s.Release(t.Context(), store.ID{}, store.Owner{1}) }()
 			<-asked
 		} else {
 			close(free)
@@ -156,7 +156,7 @@ func TestTheClientStaysTheCallers(t *testing.T) {
 	if _, err := claim(t, s); err != nil {
 		t.Errorf("claim after Close: %v", err)
 	}
-	if _, _, err := s.Watch(t.Context(), reprise.ID{}); !errors.Is(err, reprise.ErrClosed) {
+	if _, _, err := s.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("watch after Close: %v, want ErrClosed", err)
 	}
 	if err := s.Close(); err != nil {
@@ -173,7 +173,7 @@ func TestAClosedClientIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = client.Close()
-	if _, err := s.Claim(context.WithoutCancel(t.Context()), reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}); !errors.Is(err, reprise.ErrClosed) {
+	if _, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("claim: %v, want ErrClosed", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // position is where a listing goes on.
@@ -29,7 +29,7 @@ const (
 
 // cursor returns the text of a position.
 func (s *Store) cursor(at position) string {
-	b := make([]byte, 0, cursorSize+len(reprise.ID{}))
+	b := make([]byte, 0, cursorSize+len(store.ID{}))
 	for _, n := range []uint64{s.listed(), at.shape} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
@@ -40,7 +40,7 @@ func (s *Store) cursor(at position) string {
 	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
 }
 
-// parseCursor reads what cursor wrote. The error is [reprise.ErrInvalid].
+// parseCursor reads what cursor wrote. The error is [store.ErrInvalid].
 func (s *Store) parseCursor(text string) (at position, err error) {
 	if text == "" {
 		return at, nil
@@ -48,7 +48,7 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 	encoded, ok := strings.CutPrefix(text, cursorWord)
 	b, err := base64.RawURLEncoding.DecodeString(encoded)
 	if !ok || err != nil || base64.RawURLEncoding.EncodeToString(b) != encoded ||
-		len(b) != cursorSize && len(b) != cursorSize+len(reprise.ID{}) {
+		len(b) != cursorSize && len(b) != cursorSize+len(store.ID{}) {
 		return at, errCursor("it is not one of a Redis store")
 	}
 	f := fields{rest: b}
@@ -66,7 +66,7 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 }
 
 func errCursor(why string) error {
-	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", reprise.ErrInvalid, why)
+	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", store.ErrInvalid, why)
 }
 
 // listed is what all cursors of a store have in common.

@@ -28,7 +28,7 @@
 //
 // The store disables the client's own retries for its commands and repeats them itself,
 // because it has to know whether an earlier attempt may have been executed: that is the
-// difference between [reprise.ErrUnavailable] and [reprise.ErrUnknown].
+// difference between [store.ErrUnavailable] and [store.ErrUnknown].
 //
 // # Tests
 //

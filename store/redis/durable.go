@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// errBusyConfirming is the cause of [reprise.ErrNotReplicated] where a write was not even
+// errBusyConfirming is the cause of [store.ErrNotReplicated] where a write was not even
 // waited for.
 var errBusyConfirming = errors.New("too many connections already wait for replicas")
 
 // errNotConfirmed is what becomes of a write whose confirmation was never asked for or
 // never came: a hook of the client panicked. It is made once, because every write starts
 // with it.
-var errNotConfirmed = fail(reprise.ErrNotReplicated, errors.New("the wait for replicas was broken off"))
+var errNotConfirmed = fail(store.ErrNotReplicated, errors.New("the wait for replicas was broken off"))
 
 // durable reports whether one of the commands may need a confirmation.
 func (s *Store) durable(batch []*command) bool {
@@ -81,7 +81,7 @@ func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan
 		defer func() { <-slots }()
 	case <-timer.C:
 		for _, c := range open {
-			c.confirmed(fail(reprise.ErrNotReplicated, errBusyConfirming))
+			c.confirmed(fail(store.ErrNotReplicated, errBusyConfirming))
 		}
 		return
 	}
@@ -217,12 +217,12 @@ func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.C
 }
 
 // met returns nil when the answer to command confirms the write, and
-// [reprise.ErrNotReplicated] otherwise, also when the server refused to wait: the write
+// [store.ErrNotReplicated] otherwise, also when the server refused to wait: the write
 // is there and has to be undone.
 func (d Durability) met(wait *redis.Cmd) error {
 	answer, err := wait.Result()
 	if err != nil {
-		return fail(reprise.ErrNotReplicated, err)
+		return fail(store.ErrNotReplicated, err)
 	}
 	local, replicas := int64(1), int64(0)
 	switch answer := answer.(type) {
@@ -236,9 +236,9 @@ func (d Durability) met(wait *redis.Cmd) error {
 	}
 	switch {
 	case local < 1:
-		return fmt.Errorf("%w: redis: not on disk at the primary in time", reprise.ErrNotReplicated)
+		return fmt.Errorf("%w: redis: not on disk at the primary in time", store.ErrNotReplicated)
 	case replicas < int64(d.replicas):
-		return fmt.Errorf("%w: redis: %d of %d replicas in time", reprise.ErrNotReplicated, replicas, d.replicas)
+		return fmt.Errorf("%w: redis: %d of %d replicas in time", store.ErrNotReplicated, replicas, d.replicas)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // confirming returns a server that answers a script with what the test says, and a wait
@@ -64,17 +64,17 @@ func TestTooFewConfirmationsAreNotReplicated(t *testing.T) {
 		confirm string
 		want    error
 	}{
-		{"none", Acked(1), ":0\r\n", reprise.ErrNotReplicated},
-		{"one of two", Acked(2), ":1\r\n", reprise.ErrNotReplicated},
-		{"not on disk", Fsynced(0), "*2\r\n:0\r\n:0\r\n", reprise.ErrNotReplicated},
-		{"on disk here only", Fsynced(1), "*2\r\n:1\r\n:0\r\n", reprise.ErrNotReplicated},
-		{"on disk there only", Fsynced(1), "*2\r\n:0\r\n:1\r\n", reprise.ErrNotReplicated},
-		{"the connection broke", Acked(1), cut, reprise.ErrNotReplicated},
-		{"demoted meanwhile", Acked(1), "-UNBLOCKED force unblock from blocking operation\r\n", reprise.ErrNotReplicated},
-		{"an answer that is none", Acked(1), bulk("1"), reprise.ErrNotReplicated},
-		{"no permission", Acked(1), "-NOPERM this user has no permissions to run the 'wait' command\r\n", reprise.ErrNotReplicated},
-		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", reprise.ErrNotReplicated},
-		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", reprise.ErrNotReplicated},
+		{"none", Acked(1), ":0\r\n", store.ErrNotReplicated},
+		{"one of two", Acked(2), ":1\r\n", store.ErrNotReplicated},
+		{"not on disk", Fsynced(0), "*2\r\n:0\r\n:0\r\n", store.ErrNotReplicated},
+		{"on disk here only", Fsynced(1), "*2\r\n:1\r\n:0\r\n", store.ErrNotReplicated},
+		{"on disk there only", Fsynced(1), "*2\r\n:0\r\n:1\r\n", store.ErrNotReplicated},
+		{"the connection broke", Acked(1), cut, store.ErrNotReplicated},
+		{"demoted meanwhile", Acked(1), "-UNBLOCKED force unblock from blocking operation\r\n", store.ErrNotReplicated},
+		{"an answer that is none", Acked(1), bulk("1"), store.ErrNotReplicated},
+		{"no permission", Acked(1), "-NOPERM this user has no permissions to run the 'wait' command\r\n", store.ErrNotReplicated},
+		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", store.ErrNotReplicated},
+		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", store.ErrNotReplicated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,25 +89,25 @@ func TestTooFewConfirmationsAreNotReplicated(t *testing.T) {
 // Every write of an attempt or an operator counts when it is confirmed, and only then.
 func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	t.Parallel()
-	renewals := []reprise.RenewRequest{{Owner: reprise.Owner{1}, Lease: time.Second}}
+	renewals := []store.RenewRequest{{Owner: store.Owner{1}, Lease: time.Second}}
 	for _, c := range []struct {
 		name   string
 		answer string
 		write  func(context.Context, *Store) error
 	}{
 		{"claim by the script", claimed, func(ctx context.Context, s *Store) error {
-			_, err := s.Claim(ctx, reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+			_, err := s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
 			return err
 		}},
 		{"complete", bulk("D"), func(ctx context.Context, s *Store) error {
-			return s.Complete(ctx, reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour})
+			return s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour})
 		}},
 		{"renew", bulk("W"), func(ctx context.Context, s *Store) error {
 			_, err := s.Renew(ctx, renewals)
 			return err
 		}},
 		{"resolve", bulk("W"), func(ctx context.Context, s *Store) error {
-			return s.Resolve(ctx, reprise.ID{}, reprise.Resolution{Forget: true})
+			return s.Resolve(ctx, store.ID{}, store.Resolution{Forget: true})
 		}},
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}} {
@@ -119,7 +119,7 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = c.write(t.Context(), s)
-				if errors.Is(err, reprise.ErrNotReplicated) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				if errors.Is(err, store.ErrNotReplicated) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, of which %q replicas know: %v, want %q", c.name, confirm, err, want)
 				}
 				if f.seen() != "1 evalsha, 1 wait 1 1000" {
@@ -134,16 +134,16 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 // replay.
 func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	scripts := map[string]reprise.Outcome{
-		"M":                                 reprise.Mismatch,
-		"L":                                 reprise.Lapsed,
-		"P\x00\x00\x00\x00\x00\x0f\x42\x40": reprise.InProgress,
-		"=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")]: reprise.Claimed,
+	scripts := map[string]store.Outcome{
+		"M":                                 store.Mismatch,
+		"L":                                 store.Lapsed,
+		"P\x00\x00\x00\x00\x00\x0f\x42\x40": store.InProgress,
+		"=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")]: store.Claimed,
 	}
 	for answer, want := range scripts {
 		f := newFake(t, func(_, _ int, command []string) string {
 			if command[0] == "set" {
-				return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+				return bulk(string(recordOfClaim(store.Fingerprint{})))
 			}
 			return bulk(answer)
 		})
@@ -154,9 +154,9 @@ func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 			t.Errorf("sent %q, want no wait", f.seen())
 		}
 	}
-	for answer, want := range map[string]reprise.Outcome{
-		string(replayable("payload")):                     reprise.Completed,
-		string(recordOfClaim(reprise.Fingerprint{31: 1})): reprise.Mismatch,
+	for answer, want := range map[string]store.Outcome{
+		string(replayable("payload")):                   store.Completed,
+		string(recordOfClaim(store.Fingerprint{31: 1})): store.Mismatch,
 	} {
 		f := confirming(t, bulk(answer), ":0\r\n")
 		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
@@ -219,15 +219,15 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		for strings.Count(f.seen(), "set") == sent {
 			runtime.Gosched()
 		}
-		r := reprise.ClaimRequest{ID: reprise.ID{31: 1}, Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}
-		if got, err := s.Claim(t.Context(), r); err != nil || got.Outcome != reprise.Completed {
+		r := store.ClaimRequest{ID: store.ID{31: 1}, Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}
+		if got, err := s.Claim(t.Context(), r); err != nil || got.Outcome != store.Completed {
 			t.Errorf("replay = %v, %v", got.Outcome, err)
 		}
 		if len(claims) > 0 {
 			t.Error("the replay has waited for a claim")
 		}
 		for range 2 {
-			if err := <-claims; !errors.Is(err, reprise.ErrNotReplicated) {
+			if err := <-claims; !errors.Is(err, store.ErrNotReplicated) {
 				t.Errorf("claim: %v, want ErrNotReplicated", err)
 			}
 		}
@@ -247,7 +247,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	for range cap(slots) {
 		slots <- struct{}{}
 	}
-	n := &nativeClaim{request: reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
 	c := &n.command
 	c.script, c.wait = claimScript, true
 	n.prepare(t.Context())
@@ -300,7 +300,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		}
 		batch := []*command{{script: claimScript, wait: true}, {script: claimScript, wait: true}}
 		for _, c := range batch {
-			s.call(t.Context(), c, reprise.ID{})
+			s.call(t.Context(), c, store.ID{})
 		}
 		func() {
 			defer func() {
@@ -311,7 +311,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 			s.transmit(t.Context(), batch)()
 		}()
 		for _, c := range batch {
-			if err := c.refusal(); !errors.Is(err, reprise.ErrNotReplicated) {
+			if err := c.refusal(); !errors.Is(err, store.ErrNotReplicated) {
 				t.Errorf("%s: a write of this batch: %v, want ErrNotReplicated", hook, err)
 			}
 		}
@@ -379,7 +379,7 @@ func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	s := newStore(t, f, Config{Durability: Acked(1), NoCombining: true})
 	long, cancel := context.WithTimeout(t.Context(), time.Minute)
 	first := make(chan error, 1)
-	r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}
+	r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}
 	go func() { _, err := s.Claim(long, r); first <- err }()
 	for f.pings.Load() == 0 {
 		runtime.Gosched()
@@ -387,7 +387,7 @@ func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	short, cancelShort := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancelShort()
 	begun := time.Now()
-	if _, err := s.Claim(short, r); !errors.Is(err, reprise.ErrUnavailable) {
+	if _, err := s.Claim(short, r); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("claim: %v, want ErrUnavailable", err)
 	}
 	if d := time.Since(begun); d > 2*time.Second { // the PING itself takes three

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // failure is what became of one attempt to send a command.
@@ -22,27 +22,27 @@ type failure struct {
 // replies classifies the errors that a server answers instead of executing a command, by
 // their first word.
 var replies = map[string]failure{
-	"NOSCRIPT": {class: reprise.ErrUnavailable, again: true, unknownScript: true},
+	"NOSCRIPT": {class: store.ErrUnavailable, again: true, unknownScript: true},
 
 	// The server cannot execute it now.
-	"READONLY":    {class: reprise.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
-	"LOADING":     {class: reprise.ErrUnavailable, again: true},
-	"MASTERDOWN":  {class: reprise.ErrUnavailable, again: true},
-	"CLUSTERDOWN": {class: reprise.ErrUnavailable, again: true},
-	"TRYAGAIN":    {class: reprise.ErrUnavailable, again: true},
-	"MOVED":       {class: reprise.ErrUnavailable, again: true, moved: true},
-	"ASK":         {class: reprise.ErrUnavailable, again: true, moved: true},
-	"BUSY":        {class: reprise.ErrUnavailable},
-	"MISCONF":     {class: reprise.ErrUnavailable},
-	"NOREPLICAS":  {class: reprise.ErrUnavailable},
+	"READONLY":    {class: store.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
+	"LOADING":     {class: store.ErrUnavailable, again: true},
+	"MASTERDOWN":  {class: store.ErrUnavailable, again: true},
+	"CLUSTERDOWN": {class: store.ErrUnavailable, again: true},
+	"TRYAGAIN":    {class: store.ErrUnavailable, again: true},
+	"MOVED":       {class: store.ErrUnavailable, again: true, moved: true},
+	"ASK":         {class: store.ErrUnavailable, again: true, moved: true},
+	"BUSY":        {class: store.ErrUnavailable},
+	"MISCONF":     {class: store.ErrUnavailable},
+	"NOREPLICAS":  {class: store.ErrUnavailable},
 
 	// The server refuses it until somebody changes something.
-	"OOM":       {class: reprise.ErrFull},
-	"WRONGTYPE": {class: reprise.ErrCorrupt},
-	"NOAUTH":    {class: reprise.ErrMisconfigured},
-	"WRONGPASS": {class: reprise.ErrMisconfigured},
-	"NOPERM":    {class: reprise.ErrMisconfigured},
-	"NOPROTO":   {class: reprise.ErrMisconfigured},
+	"OOM":       {class: store.ErrFull},
+	"WRONGTYPE": {class: store.ErrCorrupt},
+	"NOAUTH":    {class: store.ErrMisconfigured},
+	"WRONGPASS": {class: store.ErrMisconfigured},
+	"NOPERM":    {class: store.ErrMisconfigured},
+	"NOPROTO":   {class: store.ErrMisconfigured},
 }
 
 // plainReplies classifies errors that differ only in their text.
@@ -50,42 +50,42 @@ var plainReplies = []struct {
 	text string
 	failure
 }{
-	{"ERR max number of clients reached", failure{class: reprise.ErrUnavailable, again: true}},
-	{"ERR unknown command", failure{class: reprise.ErrMisconfigured}},
-	{"ERR Error compiling script", failure{class: reprise.ErrMisconfigured}},
-	{"ERR The user executing the script can't", failure{class: reprise.ErrMisconfigured}}, // Redis 7.0; before any write
-	{"ERR ACL failure in script", failure{class: reprise.ErrMisconfigured}},               // newer
-	{"ERR DB index is out of range", failure{class: reprise.ErrMisconfigured}},
-	{"ERR SELECT is not allowed in cluster mode", failure{class: reprise.ErrMisconfigured}},
-	{"ERR WAITAOF cannot be used", failure{class: reprise.ErrMisconfigured}},
+	{"ERR max number of clients reached", failure{class: store.ErrUnavailable, again: true}},
+	{"ERR unknown command", failure{class: store.ErrMisconfigured}},
+	{"ERR Error compiling script", failure{class: store.ErrMisconfigured}},
+	{"ERR The user executing the script can't", failure{class: store.ErrMisconfigured}}, // Redis 7.0; before any write
+	{"ERR ACL failure in script", failure{class: store.ErrMisconfigured}},               // newer
+	{"ERR DB index is out of range", failure{class: store.ErrMisconfigured}},
+	{"ERR SELECT is not allowed in cluster mode", failure{class: store.ErrMisconfigured}},
+	{"ERR WAITAOF cannot be used", failure{class: store.ErrMisconfigured}},
 }
 
 // classify says what the error of one attempt means. In doubt the command may have been
 // executed.
 func classify(err error) failure {
 	if errors.As(err, new(unsent)) {
-		return failure{class: reprise.ErrUnavailable, again: true}
+		return failure{class: store.ErrUnavailable, again: true}
 	}
 	if v, ok := classifyReply(err); ok {
 		return v
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return failure{class: reprise.ErrUnavailable, again: true}
+		return failure{class: store.ErrUnavailable, again: true}
 	}
 	switch {
 	case errors.Is(err, redis.ErrClosed):
-		return failure{class: reprise.ErrClosed}
+		return failure{class: store.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return failure{class: reprise.ErrUnavailable}
+		return failure{class: store.ErrUnavailable}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return failure{class: reprise.ErrUnknown}
+		return failure{class: store.ErrUnknown}
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return failure{class: reprise.ErrUnknown}
+		return failure{class: store.ErrUnknown}
 	}
-	return failure{class: reprise.ErrUnknown, again: true} // a connection that broke
+	return failure{class: store.ErrUnknown, again: true} // a connection that broke
 }
 
 // classifyReply classifies an error that the server answered, and reports whether err is
@@ -105,7 +105,7 @@ func classifyReply(err error) (failure, bool) {
 			return p.failure, true
 		}
 	}
-	return failure{class: reprise.ErrUnknown}, true
+	return failure{class: store.ErrUnknown}, true
 }
 
 // fail wraps cause once, as an error of class.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -52,7 +53,7 @@ func ExampleOpen() {
 	defer cancel()
 
 	_, err := repriseredis.Open(ctx, client, repriseredis.Config{})
-	fmt.Println(errors.Is(err, reprise.ErrUnavailable))
+	fmt.Println(errors.Is(err, store.ErrUnavailable))
 	// Output: true
 }
 
@@ -61,6 +62,6 @@ func ExampleNew_refused() {
 	defer func() { _ = ring.Close() }()
 
 	_, err := repriseredis.New(ring, repriseredis.Config{})
-	fmt.Println(errors.Is(err, reprise.ErrMisconfigured))
+	fmt.Println(errors.Is(err, store.ErrMisconfigured))
 	// Output: true
 }

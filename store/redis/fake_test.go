@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // fake is a server on a real socket that answers as a test says, so that answers can be
@@ -217,20 +217,20 @@ func newStore(tb testing.TB, f *fake, c Config) *Store {
 }
 
 // claim makes a claim that is in order, and has five seconds.
-func claim(tb testing.TB, s *Store) (reprise.ClaimResult, error) {
+func claim(tb testing.TB, s *Store) (store.ClaimResult, error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
 	defer cancel()
-	return s.Claim(ctx, reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour})
+	return s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour})
 }
 
 // recordOfClaim returns the record of another owner's first attempt.
-func recordOfClaim(fingerprint reprise.Fingerprint) []byte {
-	return appendClaimRecord(nil, &reprise.ClaimRequest{Owner: reprise.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
+func recordOfClaim(fingerprint store.Fingerprint) []byte {
+	return appendClaimRecord(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
 }
 
 // replayable returns the record of a completed operation.
 func replayable(payload string) []byte {
-	r := reprise.CompleteRequest{Owner: reprise.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
+	r := store.CompleteRequest{Owner: store.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
 	return append(appendCompleted(nil, &r), payload...)
 }

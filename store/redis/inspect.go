@@ -4,37 +4,37 @@ import (
 	"context"
 	"errors"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// errChangedBefore is the cause of [reprise.ErrUnknown] where an earlier try of a call
+// errChangedBefore is the cause of [store.ErrUnknown] where an earlier try of a call
 // may have made the change that its repetition finds.
 var errChangedBefore = errors.New("the record has changed, maybe by this call, whose first reply was lost")
 
-// Inspect implements [reprise.Inspector] in one command, at the primary.
-func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+// Inspect implements [store.Inspector] in one command, at the primary.
+func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	c := &command{script: inspectScript}
 	c.fixed = append(c.buf[:0], "payload"...)
 	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
-		return reprise.Record{}, err
+		return store.Record{}, err
 	}
 	if answer[0] == tagNone {
-		return reprise.Record{}, reprise.ErrNotFound
+		return store.Record{}, store.ErrNotFound
 	}
 	r, _, ok := parseView(id, answer)
 	if !ok {
-		return reprise.Record{}, fail(reprise.ErrUnknown, errUnexpected)
+		return store.Record{}, fail(store.ErrUnknown, errUnexpected)
 	}
 	return r, nil
 }
 
-// Resolve implements [reprise.Inspector] in one command. The record that it completes has
+// Resolve implements [store.Inspector] in one command. The record that it completes has
 // no owner: the last attempt, should it still come back, learns that it lost. Where a
 // reply was lost and the repetition finds the record changed, this call may have changed
 // it, and the error is ErrUnknown: inspect the record again.
-func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	case err != nil:
 		return err
 	case answer[0] == tagNone && c.uncertain:
-		return fail(reprise.ErrUnknown, errChangedBefore)
+		return fail(store.ErrUnknown, errChangedBefore)
 	case answer[0] == tagNone:
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	case answer[0] != tagChanged:
-		return fail(reprise.ErrUnknown, errUnexpected)
+		return fail(store.ErrUnknown, errUnexpected)
 	}
 	return nil
 }

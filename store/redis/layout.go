@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The first byte of a record: the version of the layout, 2, in the high half and the kind
@@ -58,7 +58,7 @@ const (
 // maxFixed is the size in bytes of the largest fixed arguments of a script, which are
 // those of a completion: the start of the claim, and the completed record up to its
 // label, included.
-const maxFixed = (1 + 16) + completedHead + 1 + reprise.MaxLabel
+const maxFixed = (1 + 16) + completedHead + 1 + store.MaxLabel
 
 // wrote reports whether a script that answers with tag has written.
 func wrote(tag byte) bool { return tag == tagClaimed || tag == tagDone || tag == tagChanged }
@@ -98,13 +98,13 @@ func appendLabel(b []byte, label string) []byte {
 }
 
 // appendClaimRecord appends the record of a first attempt.
-func appendClaimRecord(b []byte, r *reprise.ClaimRequest) []byte {
+func appendClaimRecord(b []byte, r *store.ClaimRequest) []byte {
 	b = append(append(append(b, recordClaimed), r.Owner[:]...), r.Fingerprint[:]...)
 	return appendLabel(appendMicros(appendMicros(b, r.Lease), r.Retention), r.Label)
 }
 
 // appendClaim appends the fixed argument of claim.lua.
-func appendClaim(b []byte, r *reprise.ClaimRequest) []byte {
+func appendClaim(b []byte, r *store.ClaimRequest) []byte {
 	b = append(append(b, r.Owner[:]...), r.Fingerprint[:]...)
 	b = appendMicros(appendMicros(b, r.Lease), r.Retention)
 	var flags byte
@@ -123,14 +123,14 @@ func appendClaim(b []byte, r *reprise.ClaimRequest) []byte {
 }
 
 // appendOwned appends the fixed argument of renew.lua.
-func appendOwned(b []byte, owner reprise.Owner, d time.Duration) []byte {
+func appendOwned(b []byte, owner store.Owner, d time.Duration) []byte {
 	return appendMicros(append(b, owner[:]...), d)
 }
 
 // appendExpected appends how the record starts that a completion may replace without
 // looking at the rest. Unless it is a first attempt, no record starts like that: the
 // client does not know what else the record has to keep.
-func appendExpected(b []byte, r *reprise.CompleteRequest) []byte {
+func appendExpected(b []byte, r *store.CompleteRequest) []byte {
 	kind := byte(0)
 	if r.Attempt == 1 {
 		kind = recordClaimed
@@ -140,7 +140,7 @@ func appendExpected(b []byte, r *reprise.CompleteRequest) []byte {
 
 // appendCompleted appends the completed record of a first attempt, up to and with its
 // label.
-func appendCompleted(b []byte, r *reprise.CompleteRequest) []byte {
+func appendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	b = append(append(append(b, recordCompleted), r.Owner[:]...), r.Fingerprint[:]...)
 	b = appendUint56(b, r.Fence)
 	b = appendUint56(b, uint64(r.Retention.Microseconds()))      //nolint:gosec // validated: positive
@@ -149,7 +149,7 @@ func appendCompleted(b []byte, r *reprise.CompleteRequest) []byte {
 }
 
 // appendResolution appends the fixed argument of resolve.lua.
-func appendResolution(b []byte, r *reprise.Resolution) []byte {
+func appendResolution(b []byte, r *store.Resolution) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.Fence)
 	forget := byte(0)
 	if r.Forget {
@@ -162,7 +162,7 @@ func appendResolution(b []byte, r *reprise.Resolution) []byte {
 type record struct {
 	completed   bool
 	forgotten   bool
-	fingerprint reprise.Fingerprint
+	fingerprint store.Fingerprint
 	retention   time.Duration // of a completed one
 	payload     []byte
 }
@@ -174,7 +174,7 @@ func parseRecord(b []byte) (r record, ok bool) {
 	if kind == recordForgotten {
 		return record{forgotten: true}, len(b) == forgottenSize
 	}
-	f.take(len(reprise.Owner{}))
+	f.take(len(store.Owner{}))
 	copy(r.fingerprint[:], f.take(len(r.fingerprint)))
 	switch kind {
 	case recordClaimed, recordClaimedLater:
@@ -201,28 +201,28 @@ func parseRecord(b []byte) (r record, ok bool) {
 }
 
 // errUnreadable is the error for a record that this release cannot read.
-var errUnreadable = fail(reprise.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
+var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
 
 // parseClaim reads the answer of claim.lua. It reports false for an answer that the
 // script never gives.
-func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
+func parseClaim(b []byte) (r store.ClaimResult, ok bool) {
 	f := fields{rest: b}
 	switch f.u8() {
 	case tagClaimed, tagStillMine:
-		r.Outcome, r.Attempt, r.Fence, r.Remaining = reprise.Claimed, int(f.u32()), f.u64(), f.micros()
+		r.Outcome, r.Attempt, r.Fence, r.Remaining = store.Claimed, int(f.u32()), f.u64(), f.micros()
 	case tagInProgress:
-		r.Outcome, r.Remaining = reprise.InProgress, f.micros()
+		r.Outcome, r.Remaining = store.InProgress, f.micros()
 	case recordCompleted, recordCompletedLater:
 		found, ok := parseRecord(b)
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: found.payload}, ok
+		return store.ClaimResult{Outcome: store.Completed, Payload: found.payload}, ok
 	case tagValid:
 		left := f.validity()
 		found, ok := parseRecord(f.rest)
 		return found.replay(max(left, time.Nanosecond), left), ok && found.completed
 	case tagMismatch:
-		r.Outcome = reprise.Mismatch
+		r.Outcome = store.Mismatch
 	case tagLapsed:
-		r.Outcome = reprise.Lapsed
+		r.Outcome = store.Lapsed
 	default:
 		return r, false
 	}
@@ -231,12 +231,12 @@ func parseClaim(b []byte) (r reprise.ClaimResult, ok bool) {
 
 // parseView reads the answer of inspect.lua, and returns the instant that it shows by the
 // server's clock. It reports false for any other answer.
-func parseView(id reprise.ID, b []byte) (r reprise.Record, at time.Time, ok bool) {
+func parseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	r.ID = id
 	f := fields{rest: b}
 	switch f.u8() {
 	case tagUnreadable:
-		r.State, r.Validity, r.Size = reprise.StateUnreadable, f.validity(), int(f.u64()) //nolint:gosec // a size
+		r.State, r.Validity, r.Size = store.StateUnreadable, f.validity(), int(f.u64()) //nolint:gosec // a size
 		return r, at, f.end()
 	case tagRecord:
 	default:
@@ -250,14 +250,14 @@ func parseView(id reprise.ID, b []byte) (r reprise.Record, at time.Time, ok bool
 	r.Label = string(f.take(int(f.u8())))
 	switch {
 	case kind == recordCompleted || kind == recordCompletedLater:
-		r.State = reprise.StateCompleted
+		r.State = store.StateCompleted
 		if payload := f.payload(); len(payload) > 0 {
 			r.Payload = payload
 		}
 	case r.Lease > 0:
-		r.State = reprise.StateRunning
+		r.State = store.StateRunning
 	default:
-		r.State = reprise.StateLapsed
+		r.State = store.StateLapsed
 	}
 	return r, at, f.end()
 }
@@ -300,7 +300,7 @@ func (f *fields) validity() time.Duration {
 	if d := f.micros(); d >= 0 {
 		return d
 	}
-	return reprise.MaxDuration
+	return store.MaxDuration
 }
 
 // milliTime reads an instant in milliseconds, where 0 is none.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The layouts are shared with processes of another version during a deployment, so they
@@ -17,16 +17,16 @@ import (
 // server to make it.
 func TestArgumentsHaveTheirLayout(t *testing.T) {
 	t.Parallel()
-	owner := reprise.Owner{0: 0xa0, 15: 0xa1}
-	fingerprint := reprise.Fingerprint{0: 0xb0, 31: 0xb1}
+	owner := store.Owner{0: 0xa0, 15: 0xa1}
+	fingerprint := store.Fingerprint{0: 0xb0, 31: 0xb1}
 	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
 	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
-	claim := reprise.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
+	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
 	takeover, waiting, bare := claim, claim, claim
 	takeover.Takeover = true
 	waiting.Waiting = true
 	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
-	complete := reprise.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
+	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
 	later, unknown := complete, complete
 	later.Attempt = 2
 	unknown.Attempt = 0
@@ -46,14 +46,14 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 		{"expected of a later attempt", appendExpected(nil, &later), "00" + ownerHex},
 		{"expected of an unknown attempt", appendExpected(nil, &unknown), "00" + ownerHex},
 		{"completed", appendCompleted(nil, &complete), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "03706179"},
-		{"keep", appendResolution(nil, &reprise.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
-		{"forget", appendResolution(nil, &reprise.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
+		{"keep", appendResolution(nil, &store.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
+		{"forget", appendResolution(nil, &store.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
-	longest := reprise.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", reprise.MaxLabel), Retention: reprise.MaxDuration}
+	longest := store.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}
 	if n := len(appendCompleted(appendExpected(nil, &longest), &longest)); n != maxFixed {
 		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, maxFixed)
 	}
@@ -73,7 +73,7 @@ func TestTheSpanOfAKeyEndsWithItsRecord(t *testing.T) {
 		{ms, 3*ms - time.Nanosecond, 2},
 		{ms, 3*ms + time.Microsecond, 3},
 		{ms, 3*ms + time.Nanosecond, 2}, // less than the resolution
-		{reprise.MaxDuration, ms, reprise.MaxDuration.Milliseconds() - 1},
+		{store.MaxDuration, ms, store.MaxDuration.Milliseconds() - 1},
 	} {
 		if got := claimSpan(c.lease, c.retention); got != c.want {
 			t.Errorf("lease %v, retention %v: the key lasts %d ms, want %d", c.lease, c.retention, got, c.want)
@@ -93,7 +93,7 @@ var (
 
 func TestRecordsThatAClaimFinds(t *testing.T) {
 	t.Parallel()
-	fingerprint := reprise.Fingerprint(bytes.Repeat([]byte{0xbb}, 32))
+	fingerprint := store.Fingerprint(bytes.Repeat([]byte{0xbb}, 32))
 	for _, c := range []struct {
 		record string
 		want   record
@@ -127,15 +127,15 @@ func TestAnswersOfAClaim(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		answer string // hexadecimal after the tag
-		want   reprise.ClaimResult
+		want   store.ClaimResult
 	}{
-		{"+ 00000002 0000000000000102 00000000000003e8", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: time.Millisecond}},
-		{"= 00000002 0000000000000102 fffffffffffffc18", reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 2, Fence: 258, Remaining: -time.Millisecond}},
-		{"P 00000000000003e8", reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Millisecond}},
-		{"#" + completedRecord[2:], reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{0, 0xff}}},
-		{"$" + resolvedRecord[2:], reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte{}}},
-		{"M", reprise.ClaimResult{Outcome: reprise.Mismatch}},
-		{"L", reprise.ClaimResult{Outcome: reprise.Lapsed}},
+		{"+ 00000002 0000000000000102 00000000000003e8", store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: 258, Remaining: time.Millisecond}},
+		{"= 00000002 0000000000000102 fffffffffffffc18", store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: 258, Remaining: -time.Millisecond}},
+		{"P 00000000000003e8", store.ClaimResult{Outcome: store.InProgress, Remaining: time.Millisecond}},
+		{"#" + completedRecord[2:], store.ClaimResult{Outcome: store.Completed, Payload: []byte{0, 0xff}}},
+		{"$" + resolvedRecord[2:], store.ClaimResult{Outcome: store.Completed, Payload: []byte{}}},
+		{"M", store.ClaimResult{Outcome: store.Mismatch}},
+		{"L", store.ClaimResult{Outcome: store.Lapsed}},
 	} {
 		b := answer(t, c.answer)
 		got, ok := parseClaim(b)
@@ -167,39 +167,39 @@ func TestValidityOfWhatIsNotCompleted(t *testing.T) {
 
 func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
-	id := reprise.ID{1}
+	id := store.ID{1}
 	const clock = "0000000000002710"
 	for _, c := range []struct {
 		answer string
-		want   reprise.Record
+		want   store.Record
 	}{
 		{
 			"R 21 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 03706179",
-			reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Label: "pay"},
+			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Label: "pay"},
 		},
 		{
 			"R 22 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
-			reprise.Record{ID: id, State: reprise.StateRunning, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
+			store.Record{ID: id, State: store.StateRunning, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
 		},
 		{
 			"R 24 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00 6869",
-			reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: reprise.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
+			store.Record{ID: id, State: store.StateCompleted, Attempt: 1, Fence: 258, Validity: store.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
 		},
 		{ // at its end a lease has ended, and so has a record
 			"R 21 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
-			reprise.Record{ID: id, State: reprise.StateLapsed, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
+			store.Record{ID: id, State: store.StateLapsed, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
 		},
 		{ // in a listing
 			"R 23 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00",
-			reprise.Record{ID: id, State: reprise.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
+			store.Record{ID: id, State: store.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
 		},
-		{"U 00000000000007d0 0000000000000007", reprise.Record{ID: id, State: reprise.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
+		{"U 00000000000007d0 0000000000000007", store.Record{ID: id, State: store.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
 	} {
 		got, at, ok := parseView(id, answer(t, c.answer))
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads\n%+v, %v; want\n%+v", c.answer, got, ok, c.want)
 		}
-		if want := time.UnixMilli(10); got.State != reprise.StateUnreadable && !at.Equal(want) {
+		if want := time.UnixMilli(10); got.State != store.StateUnreadable && !at.Equal(want) {
 			t.Errorf("%s was at %v, want %v", c.answer, at, want)
 		}
 	}
@@ -216,13 +216,13 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(unhex(f, record))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, ok := parseClaim(b); ok && (r.Outcome < reprise.Claimed || r.Outcome > reprise.Lapsed) {
+		if r, ok := parseClaim(b); ok && (r.Outcome < store.Claimed || r.Outcome > store.Lapsed) {
 			t.Errorf("accepted with outcome %v", r.Outcome)
 		}
 		if r, ok := parseRecord(b); ok && !r.completed && r.payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
-		if r, _, ok := parseView(reprise.ID{}, b); ok && r.State != reprise.StateCompleted && r.Payload != nil {
+		if r, _, ok := parseView(store.ID{}, b); ok && r.State != store.StateCompleted && r.Payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
 	})
@@ -230,7 +230,7 @@ func FuzzAnswers(f *testing.F) {
 
 func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	t.Parallel()
-	id := reprise.ID{0: 0xab, 31: 0x01}
+	id := store.ID{0: 0xab, 31: 0x01}
 	s := &Store{prefix: "p*[?]\\:"}
 	if got, want := s.key(id), "p*[?]\\:\xab"+strings.Repeat("\x00", 30)+"\x01"; got != want {
 		t.Errorf("key %q, want %q", got, want)
@@ -238,7 +238,7 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	if got, want := s.pattern(), `p\*\[\?\]\\:*`; got != want {
 		t.Errorf("pattern %q, want %q", got, want)
 	}
-	l := lister{store: s, shown: map[reprise.ID]bool{}}
+	l := lister{store: s, shown: map[store.ID]bool{}}
 	keys := []string{s.key(id), s.key(id), s.prefix + "short", s.prefix + strings.Repeat("l", 33), strings.Repeat("o", 40)}
 	if got := l.ids(keys, nil); len(got) != 1 || got[0] != id {
 		t.Errorf("found %v, want the one ID", got)

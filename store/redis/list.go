@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
@@ -20,46 +20,46 @@ const (
 	keysPerStep = 500
 )
 
-// List implements [reprise.Inspector] by scanning the primaries one after the other,
+// List implements [store.Inspector] by scanning the primaries one after the other,
 // which looks at all keys of a server, also at those of others. Where a server was
 // replaced or restarted, or a cluster got another shape, a listing starts again with that
 // server or with the first one, and shows records again. A listing does not notice keys
 // that a cluster moves at that time, before the move of their slot is complete.
 //
-// [reprise.Page].Total is the number of keys of the servers, as long as they seem to be
+// [store.Page].Total is the number of keys of the servers, as long as they seem to be
 // the store's.
-func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	at, err := s.parseCursor(q.After)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	nodes, err := s.listing(ctx)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	if q.After != "" {
 		if at, err = nodes.resume(ctx, at); err != nil {
-			return reprise.Page{}, err
+			return store.Page{}, err
 		}
 	}
 
-	l := lister{store: s, query: &q, shown: make(map[reprise.ID]bool)}
+	l := lister{store: s, query: &q, shown: make(map[store.ID]bool)}
 	if at, err = l.scan(ctx, nodes, at); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 
 	// What moved to a server that was scanned already would be missed.
 	changed, err := s.listing(ctx)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	if changed.shape != nodes.shape {
 		nodes, at = changed, position{}
 		if at.last, err = nodes.identity(ctx, 0); err != nil {
-			return reprise.Page{}, err
+			return store.Page{}, err
 		}
 	}
 	if !at.over {
@@ -106,9 +106,9 @@ func (l *lister) scan(ctx context.Context, nodes listing, at position) (position
 // lister makes one page.
 type lister struct {
 	store *Store
-	query *reprise.Query
-	page  reprise.Page
-	shown map[reprise.ID]bool // in this page: a scan may show a key twice
+	query *store.Query
+	page  store.Page
+	shown map[store.ID]bool // in this page: a scan may show a key twice
 	steps int
 	keys  int // that the steps have found
 }
@@ -147,21 +147,21 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (step
 		l.page.Records = append(l.page.Records, found...)
 		return stepper{scan: next}, nil
 	}
-	slices.SortFunc(found, func(a, b reprise.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(found, func(a, b store.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	l.page.Records = append(l.page.Records, found[:room]...)
 	return stepper{scan: at.scan, after: found[room-1].ID[:], next: next}, nil
 }
 
 // ids returns the IDs of those keys that are keys of records, that come after the given
 // one, and that are not in the page.
-func (l *lister) ids(keys []string, after []byte) []reprise.ID {
-	ids := make([]reprise.ID, 0, len(keys))
+func (l *lister) ids(keys []string, after []byte) []store.ID {
+	ids := make([]store.ID, 0, len(keys))
 	for _, key := range keys {
 		digest, ok := strings.CutPrefix(key, l.store.prefix)
-		if !ok || len(digest) != len(reprise.ID{}) || digest <= string(after) {
+		if !ok || len(digest) != len(store.ID{}) || digest <= string(after) {
 			continue
 		}
-		if id := reprise.ID([]byte(digest)); !l.shown[id] {
+		if id := store.ID([]byte(digest)); !l.shown[id] {
 			l.shown[id] = true
 			ids = append(ids, id)
 		}
@@ -171,7 +171,7 @@ func (l *lister) ids(keys []string, after []byte) []reprise.ID {
 
 // inspect looks at records in one pipeline, and returns those that the query selects,
 // without their payloads. It leaves out those that are gone.
-func (l *lister) inspect(ctx context.Context, ids []reprise.ID) ([]reprise.Record, error) {
+func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -186,7 +186,7 @@ func (l *lister) inspect(ctx context.Context, ids []reprise.ID) ([]reprise.Recor
 	}
 	l.store.run(ctx, open)
 
-	var selected []reprise.Record
+	var selected []store.Record
 	for i := range commands {
 		answer, err := commands[i].reply(), commands[i].err
 		if err != nil {
@@ -197,7 +197,7 @@ func (l *lister) inspect(ctx context.Context, ids []reprise.ID) ([]reprise.Recor
 		}
 		r, at, ok := parseView(ids[i], answer)
 		if !ok {
-			return nil, fail(reprise.ErrUnknown, errUnexpected)
+			return nil, fail(store.ErrUnknown, errUnexpected)
 		}
 		if l.query.Selects(&r, at) {
 			selected = append(selected, r)
@@ -245,7 +245,7 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 		return l, err
 	}
 	if len(l.clients) == 0 {
-		return l, fail(reprise.ErrUnavailable, errors.New("the cluster has no primary"))
+		return l, fail(store.ErrUnavailable, errors.New("the cluster has no primary"))
 	}
 	slices.SortFunc(l.clients, func(a, b *redis.Client) int {
 		return strings.Compare(a.Options().Addr, b.Options().Addr)
@@ -273,7 +273,7 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
 	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
 	if err != nil {
-		if f := classify(err); !errors.Is(f.class, reprise.ErrMisconfigured) {
+		if f := classify(err); !errors.Is(f.class, store.ErrMisconfigured) {
 			return id, fail(f.class, err)
 		}
 		return id, nil
@@ -284,7 +284,7 @@ func (l listing) identity(ctx context.Context, node int) (id identity, err error
 }
 
 // resume returns where a listing goes on that has come to a position. The error is
-// [reprise.ErrInvalid] when no server has the data of that listing.
+// [store.ErrInvalid] when no server has the data of that listing.
 func (l listing) resume(ctx context.Context, at position) (position, error) {
 	if at.shape == l.shape && at.node < len(l.clients) {
 		id, err := l.identity(ctx, at.node)

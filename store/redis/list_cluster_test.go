@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // cluster is three servers that have a record each: 1, 2 and 3 in the order of their
@@ -117,9 +117,9 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 	}{
 		{"nothing changed", func(*cluster) {}, "", "2", nil},
 		{"slots moved", func(c *cluster) { c.shape.Add(1) }, "", "1", nil},
-		{"other servers", func(c *cluster) { c.shape.Add(1); c.data.Add(1) }, "", "", reprise.ErrInvalid},
-		{"a server that loads its data", func(c *cluster) { c.shape.Add(1) }, "info", "", reprise.ErrUnavailable},
-		{"slots that nobody tells", func(*cluster) {}, "cluster", "", reprise.ErrUnavailable},
+		{"other servers", func(c *cluster) { c.shape.Add(1); c.data.Add(1) }, "", "", store.ErrInvalid},
+		{"a server that loads its data", func(c *cluster) { c.shape.Add(1) }, "info", "", store.ErrUnavailable},
+		{"slots that nobody tells", func(*cluster) {}, "cluster", "", store.ErrUnavailable},
 	} {
 		var failing atomic.Value
 		failing.Store("")
@@ -129,7 +129,7 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 			}
 			return ""
 		})
-		q := reprise.Query{Limit: 1}
+		q := store.Query{Limit: 1}
 		first, err := cluster.store.List(t.Context(), q)
 		if err != nil || len(first.Records) != 1 || first.Records[0].ID[31] != 1 {
 			t.Fatalf("%s: the first page is %+v, %v", c.name, first, err)

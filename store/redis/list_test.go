@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestACursorBelongsToItsStore(t *testing.T) {
@@ -41,8 +41,8 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 		"of another database":  (&Store{client: other, prefix: "a:"}).cursor(position{}),
 		"of bytes of any kind": cursorWord + base64.RawURLEncoding.EncodeToString(make([]byte, cursorSize)),
 	} {
-		_, err := s.List(t.Context(), reprise.Query{Limit: 1, After: text})
-		if !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "start the listing again") {
+		_, err := s.List(t.Context(), store.Query{Limit: 1, After: text})
+		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "start the listing again") {
 			t.Errorf("%s: %v, want ErrInvalid that says what to do", name, err)
 		}
 	}
@@ -94,9 +94,9 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 
 // walk lists pages until the end or an error, and returns the last bytes of the IDs by
 // page.
-func walk(t *testing.T, s *Store, limit int) (pages []string, last reprise.Page, err error) {
+func walk(t *testing.T, s *Store, limit int) (pages []string, last store.Page, err error) {
 	t.Helper()
-	q := reprise.Query{Limit: limit}
+	q := store.Query{Limit: limit}
 	for range 20 {
 		last, err = s.List(t.Context(), q)
 		if err != nil {
@@ -179,10 +179,10 @@ func TestAListingSaysWhatFailed(t *testing.T) {
 		command, answer string
 		want            error
 	}{
-		{"scan", "-NOPERM no\r\n", reprise.ErrMisconfigured},
-		{"evalsha", "-NOPERM no\r\n", reprise.ErrMisconfigured},
-		{"evalsha", bulk("R"), reprise.ErrUnknown},
-		{"info", "-LOADING\r\n", reprise.ErrUnavailable},
+		{"scan", "-NOPERM no\r\n", store.ErrMisconfigured},
+		{"evalsha", "-NOPERM no\r\n", store.ErrMisconfigured},
+		{"evalsha", bulk("R"), store.ErrUnknown},
+		{"info", "-LOADING\r\n", store.ErrUnavailable},
 		{"info", "-NOPERM no\r\n", nil}, // nobody knows the server
 		{"dbsize", "-NOPERM no\r\n", nil},
 	} {
@@ -223,7 +223,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add(s.cursor(position{node: 3, stepper: stepper{scan: 4, next: 5, after: make([]byte, 32)}}))
 	f.Fuzz(func(t *testing.T, text string) {
 		at, err := s.parseCursor(text)
-		if err != nil && !errors.Is(err, reprise.ErrInvalid) {
+		if err != nil && !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("error %v", err)
 		}
 		if err == nil && text != "" && s.cursor(at) != text {

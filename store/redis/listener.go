@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Limits of a [listener].
@@ -67,7 +67,7 @@ func newListener(node *redis.Client) *listener {
 }
 
 // watch starts to listen to a channel, and returns when the server confirmed it. The
-// error is [reprise.ErrUnavailable] when that takes too long.
+// error is [store.ErrUnavailable] when that takes too long.
 func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -88,12 +88,12 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	case <-c.ready:
 		return changed, stop, nil
 	case <-l.ended:
-		err = reprise.ErrClosed
+		err = store.ErrClosed
 	case <-ctx.Done():
-		err = fail(reprise.ErrUnavailable, ctx.Err())
+		err = fail(store.ErrUnavailable, ctx.Err())
 	case <-timer.C:
 		l.missConfirmation()
-		err = fail(reprise.ErrUnavailable, errSilent)
+		err = fail(store.ErrUnavailable, errSilent)
 	}
 	stop()
 	return nil, nil, err

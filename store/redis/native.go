@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // nativeClaim is a claim by two commands of Redis in one write:
@@ -21,9 +21,9 @@ import (
 // completed record stays valid sends the questions of a [validityQuestion] with them.
 type nativeClaim struct {
 	command
-	request reprise.ClaimRequest
+	request store.ClaimRequest
 	sent    time.Time // before the last attempt
-	result  reprise.ClaimResult
+	result  store.ClaimResult
 }
 
 // The arguments that are the same for every claim.
@@ -101,7 +101,7 @@ func (c *command) decideClaimed() decision {
 	// start of the millisecond of the claim.
 	expires, err := c.tail.Result()
 	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
-		n.result = reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: fenceAt(began), Remaining: n.request.Lease - time.Millisecond}
+		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fenceAt(began), Remaining: n.request.Lease - time.Millisecond}
 		c.err = c.ackErr
 		return decided
 	}
@@ -129,7 +129,7 @@ func (c *command) decideFound() decision {
 	case !ok:
 		c.err = errUnreadable
 	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
-		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Mismatch}, nil
+		n.result, c.err = store.ClaimResult{Outcome: store.Mismatch}, nil
 	case r.completed && c.validity != nil:
 		result, ok := c.validity.answer(found, &r)
 		if !ok {
@@ -137,7 +137,7 @@ func (c *command) decideFound() decision {
 		}
 		n.result, c.err = result, nil
 	case r.completed:
-		n.result, c.err = reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload}, nil
+		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.payload}, nil
 	default:
 		return undecided // whose it is, and whether it lapsed
 	}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // nativeOf returns the claim that claim makes, as it is before it is sent.
 func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
-	n := &nativeClaim{request: reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
 	n.script, n.key = claimScript, "key"
 	n.prepare(t.Context())
 	stamp([]*command{&n.command})
@@ -52,7 +52,7 @@ func TestWhenAGrantedNativeClaimCounts(t *testing.T) {
 			t.Errorf("%s: decided %v, want %v", c.name, got, c.want)
 			continue
 		}
-		want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 5999, Remaining: 999 * time.Millisecond}
+		want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 5999, Remaining: 999 * time.Millisecond}
 		if c.want == decided && (n.err != nil || fmt.Sprint(n.result) != fmt.Sprint(want)) {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, n.result, n.err, want)
 		}
@@ -84,25 +84,25 @@ func TestALateAnswerIsLateByEitherClock(t *testing.T) {
 // What a native claim found decides what else is sent.
 func TestWhatANativeClaimFinds(t *testing.T) {
 	t.Parallel()
-	other := string(recordOfClaim(reprise.Fingerprint{31: 1}))
+	other := string(recordOfClaim(store.Fingerprint{31: 1}))
 	for _, c := range []struct {
 		name  string
 		found string
-		want  reprise.Outcome
+		want  store.Outcome
 		err   error
 		sent  string
 	}{
-		{"nothing", claimed, reprise.Claimed, nil, "1 set"},
-		{"an answer", bulk(string(replayable("payload"))), reprise.Completed, nil, "1 set"},
-		{"another request in progress", bulk(other), reprise.Mismatch, nil, "1 set"},
-		{"another completed request", bulk(strings.Replace(string(replayable("x")), "\x00", "\x01", 20)), reprise.Mismatch, nil, "1 set"},
-		{"this request in progress", bulk(string(recordOfClaim(reprise.Fingerprint{}))), reprise.InProgress, nil, "1 set, 1 evalsha"},
-		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), reprise.InProgress, nil, "1 set, 1 evalsha"},
-		{"a cut record", bulk(other[:65]), 0, reprise.ErrCorrupt, "1 set"},
-		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
-		{"the disk fails", "-MISCONF Errors writing to the AOF file\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
-		{"replicas are missing", "-NOREPLICAS Not enough good replicas to write.\r\n", reprise.InProgress, nil, "1 set, 1 evalsha"},
-		{"a list", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", 0, reprise.ErrCorrupt, "1 set"},
+		{"nothing", claimed, store.Claimed, nil, "1 set"},
+		{"an answer", bulk(string(replayable("payload"))), store.Completed, nil, "1 set"},
+		{"another request in progress", bulk(other), store.Mismatch, nil, "1 set"},
+		{"another completed request", bulk(strings.Replace(string(replayable("x")), "\x00", "\x01", 20)), store.Mismatch, nil, "1 set"},
+		{"this request in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.InProgress, nil, "1 set, 1 evalsha"},
+		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), store.InProgress, nil, "1 set, 1 evalsha"},
+		{"a cut record", bulk(other[:65]), 0, store.ErrCorrupt, "1 set"},
+		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.InProgress, nil, "1 set, 1 evalsha"},
+		{"the disk fails", "-MISCONF Errors writing to the AOF file\r\n", store.InProgress, nil, "1 set, 1 evalsha"},
+		{"replicas are missing", "-NOREPLICAS Not enough good replicas to write.\r\n", store.InProgress, nil, "1 set, 1 evalsha"},
+		{"a list", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", 0, store.ErrCorrupt, "1 set"},
 	} {
 		f := newFake(t, func(_, _ int, command []string) string {
 			if command[0] == "set" {
@@ -135,7 +135,7 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 		{"the same record", ":5000\r\n", bulk(same), 5 * time.Second, span - 5001*time.Millisecond},
 		{"its last millisecond", ":0\r\n", bulk(same), time.Nanosecond, span - time.Millisecond},
 		{"its first millisecond", ":3599999\r\n", bulk(same), span, 0},
-		{"a record that somebody made persist", ":-1\r\n", bulk(same), reprise.MaxDuration, 0},
+		{"a record that somebody made persist", ":-1\r\n", bulk(same), store.MaxDuration, 0},
 		{"another record by now", ":5000\r\n", bulk(later), 0, 0},
 		{"no record any more", ":-2\r\n", bulk(""), 0, 0},
 		{"a record that ended and came back", ":-2\r\n", bulk(same), 0, 0},
@@ -158,16 +158,16 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 					return bulk("L")
 				}
 			})
-			r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
+			r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
 			s, err := New(newClient(t, f), config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Close() })
 			got, err := s.Claim(t.Context(), r)
-			want := reprise.ClaimResult{Outcome: reprise.Completed, Payload: []byte("payload"), Validity: c.want, Age: c.age}
+			want := store.ClaimResult{Outcome: store.Completed, Payload: []byte("payload"), Validity: c.want, Age: c.age}
 			if c.want == 0 { // the script decides
-				want = reprise.ClaimResult{Outcome: reprise.Lapsed}
+				want = store.ClaimResult{Outcome: store.Lapsed}
 			}
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, want)
@@ -187,7 +187,7 @@ func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
 		return "-NOPERM this user has no permissions to run the 'evalsha' command\r\n"
 	})
 	f.expiry = ":-2\r\n"
-	if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+	if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("claim: %v, want ErrUnknown", err)
 	}
 	if f.seen() != "1 set, 1 evalsha" {
@@ -199,8 +199,8 @@ func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
 func TestAWaitingClaimIsOneScript(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40") })
-	got, err := newStore(t, f, Config{}).Claim(t.Context(), reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
-	if err != nil || got.Outcome != reprise.InProgress || f.seen() != "1 evalsha" {
+	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+	if err != nil || got.Outcome != store.InProgress || f.seen() != "1 evalsha" {
 		t.Errorf("%v, %v, sent %q", got.Outcome, err, f.seen())
 	}
 }
@@ -223,7 +223,7 @@ func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := claim(t, s); !errors.Is(err, reprise.ErrMisconfigured) {
+		if _, err := claim(t, s); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("claim: %v, want ErrMisconfigured", err)
 		}
 		if strings.Contains(f.seen(), "set") {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // recorder is a connection that notes its deadlines, and takes only part of a write.
@@ -235,8 +235,8 @@ func TestWhichErrorsEndAConnection(t *testing.T) {
 			return bulk("W")
 		}
 		f.mu.Unlock()
-		_ = s.Release(t.Context(), reprise.ID{}, reprise.Owner{1})
-		_ = s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}) // one a second goes through the client
+		_ = s.Release(t.Context(), store.ID{}, store.Owner{1})
+		_ = s.Release(t.Context(), store.ID{}, store.Owner{1}) // one a second goes through the client
 		if ends {
 			eventually(t, "the connection ends", conn.isEnded)
 		} else if conn.isEnded() || connOf(s) != conn {
@@ -267,7 +267,7 @@ func TestWhatNobodyAskedFor(t *testing.T) {
 		}
 		f.mu.Unlock()
 		for before := pipelined.Load(); pipelined.Load() < before+3; {
-			if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+			if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 				t.Fatalf("after %q: %v", extra, err)
 			}
 		}
@@ -287,7 +287,7 @@ func TestAnIdleConnectionIsForgotten(t *testing.T) {
 	const idle = 400 * time.Millisecond
 	s := newClusterStore(t, f.addr, func(o *redis.Options) { o.ConnMaxIdleTime, o.ReadTimeout = idle, 100*time.Millisecond })
 	release := func() {
-		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -337,7 +337,7 @@ func TestASilentServerIsNoticed(t *testing.T) {
 	muted.Store(lastConnection(f), true)
 	start := time.Now()
 	for range 2 { // one a second goes through the client
-		_ = s.Release(t.Context(), reprise.ID{}, reprise.Owner{1})
+		_ = s.Release(t.Context(), store.ID{}, store.Owner{1})
 	}
 	eventually(t, "the connection ends", conn.isEnded)
 	if took := time.Since(start); took < read || took > 5*time.Second {
@@ -358,7 +358,7 @@ func newPipelinedOver(t *testing.T, f *fake, change func(*redis.Options)) *Store
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	eventually(t, "a call is pipelined", func() bool {
-		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 			t.Fatal(err)
 		}
 		conn := connOf(s)
@@ -391,9 +391,9 @@ func TestACallLeavesItsPipelineInTime(t *testing.T) {
 	for range 3 { // one a second goes through the client
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		start := time.Now()
-		err := s.Release(ctx, reprise.ID{}, reprise.Owner{1})
+		err := s.Release(ctx, store.ID{}, store.Owner{1})
 		cancel()
-		if took := time.Since(start); took > 10*time.Second || err != nil && !errors.Is(err, reprise.ErrUnknown) {
+		if took := time.Since(start); took > 10*time.Second || err != nil && !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("a call of 50 ms took %v: %v", took, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The times of a pipeline follow the options of its client.
@@ -74,13 +74,13 @@ func TestWhatAPipelineSends(t *testing.T) {
 	s := &Store{}
 	for size, want := range map[int]bool{0: true, largestPipelined: true, largestPipelined + 1: false} {
 		c := &command{script: completeScript, payload: make([]byte, size)}
-		s.call(t.Context(), c, reprise.ID{}, &c.payload)
+		s.call(t.Context(), c, store.ID{}, &c.payload)
 		if v := (&pipelineCall{}); v.encode(c) != want || want && (v.want != 1 || len(v.out) <= size) {
 			t.Errorf("a payload of %d bytes: %d replies to %d bytes, want it sent: %v", size, v.want, len(v.out), want)
 		}
 	}
 	for _, validity := range []bool{false, true} {
-		n := &nativeClaim{request: reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: validity}}
+		n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: validity}}
 		n.prepare(t.Context())
 		v, want := &pipelineCall{}, 2
 		if validity {
@@ -211,7 +211,7 @@ func TestAPipelinedConnectionIsReplacedInTime(t *testing.T) {
 			if c := connOf(s); c != nil {
 				conn = c
 			}
-			if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+			if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 				t.Fatal(err)
 			}
 			return conn != nil && !conn.idleSince().Equal(conn.born)
@@ -267,16 +267,16 @@ func TestPipelinedClaims(t *testing.T) {
 		name     string
 		found    string
 		validity bool
-		want     reprise.ClaimResult
+		want     store.ClaimResult
 		calls    int64
 	}{
-		{"a new one", claimed, false, reprise.ClaimResult{Outcome: reprise.Claimed, Fence: 1999}, 1},
-		{"a replay", bulk(completed), false, reprise.ClaimResult{Outcome: reprise.Completed}, 1},
-		{"a replay and its validity", bulk(completed), true, reprise.ClaimResult{Outcome: reprise.Completed, Validity: 5 * time.Second}, 1},
-		{"one in progress", bulk(string(recordOfClaim(reprise.Fingerprint{}))), false, reprise.ClaimResult{Outcome: reprise.InProgress}, 2},
+		{"a new one", claimed, false, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, 1},
+		{"a replay", bulk(completed), false, store.ClaimResult{Outcome: store.Completed}, 1},
+		{"a replay and its validity", bulk(completed), true, store.ClaimResult{Outcome: store.Completed, Validity: 5 * time.Second}, 1},
+		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), false, store.ClaimResult{Outcome: store.InProgress}, 2},
 	} {
 		found.Store(c.found)
-		r := reprise.ClaimRequest{Owner: reprise.Owner{1}, Lease: time.Minute, Retention: time.Hour, Validity: c.validity}
+		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Retention: time.Hour, Validity: c.validity}
 		most := int64(0)
 		for range 3 { // one call a second goes through the client
 			before := calls.Load()
@@ -310,7 +310,7 @@ func TestLargeCallsShareAConnection(t *testing.T) {
 	for i := range cap(errs) {
 		go func() {
 			payload := []byte(strings.Repeat(string(rune('a'+i%26)), largestPipelined))
-			errs <- s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour, Payload: payload})
+			errs <- s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour, Payload: payload})
 		}()
 	}
 	for range cap(errs) {

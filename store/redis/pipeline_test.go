@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // newPipelined returns a store over f whose pipeline is connected, and a count of the
@@ -28,7 +28,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	for deadline := time.Now().Add(10 * time.Second); pipelined.Load() == 0; {
-		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil || time.Now().After(deadline) {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil || time.Now().After(deadline) {
 			t.Fatalf("no call was pipelined: %v", err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestARepetitionGoesThroughTheClient(t *testing.T) {
 		s, pipelined := newPipelined(t, f, Config{})
 		before := pipelined.Load()
 		armed.Store(true)
-		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 			t.Errorf("%q: %v", failure, err)
 		}
 		log := strings.Split(f.seen(), ", ")
@@ -108,9 +108,9 @@ func TestACallNeverGetsTheAnswerOfAnother(t *testing.T) {
 				completing.Go(func() {
 					payload, want := "kept", error(nil)
 					if i%2 == 1 {
-						payload, want = "lost", reprise.ErrLeaseLost
+						payload, want = "lost", store.ErrLeaseLost
 					}
-					r := reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour, Payload: []byte(payload)}
+					r := store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour, Payload: []byte(payload)}
 					if err := s.Complete(t.Context(), r); !errors.Is(err, want) {
 						t.Errorf("%s: %v, want %v", payload, err, want)
 					}
@@ -136,7 +136,7 @@ func TestAConnectionWithoutAuthenticationIsReplaced(t *testing.T) {
 	expired.Store(lastConnection(f))
 	failed := 0
 	for before := pipelined.Load(); pipelined.Load() < before+10; {
-		if err := s.Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 			failed++
 		}
 	}
@@ -167,7 +167,7 @@ func TestWhichNodesOfAClusterHavePipelines(t *testing.T) {
 	} {
 		s := newClusterStore(t, "127.0.0.1:1", c.change)
 		command := &command{script: releaseScript}
-		s.call(t.Context(), command, reprise.ID{})
+		s.call(t.Context(), command, store.ID{})
 		if got := s.pipelineFor(t.Context(), command); (got != nil) != c.want {
 			t.Errorf("%s: a pipeline %v, want %v", c.name, got != nil, c.want)
 		}
@@ -200,7 +200,7 @@ func TestCloseEndsAPipelineThatWasForgotten(t *testing.T) {
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
 	s := newClusterStore(t, f.addr, func(*redis.Options) {})
 	command := &command{script: releaseScript}
-	s.call(t.Context(), command, reprise.ID{})
+	s.call(t.Context(), command, store.ID{})
 	n := s.pipelineFor(t.Context(), command)
 	s.pipelines.forget(n)
 	n.connect()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The records of a probe last this long, and a probe of a node takes at most as long.
@@ -38,23 +38,23 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return err
 	}
 	const payload = "probe"
-	r := reprise.ClaimRequest{ID: id, Owner: reprise.NewOwner(), Lease: probeTime, Retention: probeTime}
-	var held reprise.ClaimResult
-	try := func(r reprise.ClaimRequest, want reprise.Outcome) error {
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Retention: probeTime}
+	var held store.ClaimResult
+	try := func(r store.ClaimRequest, want store.Outcome) error {
 		got, err := s.Claim(ctx, r)
-		if err == nil && (got.Outcome != want || want == reprise.Completed && string(got.Payload) != payload) {
+		if err == nil && (got.Outcome != want || want == store.Completed && string(got.Payload) != payload) {
 			return misconfigured("the answer is %v, want %v", got.Outcome, want)
 		}
 		held = got
 		return err
 	}
-	claim := func() error { return try(r, reprise.Claimed) }
+	claim := func() error { return try(r, store.Claimed) }
 	wait := func() error {
 		waiter := r
-		waiter.Owner, waiter.Waiting = reprise.NewOwner(), true
-		return try(waiter, reprise.InProgress)
+		waiter.Owner, waiter.Waiting = store.NewOwner(), true
+		return try(waiter, store.InProgress)
 	}
-	replay := func() error { return try(r, reprise.Completed) }
+	replay := func() error { return try(r, store.Completed) }
 	expiry := func() error { // of nothing: a claim that cannot ask for it is written already
 		if err := node.PExpireTime(ctx, s.key(id)).Err(); err != nil {
 			return fail(classify(err).class, err)
@@ -62,22 +62,22 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return nil
 	}
 	renew := func() error {
-		got, err := s.Renew(ctx, []reprise.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
-		if err == nil && got[0] != reprise.Renewed {
-			return misconfigured("the answer is %v, want %v", got[0], reprise.Renewed)
+		got, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
+		if err == nil && got[0] != store.Renewed {
+			return misconfigured("the answer is %v, want %v", got[0], store.Renewed)
 		}
 		return err
 	}
 	inspect := func() error { _, err := s.Inspect(ctx, id); return err }
 	release := func() error { return s.Release(ctx, id, r.Owner) }
 	complete := func() error {
-		return s.Complete(ctx, reprise.CompleteRequest{
+		return s.Complete(ctx, store.CompleteRequest{
 			ID: id, Owner: r.Owner, Payload: []byte(payload), Retention: probeTime, Attempt: held.Attempt, Fence: held.Fence,
 		})
 	}
 	resolve := func() error { // the record is completed, so this is refused
-		err := s.Resolve(ctx, id, reprise.Resolution{Forget: true})
-		if errors.Is(err, reprise.ErrRecordChanged) {
+		err := s.Resolve(ctx, id, store.Resolution{Forget: true})
+		if errors.Is(err, store.ErrRecordChanged) {
 			return nil
 		}
 		return err
@@ -106,23 +106,23 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	return nil
 }
 
-// refusedWait returns [reprise.ErrMisconfigured] in the place of a missing confirmation
+// refusedWait returns [store.ErrMisconfigured] in the place of a missing confirmation
 // when node refuses to wait at all.
 func (s *Store) refusedWait(ctx context.Context, node *redis.Client, err error) error {
-	if !errors.Is(err, reprise.ErrNotReplicated) {
+	if !errors.Is(err, store.ErrNotReplicated) {
 		return err
 	}
 	wait := s.durability.command(ctx, minAckTimeout)
 	_ = node.Process(ctx, wait)
 	var answer redis.Error
 	if errors.As(wait.Err(), &answer) {
-		return fail(reprise.ErrMisconfigured, answer)
+		return fail(store.ErrMisconfigured, answer)
 	}
 	return err
 }
 
 // idAt returns a new ID whose key is at node.
-func (s *Store) idAt(ctx context.Context, node *redis.Client) (id reprise.ID, err error) {
+func (s *Store) idAt(ctx context.Context, node *redis.Client) (id store.ID, err error) {
 	const tries = 1 << 20 // one of many nodes may have few slots
 	for range tries {
 		_, _ = rand.Read(id[:]) // never fails: it ends the program instead

@@ -3,14 +3,14 @@ package repriseredis
 import (
 	"context"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An
-// entry that failed while others succeeded answers [reprise.RenewBusy], so that a node
+// entry that failed while others succeeded answers [store.RenewBusy], so that a node
 // that is away costs no other node its leases; the error of the first entry is returned
 // when all of them failed.
-func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
 			return nil, err
@@ -31,11 +31,11 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	}
 	s.run(ctx, open)
 
-	answers := make([]reprise.RenewStatus, len(rs))
+	answers := make([]store.RenewStatus, len(rs))
 	failed := 0
 	for i := range commands {
 		answers[i] = commands[i].renewed()
-		if answers[i] == reprise.RenewBusy {
+		if answers[i] == store.RenewBusy {
 			failed++
 		}
 	}
@@ -46,17 +46,17 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 }
 
 // renewed reads the answer of renew.lua.
-func (c *command) renewed() reprise.RenewStatus {
+func (c *command) renewed() store.RenewStatus {
 	if c.err == nil {
 		switch c.reply()[0] {
 		case tagChanged:
-			return reprise.Renewed
+			return store.Renewed
 		case tagFinished:
-			return reprise.RenewCompleted
+			return store.RenewCompleted
 		case tagLost:
-			return reprise.RenewLost
+			return store.RenewLost
 		}
-		c.err = fail(reprise.ErrUnknown, errUnexpected)
+		c.err = fail(store.ErrUnknown, errUnexpected)
 	}
-	return reprise.RenewBusy
+	return store.RenewBusy
 }

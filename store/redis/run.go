@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A command that was not executed because of a broken connection or a server in
@@ -26,7 +26,7 @@ var errUnexpected = errors.New("unexpected answer")
 func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
 		for _, c := range open {
-			c.err = fail(reprise.ErrUnavailable, err) // nothing was sent
+			c.err = fail(store.ErrUnavailable, err) // nothing was sent
 		}
 		return
 	}
@@ -142,15 +142,15 @@ func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 	}
 	f := classify(c.sendErr)
 	if f.unknownScript && c.args[0] == "eval" {
-		f = failure{class: reprise.ErrUnknown} // a server that says so of a source is broken
+		f = failure{class: store.ErrUnknown} // a server that says so of a source is broken
 	}
 	if f.moved && !s.options.clusterClient {
-		f = failure{class: reprise.ErrMisconfigured} // a cluster, behind a client of a single server
+		f = failure{class: store.ErrMisconfigured} // a cluster, behind a client of a single server
 	}
-	if c.uncertain && !errors.Is(f.class, reprise.ErrCorrupt) {
-		f.class = reprise.ErrUnknown // an earlier attempt may have been executed
+	if c.uncertain && !errors.Is(f.class, store.ErrCorrupt) {
+		f.class = store.ErrUnknown // an earlier attempt may have been executed
 	}
-	c.uncertain = errors.Is(f.class, reprise.ErrUnknown)
+	c.uncertain = errors.Is(f.class, store.ErrUnknown)
 	c.err = fail(f.class, c.sendErr)
 	c.noteRedirect(c.sendErr)
 	if f.again {
@@ -167,7 +167,7 @@ func (c *command) refusal() error {
 	answer := c.reply()
 	switch {
 	case len(answer) == 0:
-		return fail(reprise.ErrUnknown, errUnexpected)
+		return fail(store.ErrUnknown, errUnexpected)
 	case answer[0] == tagCorrupt:
 		return errUnreadable
 	case wrote(answer[0]):

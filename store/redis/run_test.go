@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestAClaimIsOneWrite(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	got, err := claim(t, newStore(t, f, Config{}))
-	want := reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: 1, Fence: 1999, Remaining: 999 * time.Millisecond}
+	want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1999, Remaining: 999 * time.Millisecond}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("claim = %+v, %v; want %+v", got, err, want)
 	}
@@ -35,7 +35,7 @@ func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 		}
 		return bulk("W")
 	})
-	if err := newStore(t, f, Config{}).Release(t.Context(), reprise.ID{}, reprise.Owner{1}); err != nil {
+	if err := newStore(t, f, Config{}).Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 		t.Error(err)
 	}
 	if f.seen() != "1 evalsha, 1 eval" {
@@ -69,25 +69,25 @@ func TestFailuresHaveAClass(t *testing.T) {
 		want   error
 		calls  int // how often the native claim is sent
 	}{
-		{"demoted", "-READONLY You can't write against a read only replica.\r\n", reprise.ErrUnavailable, 4},
-		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", reprise.ErrUnavailable, 4},
-		{"cluster down", "-CLUSTERDOWN The cluster is down\r\n", reprise.ErrUnavailable, 4},
-		{"busy", "-BUSY Redis is busy running a script.\r\n", reprise.ErrUnavailable, 1},
-		{"disk", "-MISCONF Errors writing to the AOF file: No space left on device\r\n", reprise.ErrUnavailable, 1},
-		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.\r\n", reprise.ErrUnavailable, 1},
-		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", reprise.ErrFull, 1},
-		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", reprise.ErrCorrupt, 1},
-		{"corrupt", bulk("!"), reprise.ErrCorrupt, 1},
-		{"another version", bulk("\x33" + strings.Repeat("h", 70)), reprise.ErrCorrupt, 1},
-		{"password", "-NOAUTH Authentication required.\r\n", reprise.ErrMisconfigured, 1},
-		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", reprise.ErrMisconfigured, 1},
-		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},
-		{"permission in a script of a newer server", "-ERR ACL failure in script: User app has no permissions to run the 'set' command script: 00, on @user_script:1.\r\n", reprise.ErrMisconfigured, 1},
-		{"too old", "-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'\r\n", reprise.ErrMisconfigured, 1},
-		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", reprise.ErrMisconfigured, 1},
-		{"an error of a proxy", "-ERR upstream failure\r\n", reprise.ErrUnknown, 1},
-		{"always cut", cut, reprise.ErrUnknown, 4},
-		{"empty", bulk(""), reprise.ErrCorrupt, 1},
+		{"demoted", "-READONLY You can't write against a read only replica.\r\n", store.ErrUnavailable, 4},
+		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", store.ErrUnavailable, 4},
+		{"cluster down", "-CLUSTERDOWN The cluster is down\r\n", store.ErrUnavailable, 4},
+		{"busy", "-BUSY Redis is busy running a script.\r\n", store.ErrUnavailable, 1},
+		{"disk", "-MISCONF Errors writing to the AOF file: No space left on device\r\n", store.ErrUnavailable, 1},
+		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.\r\n", store.ErrUnavailable, 1},
+		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.ErrFull, 1},
+		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", store.ErrCorrupt, 1},
+		{"corrupt", bulk("!"), store.ErrCorrupt, 1},
+		{"another version", bulk("\x33" + strings.Repeat("h", 70)), store.ErrCorrupt, 1},
+		{"password", "-NOAUTH Authentication required.\r\n", store.ErrMisconfigured, 1},
+		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", store.ErrMisconfigured, 1},
+		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", store.ErrMisconfigured, 1},
+		{"permission in a script of a newer server", "-ERR ACL failure in script: User app has no permissions to run the 'set' command script: 00, on @user_script:1.\r\n", store.ErrMisconfigured, 1},
+		{"too old", "-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'\r\n", store.ErrMisconfigured, 1},
+		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", store.ErrMisconfigured, 1},
+		{"an error of a proxy", "-ERR upstream failure\r\n", store.ErrUnknown, 1},
+		{"always cut", cut, store.ErrUnknown, 4},
+		{"empty", bulk(""), store.ErrCorrupt, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -117,11 +117,11 @@ func TestAnswersThatNoScriptGives(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, func(_, _ int, command []string) string {
 				if command[0] == "set" {
-					return bulk(string(recordOfClaim(reprise.Fingerprint{})))
+					return bulk(string(recordOfClaim(store.Fingerprint{})))
 				}
 				return answer
 			})
-			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, store.ErrUnknown) {
 				t.Errorf("claim: %v, want ErrUnknown", err)
 			}
 		})
@@ -132,8 +132,8 @@ func TestAnswersThatNoScriptGives(t *testing.T) {
 func TestAnEmptyAnswerConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("") })
-	err := newStore(t, f, Config{Durability: Acked(1)}).Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner{1}, Retention: time.Hour})
-	if !errors.Is(err, reprise.ErrUnknown) || f.seen() != "1 evalsha" {
+	err := newStore(t, f, Config{Durability: Acked(1)}).Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour})
+	if !errors.Is(err, store.ErrUnknown) || f.seen() != "1 evalsha" {
 		t.Errorf("complete: %v, sent %q; want ErrUnknown and no wait", err, f.seen())
 	}
 }
@@ -181,16 +181,16 @@ func TestAClusterThatNobodyKnowsDidNotExecute(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	ctx, id := t.Context(), reprise.ID{}
+	ctx, id := t.Context(), store.ID{}
 	for name, call := range map[string]func() error{
 		"claim":   func() error { _, err := claim(t, s); return err },
 		"inspect": func() error { _, err := s.Inspect(ctx, id); return err },
 		"watch":   func() error { _, _, err := s.Watch(ctx, id); return err },
-		"list":    func() error { _, err := s.List(ctx, reprise.Query{Limit: 1}); return err },
+		"list":    func() error { _, err := s.List(ctx, store.Query{Limit: 1}); return err },
 		"check":   func() error { _, err := s.Check(ctx); return err },
 		"probe":   func() error { return s.probe(ctx) },
 	} {
-		if err := call(); !errors.Is(err, reprise.ErrUnavailable) {
+		if err := call(); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	s := newStore(t, f, Config{})
 	f.stop()
-	if _, err := claim(t, s); !errors.Is(err, reprise.ErrUnavailable) {
+	if _, err := claim(t, s); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("claim: %v, want ErrUnavailable", err)
 	}
 }
@@ -227,7 +227,7 @@ func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
 				}
 				return cut
 			})
-			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, reprise.ErrUnknown) {
+			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, store.ErrUnknown) {
 				t.Errorf("claim: %v, want ErrUnknown", err)
 			}
 		})
@@ -240,7 +240,7 @@ func TestAContextThatHasEndedSendsNothing(t *testing.T) {
 	s := newStore(t, f, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Release(ctx, reprise.ID{}, reprise.Owner{1}); !errors.Is(err, reprise.ErrUnavailable) {
+	if err := s.Release(ctx, store.ID{}, store.Owner{1}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("release: %v, want ErrUnavailable", err)
 	}
 	if f.seen() != "" {
@@ -254,7 +254,7 @@ func TestAContextThatEndsOnTheWayIsUnknown(t *testing.T) {
 	s := newStore(t, f, Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.Release(ctx, reprise.ID{}, reprise.Owner{1}); !errors.Is(err, reprise.ErrUnknown) {
+	if err := s.Release(ctx, store.ID{}, store.Owner{1}); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("release: %v, want ErrUnknown", err)
 	}
 }
@@ -264,12 +264,12 @@ func TestABatchOfRenewalsIsIndependent(t *testing.T) {
 	t.Parallel()
 	answers := []string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), "-BUSY Redis is busy\r\n"}
 	f := newFake(t, func(_, call int, _ []string) string { return answers[call-1] })
-	batch := make([]reprise.RenewRequest, len(answers))
+	batch := make([]store.RenewRequest, len(answers))
 	for i := range batch {
-		batch[i] = reprise.RenewRequest{ID: reprise.ID{byte(i)}, Owner: reprise.Owner{1}, Lease: time.Second}
+		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
 	}
 	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
-	want := []reprise.RenewStatus{reprise.Renewed, reprise.RenewBusy, reprise.RenewCompleted, reprise.RenewLost, reprise.RenewBusy}
+	want := []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost, store.RenewBusy}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("renew = %v, %v; want %v", got, err, want)
 	}
@@ -290,12 +290,12 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	})
 	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
 	t.Cleanup(func() { _ = client.Close() })
-	batch := []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}, Lease: time.Second}, {ID: reprise.ID{2}, Owner: reprise.Owner{1}, Lease: time.Second}}
+	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
 	s, err := New(client, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Renew(ctx, batch); !errors.Is(err, reprise.ErrUnavailable) {
+	if got, err := s.Renew(ctx, batch); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}
 }
@@ -303,8 +303,8 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 func TestABatchThatFailedAsAWholeIsAnError(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return "-BUSY Redis is busy\r\n" })
-	batch := []reprise.RenewRequest{{ID: reprise.ID{1}, Owner: reprise.Owner{1}, Lease: time.Second}, {ID: reprise.ID{2}, Owner: reprise.Owner{1}, Lease: time.Second}}
-	if got, err := newStore(t, f, Config{}).Renew(t.Context(), batch); !errors.Is(err, reprise.ErrUnavailable) || got != nil {
+	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
+	if got, err := newStore(t, f, Config{}).Renew(t.Context(), batch); !errors.Is(err, store.ErrUnavailable) || got != nil {
 		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}
 }
@@ -313,7 +313,7 @@ func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return "-ERR upstream failure\r\n" })
 	s := newStore(t, f, Config{})
-	err := s.Complete(t.Context(), reprise.CompleteRequest{Owner: reprise.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Retention: time.Hour})
+	err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Retention: time.Hour})
 	if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %q", err)
 	}
@@ -332,9 +332,9 @@ func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
 		}
 		return bulk("W")
 	})
-	batch := make([]reprise.RenewRequest, 3)
+	batch := make([]store.RenewRequest, 3)
 	for i := range batch {
-		batch[i] = reprise.RenewRequest{ID: reprise.ID{byte(i)}, Owner: reprise.Owner{1}, Lease: time.Second}
+		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
 	}
 	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
 	if err != nil || fmt.Sprint(got) != "[renewed renewed renewed]" {
@@ -350,9 +350,9 @@ func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
 func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]error{
-		cut:                                 reprise.ErrUnknown,
-		"-LOADING\r\n":                      reprise.ErrRecordChanged,
-		"-NOSCRIPT No matching script.\r\n": reprise.ErrRecordChanged,
+		cut:                                 store.ErrUnknown,
+		"-LOADING\r\n":                      store.ErrRecordChanged,
+		"-NOSCRIPT No matching script.\r\n": store.ErrRecordChanged,
 	} {
 		f := newFake(t, func(_, call int, _ []string) string {
 			if call == 1 {
@@ -360,7 +360,7 @@ func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
 			}
 			return bulk("N")
 		})
-		err := newStore(t, f, Config{}).Resolve(t.Context(), reprise.ID{}, reprise.Resolution{Forget: true})
+		err := newStore(t, f, Config{}).Resolve(t.Context(), store.ID{}, store.Resolution{Forget: true})
 		if !errors.Is(err, want) {
 			t.Errorf("after %q: %v, want %v", first, err, want)
 		}

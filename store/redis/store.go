@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Store keeps records in Redis. It is a [reprise.Store], [reprise.Waiter],
-// [reprise.Inspector] and [reprise.Checker]; Redis itself deletes records whose retention
+// Store keeps records in Redis. It is a [reprise.Store], [store.Waiter],
+// [store.Inspector] and [store.Checker]; Redis itself deletes records whose retention
 // has ended. All methods are safe for concurrent use. The caller owns the client: the
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
@@ -26,15 +26,15 @@ type Store struct {
 }
 
 var (
-	_ reprise.Store     = (*Store)(nil)
-	_ reprise.Waiter    = (*Store)(nil)
-	_ reprise.Inspector = (*Store)(nil)
-	_ reprise.Checker   = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Waiter    = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
+	_ store.Checker   = (*Store)(nil)
 )
 
 // New returns a store. It does not contact the server; [Open] does. The error is
-// [reprise.ErrInvalid] when the client is nil or a field of c is out of range, and
-// [reprise.ErrMisconfigured] when the guarantees cannot hold with a client of this type
+// [store.ErrInvalid] when the client is nil or a field of c is out of range, and
+// [store.ErrMisconfigured] when the guarantees cannot hold with a client of this type
 // or with these options.
 func New(client redis.UniversalClient, c Config) (*Store, error) {
 	c = c.withDefaults()
@@ -59,7 +59,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
-// records of its own. The error is [reprise.ErrMisconfigured] for a server on which a
+// records of its own. The error is [store.ErrMisconfigured] for a server on which a
 // guarantee does not hold or that refuses an operation, and another one when the server
 // does not answer. Warnings are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
@@ -82,9 +82,9 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 
 // Claim implements [reprise.Store], mostly by two commands in one write. A claim of what
 // is in progress, a takeover and a repetition need a script, and a second round trip.
-func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	n := &nativeClaim{request: r}
 	c := &n.command
@@ -93,20 +93,20 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	case c.claim != nil:
 		return n.result, nil
 	}
 	result, ok := parseClaim(answer)
 	if !ok {
-		return reprise.ClaimResult{}, fail(reprise.ErrUnknown, errUnexpected)
+		return store.ClaimResult{}, fail(store.ErrUnknown, errUnexpected)
 	}
 	return result, nil
 }
 
 // Complete implements [reprise.Store] in one command. It succeeds also while memory is
 // full.
-func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -122,21 +122,21 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	case tagDone:
 		return nil
 	case tagLost:
-		return reprise.ErrLeaseLost
+		return store.ErrLeaseLost
 	default:
-		return fail(reprise.ErrUnknown, errUnexpected)
+		return fail(store.ErrUnknown, errUnexpected)
 	}
 }
 
 // Release implements [reprise.Store] in one command. It does not wait for replicas: a
 // release that a failover undoes is a claim that lapses.
-func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := &command{script: releaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
 	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err == nil && answer[0] != tagChanged && answer[0] != tagNone {
-		err = fail(reprise.ErrUnknown, errUnexpected)
+		err = fail(store.ErrUnknown, errUnexpected)
 	}
 	return err
 }

@@ -1,12 +1,14 @@
 package repriseredis
 
-import reprise "github.com/reprise-go/reprise/core"
+import (
+	"github.com/reprise-go/reprise/core/store"
+)
 
-var _ reprise.Meter = (*Store)(nil)
+var _ store.Meter = (*Store)(nil)
 
-// Usage implements [reprise.Meter], with the connections of the client that are in use.
+// Usage implements [store.Meter], with the connections of the client that are in use.
 // Those that carry pipelines of the store are in use all the time.
-func (s *Store) Usage() []reprise.Usage {
+func (s *Store) Usage() []store.Usage {
 	pool := s.client.PoolStats()
-	return []reprise.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
+	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // validityQuestion asks, behind the two commands of a native claim, how long the record
@@ -50,14 +50,14 @@ func (c *command) following(yield func(redis.Cmder) bool) {
 // answer returns the answer to a claim that found the completed record r. It is not ok
 // where the server refused to say how long the record stays valid, or another one may
 // have taken its place meanwhile.
-func (q *validityQuestion) answer(found []byte, r *record) (result reprise.ClaimResult, ok bool) {
+func (q *validityQuestion) answer(found []byte, r *record) (result store.ClaimResult, ok bool) {
 	ms, err := q.left.Result()
 	head, headErr := q.head.Bytes()
 	if err != nil || headErr != nil || ms < -1 || len(head) != identitySize || !bytes.Equal(head, found[:identitySize]) {
 		return result, false
 	}
 	if ms < 0 { // somebody made it persist
-		return r.replay(reprise.MaxDuration, reprise.MaxDuration), true
+		return r.replay(store.MaxDuration, store.MaxDuration), true
 	}
 	// A key is there until the end of its last millisecond, and nobody knows how much is
 	// left of this one.
@@ -68,9 +68,9 @@ func (q *validityQuestion) answer(found []byte, r *record) (result reprise.Claim
 // replay returns the answer to a claim of a completed record, which is valid for between
 // least and most. It was completed some time in the millisecond from which its retention
 // counts.
-func (r *record) replay(least, most time.Duration) reprise.ClaimResult {
+func (r *record) replay(least, most time.Duration) store.ClaimResult {
 	span := time.Duration(completedSpan(r.retention)) * time.Millisecond
-	return reprise.ClaimResult{Outcome: reprise.Completed, Payload: r.payload, Validity: least, Age: max(span-most, 0)}
+	return store.ClaimResult{Outcome: store.Completed, Payload: r.payload, Validity: least, Age: max(span-most, 0)}
 }
 
 // rewind prepares the question for another attempt.

@@ -5,15 +5,15 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Watch implements [reprise.Waiter] with sharded pub/sub. The first watch opens one
+// Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
 // connection to each server that is watched; it stays until [Store.Close]. The error is
-// [reprise.ErrUnavailable] when the server does not confirm the subscription within 100
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100
 // ms, as without the permission for the channel; for the next ten seconds it then comes
 // at once.
-func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
+func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) Watch(ctx context.Context, id reprise.ID) (changed <-chan struct
 }
 
 // Close ends all watches, which are notified, and waits until their goroutines have
-// ended; later watches fail with [reprise.ErrClosed]. The client stays open, and all
+// ended; later watches fail with [store.ErrClosed]. The client stays open, and all
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.close()
@@ -50,14 +50,14 @@ func (w *watches) listener(node *redis.Client) (*listener, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, reprise.ErrClosed
+		return nil, store.ErrClosed
 	}
 	if l, ok := w.listeners[node]; ok && !l.isOver() {
 		switch silent := l.silentFor(); {
 		case silent == 0:
 			return l, nil
 		case silent < silence:
-			return nil, fail(reprise.ErrUnavailable, errSilent)
+			return nil, fail(store.ErrUnavailable, errSilent)
 		}
 		w.ending.Go(l.close) // which may wait for the network
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // denying returns a store on a server that answers subscriptions as the test says.
@@ -41,7 +41,7 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			s := denying(t, func(int) string { return answer })
 			start := time.Now()
 			for i := range 1000 {
-				if _, _, err := s.Watch(t.Context(), reprise.ID{byte(i), byte(i >> 8)}); !errors.Is(err, reprise.ErrUnavailable) {
+				if _, _, err := s.Watch(t.Context(), store.ID{byte(i), byte(i >> 8)}); !errors.Is(err, store.ErrUnavailable) {
 					t.Fatalf("watch %d: %v, want ErrUnavailable", i, err)
 				}
 			}
@@ -71,7 +71,7 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		}
 		return confirmation()
 	})
-	if _, _, err := s.Watch(t.Context(), reprise.ID{}); !errors.Is(err, reprise.ErrUnavailable) {
+	if _, _, err := s.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("watch: %v, want ErrUnavailable", err)
 	}
 	var first *listener
@@ -81,7 +81,7 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		l.silentAt = time.Now().Add(-silence)
 		l.mu.Unlock()
 	}
-	_, stop, err := s.Watch(t.Context(), reprise.ID{})
+	_, stop, err := s.Watch(t.Context(), store.ID{})
 	if err != nil {
 		t.Fatalf("watch after the silence: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		l.missConfirmation()
 		l.confirm("any")
 	}
-	if _, stop, err := s.Watch(t.Context(), reprise.ID{}); err != nil {
+	if _, stop, err := s.Watch(t.Context(), store.ID{}); err != nil {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {
 		stop()
@@ -146,7 +146,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	})
 	s := newStore(t, f, Config{})
 	t.Cleanup(func() { _ = s.Close() })
-	changed, stop, err := s.Watch(t.Context(), reprise.ID{})
+	changed, stop, err := s.Watch(t.Context(), store.ID{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the watcher is not woken")
 	}
-	again, stopAgain, err := s.Watch(t.Context(), reprise.ID{})
+	again, stopAgain, err := s.Watch(t.Context(), store.ID{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestAWatchEndsBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := denying(t, func(int) string { return mute }).Watch(ended, reprise.ID{}); !errors.Is(err, reprise.ErrUnavailable) {
+	if _, _, err := denying(t, func(int) string { return mute }).Watch(ended, store.ID{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
 	}
 	s := denying(t, func(int) string { return mute })
@@ -186,7 +186,7 @@ func TestAWatchEndsBeforeItBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.close()
-	if _, _, err := l.watch(t.Context(), "a"); !errors.Is(err, reprise.ErrClosed) {
+	if _, _, err := l.watch(t.Context(), "a"); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("watch after the end: %v, want ErrClosed", err)
 	}
 }

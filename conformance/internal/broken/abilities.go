@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Watch implements [reprise.Waiter].
-func (s *Store) Watch(_ context.Context, id reprise.ID) (changed <-chan struct{}, stop func(), err error) {
+// Watch implements [store.Waiter].
+func (s *Store) Watch(_ context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ch := make(chan struct{}, 1)
@@ -23,7 +23,7 @@ func (s *Store) Watch(_ context.Context, id reprise.ID) (changed <-chan struct{}
 	}, nil
 }
 
-func (s *Store) changed(id reprise.ID) {
+func (s *Store) changed(id store.ID) {
 	for _, ch := range s.watches[id] {
 		select {
 		case ch <- struct{}{}:
@@ -32,7 +32,7 @@ func (s *Store) changed(id reprise.ID) {
 	}
 }
 
-// Purge implements [reprise.Purger].
+// Purge implements [store.Purger].
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := s.enterWithLimit(ctx, limit, 100_000); err != nil && !s.has(purgeAnyLimit) {
 		return 0, err
@@ -40,7 +40,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	var dead []reprise.ID
+	var dead []store.ID
 	for id, rec := range s.records {
 		isDead := !s.seen(rec, now)
 		if s.has(purgeLiveLease) {
@@ -59,27 +59,27 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 
 func (s *Store) enterWithLimit(ctx context.Context, limit, most int) error {
 	if limit < 1 || limit > most {
-		return fmt.Errorf("%w: limit is %d, want 1 to %d", reprise.ErrInvalid, limit, most)
+		return fmt.Errorf("%w: limit is %d, want 1 to %d", store.ErrInvalid, limit, most)
 	}
 	return s.enter(ctx)
 }
 
-// Bind implements [reprise.ContextBinder].
-func (s *Store) Bind(ctx context.Context, _ reprise.ID, _ reprise.Owner) context.Context {
+// Bind implements [store.ContextBinder].
+func (s *Store) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context {
 	if s.has(bindLosesContext) {
 		return context.Background()
 	}
 	return ctx
 }
 
-// Check implements [reprise.Checker].
-func (s *Store) Check(ctx context.Context) ([]reprise.Finding, error) {
+// Check implements [store.Checker].
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	finding := reprise.Finding{Code: "not-for-use", Severity: reprise.Unsafe, Detail: "this store is for tests of the suite"}
+	finding := store.Finding{Code: "not-for-use", Severity: store.Unsafe, Detail: "this store is for tests of the suite"}
 	if s.has(findingsWithoutDetails) {
 		finding.Detail = ""
 	}
-	return []reprise.Finding{finding}, nil
+	return []store.Finding{finding}, nil
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Complete implements [reprise.Store].
-func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil && !s.has(completeInvalidAccepted) {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Store) Complete(ctx context.Context, r reprise.CompleteRequest) error {
 	return nil
 }
 
-func (s *Store) complete(id reprise.ID, rec *record, payload []byte, now, valid time.Time) {
+func (s *Store) complete(id store.ID, rec *record, payload []byte, now, valid time.Time) {
 	rec.completedAt = now
 	rec.completed = !s.has(completeEmptyIsNothing) || len(payload) > 0
 	rec.payload = s.kept(payload)
@@ -98,7 +98,7 @@ func (s *Store) kept(payload []byte) []byte {
 }
 
 // Release implements [reprise.Store].
-func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -132,9 +132,9 @@ func (s *Store) Release(ctx context.Context, id reprise.ID, owner reprise.Owner)
 	return nil
 }
 
-func (s *Store) release(id reprise.ID, rec *record, now time.Time) {
+func (s *Store) release(id store.ID, rec *record, now time.Time) {
 	if s.has(releaseKeepsRecord) {
-		rec.lease, rec.owner = now, reprise.Owner{}
+		rec.lease, rec.owner = now, store.Owner{}
 		return
 	}
 	if s.has(releaseKeepsAttempts) {
@@ -147,9 +147,9 @@ func (s *Store) release(id reprise.ID, rec *record, now time.Time) {
 }
 
 // Renew implements [reprise.Store].
-func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	if len(rs) == 0 && s.has(renewEmptyRefused) {
-		return nil, fmt.Errorf("%w: nothing to renew", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: nothing to renew", store.ErrInvalid)
 	}
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil && !s.has(renewInvalidAccepted) {
@@ -162,20 +162,20 @@ func (s *Store) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	answers := make([]reprise.RenewStatus, len(rs))
+	answers := make([]store.RenewStatus, len(rs))
 	lost := false
 	for i := range rs {
-		answers[i] = reprise.RenewLost
+		answers[i] = store.RenewLost
 		if s.has(renewCapped) && i >= 100 || s.has(renewStopsAtLost) && lost {
 			continue
 		}
 		answers[i] = s.renew(&rs[i], now)
-		lost = lost || answers[i] == reprise.RenewLost
+		lost = lost || answers[i] == store.RenewLost
 	}
 	return answers, nil
 }
 
-func (s *Store) renew(r *reprise.RenewRequest, now time.Time) reprise.RenewStatus {
+func (s *Store) renew(r *store.RenewRequest, now time.Time) store.RenewStatus {
 	rec, err := s.find(r.ID, now)
 	if rec == nil && s.has(renewUnseen) {
 		rec = s.records[r.ID]
@@ -183,29 +183,29 @@ func (s *Store) renew(r *reprise.RenewRequest, now time.Time) reprise.RenewStatu
 	lease := s.after(now, r.Lease)
 	switch {
 	case err != nil:
-		return reprise.RenewLost
+		return store.RenewLost
 	case rec == nil && s.has(renewCreates):
 		s.fence++
 		rec = &record{owner: r.Owner, attempt: 1, fence: s.fence}
 		s.records[s.place(r.ID)] = rec
 	case rec == nil:
-		return reprise.RenewLost
+		return store.RenewLost
 	case rec.completed && rec.owner == r.Owner && !s.has(renewForgetsCompletion):
-		return reprise.RenewCompleted
+		return store.RenewCompleted
 	case rec.completed:
-		return reprise.RenewLost
+		return store.RenewLost
 	case s.has(renewByAnyone),
 		s.has(renewByFormerOwner) && slices.Contains(rec.former, r.Owner):
 	case rec.owner != r.Owner:
-		return reprise.RenewLost
+		return store.RenewLost
 	case s.has(renewLapsedRefused) && !s.live(rec, now):
-		return reprise.RenewLost
+		return store.RenewLost
 	}
 	switch {
 	case s.has(renewNothing):
-		return reprise.Renewed
+		return store.Renewed
 	case s.has(renewOnlyLengthens) && lease.Before(rec.lease):
-		return reprise.Renewed
+		return store.Renewed
 	case s.has(renewWithinValidity) && rec.valid.Before(lease):
 		lease = rec.valid
 	case s.has(renewExtendsValidity):
@@ -215,5 +215,5 @@ func (s *Store) renew(r *reprise.RenewRequest, now time.Time) reprise.RenewStatu
 		rec.claimedAt = now
 	}
 	rec.granted, rec.lease = now, lease
-	return reprise.Renewed
+	return store.Renewed
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // pause is how long a flawed store waits between looking and writing, and hang how long
@@ -24,20 +24,20 @@ type Backing struct {
 
 	mu      sync.Mutex
 	ahead   time.Duration
-	records map[reprise.ID]*record
+	records map[store.ID]*record
 	fence   uint64
-	watches map[reprise.ID][]chan struct{}
+	watches map[store.ID][]chan struct{}
 	handles int
-	buffer  []byte                 // of all payloads, with the flaw payloadShared
-	counted map[reprise.ID]int     // attempts before a release, with the flaw releaseKeepsAttempts
-	expired map[reprise.Owner]bool // owners of what was not seen, with the flaw releaseUnseenTakesNext
+	buffer  []byte               // of all payloads, with the flaw payloadShared
+	counted map[store.ID]int     // attempts before a release, with the flaw releaseKeepsAttempts
+	expired map[store.Owner]bool // owners of what was not seen, with the flaw releaseUnseenTakesNext
 }
 
 type record struct {
-	owner       reprise.Owner
-	former      []reprise.Owner // that were taken over
-	handle      int             // that claimed it
-	fingerprint reprise.Fingerprint
+	owner       store.Owner
+	former      []store.Owner // that were taken over
+	handle      int           // that claimed it
+	fingerprint store.Fingerprint
 	scope       uint64
 	completed   bool
 	attempt     int
@@ -57,10 +57,10 @@ type record struct {
 func New(flaw Flaw) *Backing {
 	return &Backing{
 		flaw:    flaw,
-		records: map[reprise.ID]*record{},
-		watches: map[reprise.ID][]chan struct{}{},
-		counted: map[reprise.ID]int{},
-		expired: map[reprise.Owner]bool{},
+		records: map[store.ID]*record{},
+		watches: map[store.ID][]chan struct{}{},
+		counted: map[store.ID]int{},
+		expired: map[store.Owner]bool{},
 	}
 }
 
@@ -82,7 +82,7 @@ func (b *Backing) Advance(d time.Duration) {
 func (b *Backing) now() time.Time { return time.Now().Add(b.ahead) }
 
 // Damage makes the record of id unreadable. It reports whether there is one.
-func (b *Backing) Damage(id reprise.ID) bool {
+func (b *Backing) Damage(id store.ID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.records[b.place(id)]
@@ -100,13 +100,13 @@ type Store struct {
 }
 
 var (
-	_ reprise.Store         = (*Store)(nil)
-	_ reprise.Waiter        = (*Store)(nil)
-	_ reprise.Inspector     = (*Store)(nil)
-	_ reprise.Purger        = (*Store)(nil)
-	_ reprise.Checker       = (*Store)(nil)
-	_ reprise.ContextBinder = (*Store)(nil)
-	_ reprise.Meter         = (*Store)(nil)
+	_ store.Store         = (*Store)(nil)
+	_ store.Waiter        = (*Store)(nil)
+	_ store.Inspector     = (*Store)(nil)
+	_ store.Purger        = (*Store)(nil)
+	_ store.Checker       = (*Store)(nil)
+	_ store.ContextBinder = (*Store)(nil)
+	_ store.Meter         = (*Store)(nil)
 )
 
 // has reports whether the flaw of the store is one of these.
@@ -126,12 +126,12 @@ func (b *Backing) enter(ctx context.Context) error {
 		if b.has(hangsWithEndedContext) {
 			time.Sleep(hang) //nolint:forbidigo // the wait is the flaw
 		}
-		return fmt.Errorf("%w: %w", reprise.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return nil
 }
 
-func (b *Backing) place(id reprise.ID) reprise.ID {
+func (b *Backing) place(id store.ID) store.ID {
 	if b.has(idCut) {
 		id[len(id)-1] = 0
 	}
@@ -139,13 +139,13 @@ func (b *Backing) place(id reprise.ID) reprise.ID {
 }
 
 // find returns the record of id, or nil when none is seen.
-func (b *Backing) find(id reprise.ID, now time.Time) (*record, error) {
+func (b *Backing) find(id store.ID, now time.Time) (*record, error) {
 	rec := b.records[b.place(id)]
 	switch {
 	case rec == nil:
 		return nil, nil
 	case rec.damaged && !b.has(corruptIsNew):
-		return nil, reprise.ErrCorrupt
+		return nil, store.ErrCorrupt
 	case rec.damaged || !b.seen(rec, now):
 		return nil, nil
 	default:
@@ -189,7 +189,7 @@ func (b *Backing) after(now time.Time, d time.Duration) time.Time {
 	return now.Add(d)
 }
 
-func (b *Backing) remove(id reprise.ID) {
+func (b *Backing) remove(id store.ID) {
 	delete(b.records, b.place(id))
 	if b.has(fenceRestarts) {
 		b.fence = 0
@@ -202,8 +202,8 @@ func (b *Backing) lost(payload []byte) error {
 	case b.has(errorRaw):
 		return errNoRows
 	case b.has(errorTellsPayload):
-		return fmt.Errorf("%w: cannot keep %q", reprise.ErrLeaseLost, payload)
+		return fmt.Errorf("%w: cannot keep %q", store.ErrLeaseLost, payload)
 	default:
-		return reprise.ErrLeaseLost
+		return store.ErrLeaseLost
 	}
 }

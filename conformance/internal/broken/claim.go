@@ -6,25 +6,25 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var errNoRows = errors.New("no rows in result set")
 
 // Claim implements [reprise.Store].
-func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil && !s.has(claimInvalidAccepted) {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	if err := s.enter(ctx); err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	rec, err := s.find(r.ID, now)
 	if err != nil {
-		return reprise.ClaimResult{}, err
+		return store.ClaimResult{}, err
 	}
 	if rec == nil {
 		return s.claimNew(&r, now), nil
@@ -32,7 +32,7 @@ func (s *Store) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.Clai
 	return s.claimSeen(rec, &r, now), nil
 }
 
-func (s *Store) claimNew(r *reprise.ClaimRequest, now time.Time) reprise.ClaimResult {
+func (s *Store) claimNew(r *store.ClaimRequest, now time.Time) store.ClaimResult {
 	s.linger(claimNotAtomic)
 	old := s.records[s.place(r.ID)]
 	if old != nil {
@@ -53,7 +53,7 @@ func (s *Store) claimNew(r *reprise.ClaimRequest, now time.Time) reprise.ClaimRe
 	return claimed(rec, now)
 }
 
-func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) reprise.ClaimResult {
+func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) store.ClaimResult {
 	live, own := s.live(rec, now), s.owns(rec, r.Owner)
 	refused := !r.Takeover && !s.has(takeoverUnasked)
 	usedUp := r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts
@@ -62,11 +62,11 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 	}
 	switch {
 	case !s.matches(rec, r.Fingerprint, live), s.has(scopeIsIdentity) && rec.scope != r.Scope:
-		return reprise.ClaimResult{Outcome: reprise.Mismatch}
+		return store.ClaimResult{Outcome: store.Mismatch}
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)
 	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
-		return reprise.ClaimResult{Outcome: reprise.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
+		return store.ClaimResult{Outcome: store.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
 	case live && own && !s.has(claimNotRepeatable):
 		if !s.has(repeatKeepsLease) {
 			s.grant(rec, r, now)
@@ -77,13 +77,13 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 			s.grant(rec, r, now)
 		}
 		if s.has(remainingOfCaller) {
-			return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: r.Lease}
+			return store.ClaimResult{Outcome: store.InProgress, Remaining: r.Lease}
 		}
-		return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: rec.lease.Sub(now)}
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease.Sub(now)}
 	case own && !(s.has(lapsedOwnerRefused) && !r.Takeover):
 		return claimed(rec, now)
 	case refused || usedUp:
-		return reprise.ClaimResult{Outcome: reprise.Lapsed}
+		return store.ClaimResult{Outcome: store.Lapsed}
 	default:
 		s.linger(takeoverNotAtomic)
 		if s.has(takeoverOfGone) {
@@ -97,7 +97,7 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 				rec.fence = fence + 1
 				return claimed(rec, now)
 			case current != rec || s.live(rec, now):
-				return reprise.ClaimResult{Outcome: reprise.InProgress, Remaining: time.Millisecond}
+				return store.ClaimResult{Outcome: store.InProgress, Remaining: time.Millisecond}
 			}
 		}
 		valid, fence := rec.valid, rec.fence
@@ -114,7 +114,7 @@ func (s *Store) claimSeen(rec *record, r *reprise.ClaimRequest, now time.Time) r
 }
 
 // validity returns how long a completed record stays valid.
-func (s *Store) validity(rec *record, r *reprise.ClaimRequest, now time.Time) time.Duration {
+func (s *Store) validity(rec *record, r *store.ClaimRequest, now time.Time) time.Duration {
 	left := rec.valid.Sub(now)
 	switch {
 	case !r.Validity && !s.has(validityUnasked), s.has(validityUnknown):
@@ -131,7 +131,7 @@ func (s *Store) validity(rec *record, r *reprise.ClaimRequest, now time.Time) ti
 }
 
 // age returns how long ago a record was completed.
-func (s *Store) age(rec *record, r *reprise.ClaimRequest, now time.Time) time.Duration {
+func (s *Store) age(rec *record, r *store.ClaimRequest, now time.Time) time.Duration {
 	switch {
 	case !r.Validity, s.has(ageUnknown):
 		return 0
@@ -142,7 +142,7 @@ func (s *Store) age(rec *record, r *reprise.ClaimRequest, now time.Time) time.Du
 	}
 }
 
-func (s *Store) matches(rec *record, f reprise.Fingerprint, live bool) bool {
+func (s *Store) matches(rec *record, f store.Fingerprint, live bool) bool {
 	switch {
 	case s.has(progressBeforeFingerprint) && live,
 		s.has(completedBeforeFingerprint) && rec.completed,
@@ -155,7 +155,7 @@ func (s *Store) matches(rec *record, f reprise.Fingerprint, live bool) bool {
 	}
 }
 
-func (s *Store) owns(rec *record, owner reprise.Owner) bool {
+func (s *Store) owns(rec *record, owner store.Owner) bool {
 	switch {
 	case s.has(ownersPerConnection):
 		return rec.owner == owner && rec.handle == s.handle
@@ -167,7 +167,7 @@ func (s *Store) owns(rec *record, owner reprise.Owner) bool {
 }
 
 // attempt makes the caller the owner of a record, for the next attempt.
-func (s *Store) attempt(rec *record, r *reprise.ClaimRequest, now time.Time) {
+func (s *Store) attempt(rec *record, r *store.ClaimRequest, now time.Time) {
 	s.fence++
 	rec.owner, rec.handle, rec.fence = r.Owner, s.handle, s.fence
 	if rec.attempt == 0 || !s.has(takeoverKeepsLabel) {
@@ -181,12 +181,12 @@ func (s *Store) attempt(rec *record, r *reprise.ClaimRequest, now time.Time) {
 	s.grant(rec, r, now)
 }
 
-func (s *Store) grant(rec *record, r *reprise.ClaimRequest, now time.Time) {
+func (s *Store) grant(rec *record, r *store.ClaimRequest, now time.Time) {
 	rec.granted = now
 	rec.lease, rec.valid = s.after(now, r.Lease), s.after(now, r.Retention)
 	rec.claimed = rec.valid
 }
 
-func claimed(rec *record, now time.Time) reprise.ClaimResult {
-	return reprise.ClaimResult{Outcome: reprise.Claimed, Attempt: rec.attempt, Fence: rec.fence, Remaining: rec.lease.Sub(now)}
+func claimed(rec *record, now time.Time) store.ClaimResult {
+	return store.ClaimResult{Outcome: store.Claimed, Attempt: rec.attempt, Fence: rec.fence, Remaining: rec.lease.Sub(now)}
 }

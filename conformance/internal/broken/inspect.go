@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Inspect implements [reprise.Inspector].
-func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, error) {
+// Inspect implements [store.Inspector].
+func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if err := s.enter(ctx); err != nil {
-		return reprise.Record{}, err
+		return store.Record{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,12 +27,12 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 		rec = s.records[id]
 	}
 	switch {
-	case errors.Is(err, reprise.ErrCorrupt) && !s.has(inspectUnreadableFails):
+	case errors.Is(err, store.ErrCorrupt) && !s.has(inspectUnreadableFails):
 		return s.view(id, s.records[s.place(id)], now), nil
 	case err != nil:
-		return reprise.Record{}, err
+		return store.Record{}, err
 	case rec == nil:
-		return reprise.Record{}, reprise.ErrNotFound
+		return store.Record{}, store.ErrNotFound
 	}
 	view := s.view(id, rec, now)
 	if !s.has(inspectHidesPayload) {
@@ -42,28 +42,28 @@ func (s *Store) Inspect(ctx context.Context, id reprise.ID) (reprise.Record, err
 }
 
 // view shows a record without its payload.
-func (s *Store) view(id reprise.ID, rec *record, now time.Time) reprise.Record {
+func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 	if rec.damaged {
-		return reprise.Record{ID: id, State: reprise.StateUnreadable}
+		return store.Record{ID: id, State: store.StateUnreadable}
 	}
 	end := rec.valid
 	if s.live(rec, now) && rec.lease.After(end) && !s.has(inspectEndsWithClaim) {
 		end = rec.lease
 	}
-	v := reprise.Record{
-		ID: id, State: reprise.StateLapsed, Label: rec.label, Attempt: rec.attempt, Fence: rec.fence,
+	v := store.Record{
+		ID: id, State: store.StateLapsed, Label: rec.label, Attempt: rec.attempt, Fence: rec.fence,
 		ClaimedAt: rec.claimedAt, Validity: end.Sub(now), Size: len(rec.payload),
 	}
 	switch {
 	case rec.completed:
-		v.State, v.CompletedAt = reprise.StateCompleted, rec.completedAt
+		v.State, v.CompletedAt = store.StateCompleted, rec.completedAt
 		v.Resolved = rec.owner.IsZero() && !s.has(resolvedHidden)
 	case s.has(inspectHidesLapse):
-		v.State, v.Lease = reprise.StateRunning, v.Validity
+		v.State, v.Lease = store.StateRunning, v.Validity
 	default:
 		v.Lease = rec.lease.Sub(now)
 		if v.Lease > 0 {
-			v.State = reprise.StateRunning
+			v.State = store.StateRunning
 		}
 	}
 	if s.has(labelHiddenAtEnd) && rec.completed {
@@ -75,23 +75,23 @@ func (s *Store) view(id reprise.ID, rec *record, now time.Time) reprise.Record {
 // cursorStart is how the cursors of this store start.
 const cursorStart = "broken:"
 
-// List implements [reprise.Inspector].
-func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error) {
+// List implements [store.Inspector].
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	if err := s.enter(ctx); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	after, err := s.parseCursor(q.After)
 	if err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	var page reprise.Page
-	ids := slices.SortedFunc(maps.Keys(s.records), func(a, b reprise.ID) int { return bytes.Compare(a[:], b[:]) })
+	var page store.Page
+	ids := slices.SortedFunc(maps.Keys(s.records), func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) })
 	for i, id := range ids {
 		rec := s.records[id]
 		if bytes.Compare(id[:], after) <= 0 {
@@ -117,7 +117,7 @@ func (s *Store) List(ctx context.Context, q reprise.Query) (reprise.Page, error)
 }
 
 // lists reports whether a record belongs in a listing.
-func (s *Store) lists(q *reprise.Query, rec *record, view *reprise.Record, now time.Time) bool {
+func (s *Store) lists(q *store.Query, rec *record, view *store.Record, now time.Time) bool {
 	if rec.damaged {
 		return q.Selects(view, now) && !s.has(listHidesUnreadable)
 	}
@@ -143,24 +143,24 @@ func (s *Store) parseCursor(cursor string) ([]byte, error) {
 		return after, nil
 	}
 	if cursor != "" && !ours || err != nil {
-		return nil, fmt.Errorf("%w: Query.After is not a cursor of this store", reprise.ErrInvalid)
+		return nil, fmt.Errorf("%w: Query.After is not a cursor of this store", store.ErrInvalid)
 	}
 	return after, nil
 }
 
-// Usage implements [reprise.Meter].
-func (s *Store) Usage() []reprise.Usage {
+// Usage implements [store.Meter].
+func (s *Store) Usage() []store.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := []reprise.Usage{{Name: "records", Used: int64(len(s.records)), Limit: 1000}}
+	list := []store.Usage{{Name: "records", Used: int64(len(s.records)), Limit: 1000}}
 	if s.has(usageNamedTwice) {
 		list = append(list, list[0])
 	}
 	return list
 }
 
-// Resolve implements [reprise.Inspector].
-func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution) error {
+// Resolve implements [store.Inspector].
+func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -173,25 +173,25 @@ func (s *Store) Resolve(ctx context.Context, id reprise.ID, r reprise.Resolution
 	rec, err := s.find(id, now)
 	forgets := r.Forget && r.Fence == 0
 	switch {
-	case errors.Is(err, reprise.ErrCorrupt) && forgets && !s.has(unreadableStays):
+	case errors.Is(err, store.ErrCorrupt) && forgets && !s.has(unreadableStays):
 		s.remove(id)
 		return nil
 	case err != nil:
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	case forgets && s.has(fenceZeroForgetsAll) && rec != nil:
 		s.remove(id)
 		return nil
 	case rec == nil || rec.completed || s.live(rec, now):
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	case rec.fence != r.Fence && !s.has(resolveAnyFence):
-		return reprise.ErrRecordChanged
+		return store.ErrRecordChanged
 	case r.Forget && !s.has(resolveNeverForgets):
 		s.remove(id)
 		s.changed(id)
 		return nil
 	}
 	if !s.has(resolveKeepsOwner) {
-		rec.owner = reprise.Owner{}
+		rec.owner = store.Owner{}
 	}
 	valid := s.after(now, r.Retention)
 	if s.has(resolveKeepsRetention, resolveNeverForgets) {

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // NewID returns an ID that no other case uses.
-func NewID() (id reprise.ID) {
+func NewID() (id store.ID) {
 	_, _ = rand.Read(id[:]) // never fails: it ends the program instead
 	return id
 }

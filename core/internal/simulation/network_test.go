@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // dice are the chances of one actor of a simulation. They are safe for concurrent use.
@@ -41,7 +41,7 @@ func (d *dice) upTo(most time.Duration) time.Duration {
 // Requests and replies are lost in silence, as they are on a real one, and a request that
 // is late arrives after its sender gave it up.
 type network struct {
-	reprise.Store
+	store.Store
 	seed   uint64        // of this process
 	faulty *atomic.Bool  // shared: whether anything is lost at all
 	lost   *atomic.Int64 // shared: what was
@@ -117,12 +117,12 @@ func (n *network) lose(ctx context.Context, d *dice) error {
 	case <-ctx.Done():
 	case <-n.dead:
 	}
-	return fmt.Errorf("%w: lost", reprise.ErrUnknown)
+	return fmt.Errorf("%w: lost", store.ErrUnknown)
 }
 
 // of returns the dice of a call. They follow from the call and its instant, so that calls
 // of one instant may come in any order.
-func (n *network) of(kind byte, ids ...reprise.ID) *dice {
+func (n *network) of(kind byte, ids ...store.ID) *dice {
 	call := uint64(kind) << 56
 	for _, id := range ids {
 		call ^= binary.BigEndian.Uint64(id[:])
@@ -134,7 +134,7 @@ func (n *network) of(kind byte, ids ...reprise.ID) *dice {
 func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) error {
 	n.awake(d)
 	if !n.pass(ctx, d.upTo(50*time.Millisecond)) {
-		return fmt.Errorf("%w: not sent", reprise.ErrUnavailable)
+		return fmt.Errorf("%w: not sent", store.ErrUnavailable)
 	}
 	faulty, chance := n.faulty.Load(), d.below(100)
 	switch {
@@ -153,7 +153,7 @@ func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) e
 		return n.lose(ctx, d)
 	}
 	if !n.pass(ctx, d.upTo(50*time.Millisecond)) {
-		return fmt.Errorf("%w: no reply in time", reprise.ErrUnknown)
+		return fmt.Errorf("%w: no reply in time", store.ErrUnknown)
 	}
 	return nil
 }
@@ -178,24 +178,24 @@ func sent[T any](ctx context.Context, n *network, d *dice, do func(context.Conte
 	return got.value, got.err
 }
 
-func (n *network) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
-	return sent(ctx, n, n.of('c', r.ID), func(ctx context.Context) (reprise.ClaimResult, error) { return n.Store.Claim(ctx, r) })
+func (n *network) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	return sent(ctx, n, n.of('c', r.ID), func(ctx context.Context) (store.ClaimResult, error) { return n.Store.Claim(ctx, r) })
 }
 
-func (n *network) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
-	ids := make([]reprise.ID, len(rs))
+func (n *network) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	ids := make([]store.ID, len(rs))
 	for i := range rs {
 		ids[i] = rs[i].ID
 	}
-	return sent(ctx, n, n.of('r', ids...), func(ctx context.Context) ([]reprise.RenewStatus, error) { return n.Store.Renew(ctx, rs) })
+	return sent(ctx, n, n.of('r', ids...), func(ctx context.Context) ([]store.RenewStatus, error) { return n.Store.Renew(ctx, rs) })
 }
 
-func (n *network) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (n *network) Complete(ctx context.Context, r store.CompleteRequest) error {
 	_, err := sent(ctx, n, n.of('e', r.ID), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Complete(ctx, r) })
 	return err
 }
 
-func (n *network) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+func (n *network) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	_, err := sent(ctx, n, n.of('f', id), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Release(ctx, id, owner) })
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/chance"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // budget bounds the calls of the engines.
@@ -215,15 +216,15 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	p.net.awake(d)
 	s.say(op.Key, "%s begins for %s: %v %v", p.name, name, res.Outcome, err)
 	switch {
-	case err != nil, res.Outcome == reprise.InProgress:
+	case err != nil, res.Outcome == store.InProgress:
 		return false
-	case res.Outcome == reprise.Completed:
+	case res.Outcome == store.Completed:
 		s.replays.Add(1)
 		s.recorded(op.Key, string(res.Payload))
 		return true
-	case res.Outcome == reprise.Lapsed && op.Preset == reprise.AtMostOnce:
+	case res.Outcome == store.Lapsed && op.Preset == reprise.AtMostOnce:
 		return true // until an operator resolves it
-	case res.Outcome != reprise.Claimed:
+	case res.Outcome != store.Claimed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.violate(op.Key, "it was answered %v", res.Outcome)

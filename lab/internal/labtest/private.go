@@ -9,6 +9,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Private is what a guard's record keeps of one operation, or is derived from, in the
@@ -22,15 +23,15 @@ type Private struct {
 
 // RecordPrivate runs an operation on a store, and replays it, with a guard that seals or
 // not.
-func RecordPrivate(tb testing.TB, store reprise.Store, sealed bool) Private {
+func RecordPrivate(tb testing.TB, st store.Store, sealed bool) Private {
 	tb.Helper()
-	jane := reprise.NewOwner() // a server has the records of other tests, too
+	jane := store.NewOwner() // a server has the records of other tests, too
 	name := fmt.Sprintf("Jane-Doe-%x", jane[:])
 	p := Private{
 		sealed: sealed, key: "key-of-" + name, secret: "the secret of the service of " + name, request: "a request of " + name,
 		answer: []string{"the account of " + name, "a field about " + name},
 	}
-	engine, err := reprise.New(store, reprise.Config{})
+	engine, err := reprise.New(st, reprise.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

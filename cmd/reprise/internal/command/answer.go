@@ -10,6 +10,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -28,8 +29,8 @@ type answer struct {
 var errResult = errors.New("not an HTTP answer, but a result of reprise.Do")
 
 // answerOf reads the answer of a record; nil means that it has none.
-func answerOf(r *reprise.Record) *answer {
-	if r.State != reprise.StateCompleted {
+func answerOf(r *store.Record) *answer {
+	if r.State != store.StateCompleted {
 		return nil
 	}
 	var a answer
@@ -51,13 +52,13 @@ func statusText(status int) string {
 }
 
 // nextFor says what the client's next request with the key gets.
-func nextFor(r *reprise.Record) string {
+func nextFor(r *store.Record) string {
 	switch r.State { //nolint:exhaustive // a completed record follows
-	case reprise.StateRunning:
+	case store.StateRunning:
 		return "409 in-progress, or it waits for the attempt that runs, as the policy says"
-	case reprise.StateLapsed:
+	case store.StateLapsed:
 		return "a new run (preset Recoverable), or 409 outcome-unknown (preset AtMostOnce)"
-	case reprise.StateUnreadable:
+	case store.StateUnreadable:
 		return "500 record-corrupt, until the record is forgotten"
 	}
 	a := answerOf(r)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A record whose body is in a blob store is shown with its head, and with the size and
@@ -18,7 +18,7 @@ func TestOffloadedAnswerIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const name = "20261122/d7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e592"
-	r := reprise.Record{State: reprise.StateCompleted, Payload: payload}
+	r := store.Record{State: store.StateCompleted, Payload: payload}
 	out := newAnswerJSON(answerOf(&r), true)
 	if out.Status != 200 || out.BodySize != 43 || out.Blob != name || len(out.Header) != 1 || out.Body != nil {
 		t.Errorf("shows %+v", out)

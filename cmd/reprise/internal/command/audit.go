@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/user"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -47,7 +47,7 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 }
 
 // line logs a step of a decision.
-func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *reprise.Record, d *decision, err error) {
+func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *store.Record, d *decision, err error) {
 	attrs := []slog.Attr{
 		slog.String("id", r.ID.String()), slog.String("store", store.Name), slog.String("label", r.Label),
 		slog.Int("attempt", r.Attempt), slog.Uint64("fence", r.Fence),

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
@@ -25,9 +25,9 @@ func readBody(value string, in io.Reader) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	body, err := io.ReadAll(io.LimitReader(in, reprise.MaxPayload+1))
-	if err == nil && len(body) > reprise.MaxPayload {
-		err = fmt.Errorf("it has more than %s", ui.Bytes(reprise.MaxPayload))
+	body, err := io.ReadAll(io.LimitReader(in, store.MaxPayload+1))
+	if err == nil && len(body) > store.MaxPayload {
+		err = fmt.Errorf("it has more than %s", ui.Bytes(store.MaxPayload))
 	}
 	return body, err
 }

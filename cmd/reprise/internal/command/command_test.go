@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -49,11 +50,11 @@ func TestExitCodes(t *testing.T) {
 		"cobra":       {errors.New("unknown flag"), ExitUsage},
 		"usage":       {usage("x"), ExitUsage},
 		"findings":    {findings("x"), ExitFindings},
-		"unreachable": {storeFailed(t.Context(), "x", reprise.ErrUnavailable), ExitUnsafe},
-		"permission":  {storeFailed(t.Context(), "x", reprise.ErrMisconfigured), ExitUnsafe},
-		"changed":     {storeFailed(t.Context(), "x", reprise.ErrRecordChanged), ExitFindings},
-		"argument":    {storeFailed(t.Context(), "x", reprise.ErrInvalid), ExitUsage},
-		"interrupt":   {storeFailed(cancelled, "x", reprise.ErrUnknown), ExitInterrupted},
+		"unreachable": {storeFailed(t.Context(), "x", store.ErrUnavailable), ExitUnsafe},
+		"permission":  {storeFailed(t.Context(), "x", store.ErrMisconfigured), ExitUnsafe},
+		"changed":     {storeFailed(t.Context(), "x", store.ErrRecordChanged), ExitFindings},
+		"argument":    {storeFailed(t.Context(), "x", store.ErrInvalid), ExitUsage},
+		"interrupt":   {storeFailed(cancelled, "x", store.ErrUnknown), ExitInterrupted},
 	} {
 		if got := codeOf(c.err); got != c.code {
 			t.Errorf("%s: exit code %d, want %d", name, got, c.code)
@@ -95,7 +96,7 @@ func TestMigrationsArePrintedInOrder(t *testing.T) {
 
 func TestEveryFindingOfPostgresThatALineMendsHasOne(t *testing.T) {
 	t.Parallel()
-	store := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
+	st := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
 	for code, want := range map[string]string{
 		"synchronous-commit": `ALTER ROLE "odd ""role" SET synchronous_commit = on;`,
 		"read-only":          `ALTER ROLE "odd ""role" SET default_transaction_read_only = off;`,
@@ -109,7 +110,7 @@ func TestEveryFindingOfPostgresThatALineMendsHasOne(t *testing.T) {
 		"schema-version":     `reprise migrate apply --schema billing`,
 		"privileges":         `GRANT USAGE ON SCHEMA "billing" TO "odd ""role";`,
 	} {
-		if got := remedy(store, &reprise.Finding{Code: code}); len(got) == 0 || got[0] != want {
+		if got := remedy(st, &store.Finding{Code: code}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}
@@ -156,7 +157,7 @@ func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := reprise.Record{State: reprise.StateCompleted, Payload: payload}
+	record := store.Record{State: store.StateCompleted, Payload: payload}
 	a := answerOf(&record)
 	lines := fmt.Sprint(answerLines(a, true))
 	if !strings.Contains(lines, "not an HTTP answer, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
@@ -178,7 +179,7 @@ func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := reprise.Record{State: reprise.StateCompleted, Payload: payload}
+		record := store.Record{State: store.StateCompleted, Payload: payload}
 		a := answerOf(&record)
 		out := newAnswerJSON(a, true)
 		if !out.Sealed || out.Body != nil || (out.Status == 201) != readable || !strings.Contains(out.Problem, "sealed") {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -112,12 +112,12 @@ func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
 	return d
 }
 
-func (d *diagnosis) add(store *connect.Store, f reprise.Finding) {
+func (d *diagnosis) add(st *connect.Store, f store.Finding) {
 	d.Findings = append(d.Findings, findingJSON{
-		Code: f.Code, Severity: f.Severity.String(), Detail: safe.Fold(store.Redact(f.Detail)), Paste: remedy(store, &f),
+		Code: f.Code, Severity: f.Severity.String(), Detail: safe.Fold(st.Redact(f.Detail)), Paste: remedy(st, &f),
 	})
 	switch {
-	case f.Severity == reprise.Unsafe:
+	case f.Severity == store.Unsafe:
 		d.Status = "unsafe"
 	case d.Status == "fine":
 		d.Status = "warning"
@@ -125,12 +125,12 @@ func (d *diagnosis) add(store *connect.Store, f reprise.Finding) {
 }
 
 // failedFinding turns an error of the store into a finding.
-func failedFinding(ctx context.Context, store *connect.Store, err error) reprise.Finding {
-	f := reprise.Finding{Code: "unreachable", Severity: reprise.Unsafe, Detail: err.Error()}
+func failedFinding(ctx context.Context, st *connect.Store, err error) store.Finding {
+	f := store.Finding{Code: "unreachable", Severity: store.Unsafe, Detail: err.Error()}
 	switch {
 	case ctx.Err() != nil:
-		f.Code, f.Detail = "timeout", "no answer within "+store.Settings.Timeout.String()+": "+err.Error()
-	case errors.Is(err, reprise.ErrMisconfigured):
+		f.Code, f.Detail = "timeout", "no answer within "+st.Settings.Timeout.String()+": "+err.Error()
+	case errors.Is(err, store.ErrMisconfigured):
 		f.Code = "refused"
 	}
 	return f
@@ -147,7 +147,7 @@ func (c *session) report(d *diagnosis) {
 	for i := range d.Findings {
 		f := &d.Findings[i]
 		mark := ui.Piece{Style: ui.Warn, Text: "! "}
-		if f.Severity == reprise.Unsafe.String() {
+		if f.Severity == store.Unsafe.String() {
 			mark = ui.Piece{Style: ui.Bad, Text: "✗ "}
 			unsafe++
 		} else {

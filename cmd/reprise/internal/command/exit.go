@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // The exit codes.
@@ -77,13 +77,13 @@ func storeFailed(ctx context.Context, doing string, err error) error {
 	}
 	code, advice := ExitUnsafe, ""
 	switch {
-	case errors.Is(err, reprise.ErrMisconfigured):
+	case errors.Is(err, store.ErrMisconfigured):
 		advice = "; reprise doctor says what to change"
-	case errors.Is(err, reprise.ErrUnavailable), errors.Is(err, reprise.ErrUnknown):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknown):
 		advice = "; is the server running and the URL right? reprise doctor says more"
-	case errors.Is(err, reprise.ErrNotFound), errors.Is(err, reprise.ErrRecordChanged):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrRecordChanged):
 		code = ExitFindings
-	case errors.Is(err, reprise.ErrInvalid):
+	case errors.Is(err, store.ErrInvalid):
 		code = ExitUsage
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
@@ -80,19 +80,19 @@ never sent: a store knows only IDs.
 }
 
 // deriveID reads a key and returns the ID of its operation.
-func (c *session) deriveID(ctx context.Context, scope, endpoint string) (reprise.ID, error) {
+func (c *session) deriveID(ctx context.Context, scope, endpoint string) (store.ID, error) {
 	text, err := c.prompt.Secret(ctx, "Idempotency-Key (not shown): ", maxKey)
 	switch {
 	case ctx.Err() != nil:
-		return reprise.ID{}, &failure{code: ExitInterrupted}
+		return store.ID{}, &failure{code: ExitInterrupted}
 	case err != nil:
-		return reprise.ID{}, usage("reading the key: %w", err)
+		return store.ID{}, usage("reading the key: %w", err)
 	}
 	key, ok := decodeKey(text)
 	if !ok {
-		return reprise.ID{}, usage("the key is empty, or has a character that no key has")
+		return store.ID{}, usage("the key is empty, or has a character that no key has")
 	}
-	return reprise.DeriveID(scope, endpoint, key), nil
+	return store.DeriveID(scope, endpoint, key), nil
 }
 
 // decodeKey returns the key in the value of a header field: without the quotes and the

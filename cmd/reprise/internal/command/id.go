@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -18,22 +18,22 @@ const minDigits = 8
 
 // lookUp returns the record that text names: the 64 digits of its ID, or a beginning of
 // them.
-func (c *session) lookUp(ctx context.Context, store *connect.Store, text string) (reprise.Record, error) {
-	id, err := c.resolveID(ctx, store, text)
+func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (store.Record, error) {
+	id, err := c.resolveID(ctx, st, text)
 	if err != nil {
-		return reprise.Record{}, err
+		return store.Record{}, err
 	}
-	return c.inspect(ctx, store, id)
+	return c.inspect(ctx, st, id)
 }
 
 // inspect reads one record.
-func (c *session) inspect(ctx context.Context, store *connect.Store, id reprise.ID) (reprise.Record, error) {
-	bounded, cancel := store.Bounded(ctx)
+func (c *session) inspect(ctx context.Context, st *connect.Store, id store.ID) (store.Record, error) {
+	bounded, cancel := st.Bounded(ctx)
 	defer cancel()
-	r, err := store.Look.Inspect(bounded, id)
+	r, err := st.Look.Inspect(bounded, id)
 	switch {
-	case errors.Is(err, reprise.ErrNotFound):
-		return r, findings("there is no record with the ID %s in %s: it was never written, was released, or its retention has ended", id, store.Name)
+	case errors.Is(err, store.ErrNotFound):
+		return r, findings("there is no record with the ID %s in %s: it was never written, was released, or its retention has ended", id, st.Name)
 	case err != nil:
 		return r, storeFailed(ctx, "reading the record "+id.Short(), err)
 	}
@@ -41,8 +41,8 @@ func (c *session) inspect(ctx context.Context, store *connect.Store, id reprise.
 }
 
 // resolveID returns the ID that text names.
-func (c *session) resolveID(ctx context.Context, store *connect.Store, text string) (reprise.ID, error) {
-	var id reprise.ID
+func (c *session) resolveID(ctx context.Context, st *connect.Store, text string) (store.ID, error) {
+	var id store.ID
 	digits := strings.ToLower(strings.TrimSpace(text))
 	if strings.Trim(digits, "0123456789abcdef") != "" || len(digits) > 2*len(id) {
 		return id, usage("%q is not an ID: want 64 hexadecimal digits, or at least the first %d of them", text, minDigits)
@@ -54,18 +54,18 @@ func (c *session) resolveID(ctx context.Context, store *connect.Store, text stri
 		_, err := hex.Decode(id[:], []byte(digits))
 		return id, err
 	}
-	return c.complete(ctx, store, digits)
+	return c.complete(ctx, st, digits)
 }
 
 // complete looks for the one record whose ID begins with digits.
-func (c *session) complete(ctx context.Context, store *connect.Store, digits string) (reprise.ID, error) {
-	l := scanFor(ctx, store, c.err.Progress(), func(r *reprise.Record) bool { return strings.HasPrefix(r.ID.String(), digits) })
+func (c *session) complete(ctx context.Context, st *connect.Store, digits string) (store.ID, error) {
+	l := scanFor(ctx, st, c.err.Progress(), func(r *store.Record) bool { return strings.HasPrefix(r.ID.String(), digits) })
 	if err := c.failed(ctx, l); err != nil {
-		return reprise.ID{}, err
+		return store.ID{}, err
 	}
 	switch len(l.records) {
 	case 0:
-		return reprise.ID{}, findings("no ID of %s looked at begins with %s: the record was never written, was released, or its retention has ended",
+		return store.ID{}, findings("no ID of %s looked at begins with %s: the record was never written, was released, or its retention has ended",
 			ui.Noun(l.scanned, "record", "records"), digits)
 	case 1:
 		return l.records[0].ID, nil
@@ -75,5 +75,5 @@ func (c *session) complete(ctx context.Context, store *connect.Store, digits str
 		r := &l.records[i]
 		c.err.Line("  ", r.ID.String(), "  ", stateOf(r))
 	}
-	return reprise.ID{}, findings("the ID %s is ambiguous: %d records begin with it; give more digits", digits, len(l.records))
+	return store.ID{}, findings("the ID %s is ambiguous: %d records begin with it; give more digits", digits, len(l.records))
 }

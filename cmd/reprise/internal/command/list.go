@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -35,8 +35,8 @@ func (s *selection) register(cmd *cobra.Command, limit int) {
 }
 
 // query returns the query of the flags.
-func (s *selection) query() (reprise.Query, error) {
-	q := reprise.Query{Label: s.label, OlderThan: s.older, After: s.after, Limit: 1}
+func (s *selection) query() (store.Query, error) {
+	q := store.Query{Label: s.label, OlderThan: s.older, After: s.after, Limit: 1}
 	if s.limit < 0 {
 		return q, usage("--limit is %d, want 0 or more", s.limit)
 	}
@@ -45,7 +45,7 @@ func (s *selection) query() (reprise.Query, error) {
 		if !ok {
 			return q, usage("--state is %q, want running, lapsed, completed or unreadable", name)
 		}
-		q.States |= reprise.States(state)
+		q.States |= store.States(state)
 	}
 	if err := q.Validate(); err != nil {
 		return q, usage("%w", err)
@@ -53,8 +53,8 @@ func (s *selection) query() (reprise.Query, error) {
 	return q, nil
 }
 
-func stateNamed(name string) (reprise.RecordState, bool) {
-	for s := reprise.StateRunning; s <= reprise.StateUnreadable; s++ {
+func stateNamed(name string) (store.RecordState, bool) {
+	for s := store.StateRunning; s <= store.StateUnreadable; s++ {
 		if s.String() == strings.ToLower(name) {
 			return s, true
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -14,7 +14,7 @@ import (
 
 // listing is what was found of the records that a query selects, so far.
 type listing struct {
-	records []reprise.Record
+	records []store.Record
 	scanned int64
 	total   int64  // an estimate; 0 is unknown
 	next    string // where it goes on; empty: everything was looked at
@@ -27,26 +27,26 @@ const pageSize = 1000
 
 // scan looks for up to limit records that q selects, 0 being all, and shows how far it
 // is. A record that two pages show counts once.
-func scan(ctx context.Context, store *connect.Store, q reprise.Query, limit int, progress *ui.Progress) *listing {
+func scan(ctx context.Context, store *connect.Store, q store.Query, limit int, progress *ui.Progress) *listing {
 	return scanPages(ctx, store, q, limit, progress, nil)
 }
 
 // scanFor looks at every record, and keeps those that want selects.
-func scanFor(ctx context.Context, store *connect.Store, progress *ui.Progress, want func(*reprise.Record) bool) *listing {
-	return scanPages(ctx, store, reprise.Query{}, 0, progress, want)
+func scanFor(ctx context.Context, st *connect.Store, progress *ui.Progress, want func(*store.Record) bool) *listing {
+	return scanPages(ctx, st, store.Query{}, 0, progress, want)
 }
 
-func scanPages(ctx context.Context, store *connect.Store, q reprise.Query, limit int, progress *ui.Progress, want func(*reprise.Record) bool) *listing {
+func scanPages(ctx context.Context, st *connect.Store, q store.Query, limit int, progress *ui.Progress, want func(*store.Record) bool) *listing {
 	defer progress.Clear()
 	l := &listing{next: q.After}
-	seen := make(map[reprise.ID]bool)
+	seen := make(map[store.ID]bool)
 	for {
 		q.Limit = pageSize
 		if limit > 0 {
 			q.Limit = min(pageSize, limit-len(l.records))
 		}
 		q.After = l.next
-		page, err := onePage(ctx, store, q)
+		page, err := onePage(ctx, st, q)
 		if err != nil {
 			l.err = err
 			return l
@@ -72,35 +72,35 @@ func scanPages(ctx context.Context, store *connect.Store, q reprise.Query, limit
 	}
 }
 
-func onePage(ctx context.Context, store *connect.Store, q reprise.Query) (reprise.Page, error) {
+func onePage(ctx context.Context, st *connect.Store, q store.Query) (store.Page, error) {
 	if err := ctx.Err(); err != nil {
-		return reprise.Page{}, err
+		return store.Page{}, err
 	}
-	ctx, cancel := store.Bounded(ctx)
+	ctx, cancel := st.Bounded(ctx)
 	defer cancel()
-	return store.Look.List(ctx, q)
+	return st.Look.List(ctx, q)
 }
 
 // sortByNeed puts first what needs a person first: lapsed records and unreadable ones,
 // the oldest claims first, then running ones, then the latest answers.
-func sortByNeed(list []reprise.Record) {
-	rank := func(r *reprise.Record) int {
+func sortByNeed(list []store.Record) {
+	rank := func(r *store.Record) int {
 		switch r.State {
-		case reprise.StateLapsed:
+		case store.StateLapsed:
 			return 0
-		case reprise.StateUnreadable:
+		case store.StateUnreadable:
 			return 1
-		case reprise.StateRunning:
+		case store.StateRunning:
 			return 2
 		default:
 			return 3
 		}
 	}
-	slices.SortStableFunc(list, func(a, b reprise.Record) int {
+	slices.SortStableFunc(list, func(a, b store.Record) int {
 		if d := rank(&a) - rank(&b); d != 0 {
 			return d
 		}
-		if a.State == reprise.StateCompleted {
+		if a.State == store.StateCompleted {
 			return b.CompletedAt.Compare(a.CompletedAt)
 		}
 		if d := a.ClaimedAt.Compare(b.ClaimedAt); d != 0 {
@@ -156,7 +156,7 @@ func (c *session) failed(ctx context.Context, l *listing) error {
 	if l.err == nil {
 		return nil
 	}
-	if errors.Is(l.err, reprise.ErrInvalid) && l.scanned == 0 {
+	if errors.Is(l.err, store.ErrInvalid) && l.scanned == 0 {
 		return usage("--after has no cursor of this store: start the listing again without it (%w)", l.err)
 	}
 	after := ui.Noun(l.scanned, "record", "records")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -71,14 +71,14 @@ const maxCounted = 1_000_000
 
 // countPurgeable returns how many records a purge will delete, for its progress; 0 where
 // that is not known soon.
-func countPurgeable(ctx context.Context, store *connect.Store, most int64) int64 {
-	counter, ok := reprise.As[interface {
+func countPurgeable(ctx context.Context, st *connect.Store, most int64) int64 {
+	counter, ok := store.As[interface {
 		Purgeable(ctx context.Context, limit int) (int, error)
-	}](store.Store)
+	}](st.Store)
 	if !ok {
 		return 0
 	}
-	ctx, cancel := store.Bounded(ctx)
+	ctx, cancel := st.Bounded(ctx)
 	defer cancel()
 	n, err := counter.Purgeable(ctx, maxCounted)
 	if err != nil || n == maxCounted {

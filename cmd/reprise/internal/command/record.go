@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
@@ -25,7 +25,7 @@ type recordJSON struct {
 	Size         int        `json:"size"`
 }
 
-func newRecordJSON(r *reprise.Record) recordJSON {
+func newRecordJSON(r *store.Record) recordJSON {
 	return recordJSON{
 		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
@@ -46,14 +46,14 @@ func instant(t time.Time) *time.Time {
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
 // stateOf paints the state of a record.
-func stateOf(r *reprise.Record) ui.Piece {
+func stateOf(r *store.Record) ui.Piece {
 	style := ui.Plain
 	switch r.State {
-	case reprise.StateLapsed, reprise.StateUnreadable:
+	case store.StateLapsed, store.StateUnreadable:
 		style = ui.Bad
-	case reprise.StateRunning:
+	case store.StateRunning:
 		style = ui.Warn
-	case reprise.StateCompleted:
+	case store.StateCompleted:
 		style = ui.Good
 	}
 	text := r.State.String()
@@ -86,7 +86,7 @@ func when(t, now time.Time) string {
 
 // age returns how long ago the last attempt claimed the record, and a dash where that is
 // not known.
-func age(r *reprise.Record, now time.Time) ui.Piece {
+func age(r *store.Record, now time.Time) ui.Piece {
 	if r.ClaimedAt.IsZero() {
 		return orNone("")
 	}
@@ -94,11 +94,11 @@ func age(r *reprise.Record, now time.Time) ui.Piece {
 }
 
 // lease writes what is left of the lease, or since when it is over.
-func lease(r *reprise.Record) ui.Piece {
+func lease(r *store.Record) ui.Piece {
 	switch {
-	case r.State == reprise.StateRunning:
+	case r.State == store.StateRunning:
 		return ui.Piece{Text: ui.Duration(r.Lease) + " left"}
-	case r.State == reprise.StateLapsed:
+	case r.State == store.StateLapsed:
 		return ui.Piece{Text: "over for " + ui.Duration(-r.Lease)}
 	default:
 		return orNone("")
@@ -106,7 +106,7 @@ func lease(r *reprise.Record) ui.Piece {
 }
 
 // validity writes what is left of the retention.
-func validity(r *reprise.Record) ui.Piece {
+func validity(r *store.Record) ui.Piece {
 	if r.Validity <= 0 {
 		return orNone("")
 	}

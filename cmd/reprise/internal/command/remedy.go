@@ -5,21 +5,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
 
 // remedy returns the lines to paste for a finding; none where no line would do.
-func remedy(store *connect.Store, f *reprise.Finding) []string {
+func remedy(store *connect.Store, f *store.Finding) []string {
 	if store.Kind == connect.Redis {
 		return redisRemedy(store, f)
 	}
 	return postgresRemedy(store, f)
 }
 
-func redisRemedy(store *connect.Store, f *reprise.Finding) []string {
+func redisRemedy(store *connect.Store, f *store.Finding) []string {
 	switch f.Code {
 	case "eviction-policy":
 		return []string{"CONFIG SET maxmemory-policy noeviction", "CONFIG REWRITE"}
@@ -58,7 +58,7 @@ func aclLine(store *connect.Store) string {
 	return line
 }
 
-func postgresRemedy(store *connect.Store, f *reprise.Finding) []string {
+func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	role := pgx.Identifier{store.User}.Sanitize()
 	setRole := func(setting string) []string { return []string{"ALTER ROLE " + role + " SET " + setting + ";"} }
 	setSystem := func(setting string) []string {

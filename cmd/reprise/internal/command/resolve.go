@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -97,8 +97,8 @@ func (d *decision) check(c *session, answered bool) error {
 		return usage("--body @- takes standard input, which the confirmation needs: pass a file, or --yes and --fence N")
 	case d.forget:
 		return nil
-	case d.retention < reprise.MinDuration || d.retention > reprise.MaxDuration:
-		return usage("--retention is %v, want %v to %v", d.retention, reprise.MinDuration, reprise.MaxDuration)
+	case d.retention < store.MinDuration || d.retention > store.MaxDuration:
+		return usage("--retention is %v, want %v to %v", d.retention, store.MinDuration, store.MaxDuration)
 	}
 	response, err := d.response(c.streams.In)
 	if err != nil {
@@ -140,8 +140,8 @@ func (d *decision) response(in io.Reader) (protocol.Response, error) {
 }
 
 // decide carries out a decision.
-func (c *session) decide(ctx context.Context, store *connect.Store, text string, d *decision) error {
-	before, err := c.lookUp(ctx, store, text)
+func (c *session) decide(ctx context.Context, st *connect.Store, text string, d *decision) error {
+	before, err := c.lookUp(ctx, st, text)
 	if err != nil {
 		return err
 	}
@@ -163,46 +163,46 @@ func (c *session) decide(ctx context.Context, store *connect.Store, text string,
 	defer log.close()
 	// From here on a signal waits: an answer that is half on its way helps nobody.
 	ctx = context.WithoutCancel(ctx)
-	err = carryOut(ctx, store, &before, d, log)
+	err = carryOut(ctx, st, &before, d, log)
 	switch {
-	case errors.Is(err, reprise.ErrRecordChanged):
-		return c.changed(ctx, store, &before)
+	case errors.Is(err, store.ErrRecordChanged):
+		return c.changed(ctx, st, &before)
 	case err != nil:
 		c.err.Line(ui.Piece{Style: ui.Warn, Text: leftBehind(&before, err)})
 		return storeFailed(ctx, "resolving the record "+before.ID.Short(), err)
 	}
-	return c.readBack(ctx, store, &before, d)
+	return c.readBack(ctx, st, &before, d)
 }
 
 // leftBehind says what a failed write may have left in the store.
-func leftBehind(r *reprise.Record, err error) string {
+func leftBehind(r *store.Record, err error) string {
 	switch {
-	case errors.Is(err, reprise.ErrNotReplicated):
+	case errors.Is(err, store.ErrNotReplicated):
 		return "it was written, and too few replicas confirmed it: a failover may undo it"
-	case errors.Is(err, reprise.ErrUnknown):
+	case errors.Is(err, store.ErrUnknown):
 		return "whether it was written is not certain; run: reprise show " + r.ID.String()
 	}
 	return "nothing was changed"
 }
 
 // carryOut writes a decision, with a line in the audit log before and after.
-func carryOut(ctx context.Context, store *connect.Store, r *reprise.Record, d *decision, log *audit) error {
-	log.line(ctx, "resolving", store, r, d, nil)
-	ctx, cancel := store.Bounded(ctx)
+func carryOut(ctx context.Context, st *connect.Store, r *store.Record, d *decision, log *audit) error {
+	log.line(ctx, "resolving", st, r, d, nil)
+	ctx, cancel := st.Bounded(ctx)
 	defer cancel()
-	err := store.Look.Resolve(ctx, r.ID, reprise.Resolution{Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
-	log.line(ctx, "resolved", store, r, d, err)
+	err := st.Look.Resolve(ctx, r.ID, store.Resolution{Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
+	log.line(ctx, "resolved", st, r, d, err)
 	return err
 }
 
 // refusal says why a record is not one to resolve; nil means that it is.
-func refusal(r *reprise.Record, d *decision) error {
+func refusal(r *store.Record, d *decision) error {
 	switch {
-	case r.State == reprise.StateRunning:
+	case r.State == store.StateRunning:
 		return findings("the record %s is running: its lease has %s left; nothing was changed", r.ID.Short(), ui.Duration(r.Lease))
-	case r.State == reprise.StateCompleted:
+	case r.State == store.StateCompleted:
 		return findings("the record %s is completed already: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
-	case r.State == reprise.StateUnreadable && !d.forget:
+	case r.State == store.StateUnreadable && !d.forget:
 		return findings("the record %s is unreadable, so it can only be forgotten; nothing was changed", r.ID.Short())
 	case d.fenced && d.fence != r.Fence:
 		return findings("the record %s changed: its fence is %d, not %d; nothing was changed", r.ID.Short(), r.Fence, d.fence)
@@ -211,7 +211,7 @@ func refusal(r *reprise.Record, d *decision) error {
 }
 
 // preview shows the record, and what becomes of it.
-func (c *session) preview(r *reprise.Record, d *decision) {
+func (c *session) preview(r *store.Record, d *decision) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
 	c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "client gets"), " ", nextFor(r))
@@ -231,7 +231,7 @@ func (c *session) preview(r *reprise.Record, d *decision) {
 }
 
 // confirm asks for a part of the ID, which nobody types by accident.
-func (c *session) confirm(ctx context.Context, r *reprise.Record, d *decision) error {
+func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
 	want := r.ID.String()[:minDigits]
 	verb := "keep this answer"
 	if d.forget {
@@ -251,7 +251,7 @@ func (c *session) confirm(ctx context.Context, r *reprise.Record, d *decision) e
 }
 
 // changed reports that a record is not the one that was shown.
-func (c *session) changed(ctx context.Context, store *connect.Store, before *reprise.Record) error {
+func (c *session) changed(ctx context.Context, store *connect.Store, before *store.Record) error {
 	now, err := c.inspect(ctx, store, before.ID)
 	if err != nil {
 		return findings("the record %s changed since it was shown, so nothing was written: %w", before.ID.Short(), err)
@@ -268,11 +268,11 @@ type resolvedJSON struct {
 }
 
 // readBack shows what the store has now.
-func (c *session) readBack(ctx context.Context, store *connect.Store, before *reprise.Record, d *decision) error {
-	bounded, cancel := store.Bounded(ctx)
+func (c *session) readBack(ctx context.Context, st *connect.Store, before *store.Record, d *decision) error {
+	bounded, cancel := st.Bounded(ctx)
 	defer cancel()
-	after, err := store.Look.Inspect(bounded, before.ID)
-	gone := errors.Is(err, reprise.ErrNotFound)
+	after, err := st.Look.Inspect(bounded, before.ID)
+	gone := errors.Is(err, store.ErrNotFound)
 	if err != nil && !gone {
 		return storeFailed(ctx, "the record is resolved, and reading it back", err)
 	}

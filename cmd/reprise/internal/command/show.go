@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -42,7 +42,7 @@ ID is the ID in hexadecimal, or the first 8 digits or more, as logs show them.`,
 }
 
 // printRecord prints a record.
-func (c *session) printRecord(r *reprise.Record, reveal bool) {
+func (c *session) printRecord(r *store.Record, reveal bool) {
 	a := answerOf(r)
 	if c.json {
 		c.printJSON(showJSON{newRecordJSON(r), newAnswerJSON(a, reveal), nextFor(r)})
@@ -59,7 +59,7 @@ func (c *session) printRecord(r *reprise.Record, reveal bool) {
 }
 
 // printFacts prints everything about a record but its answer.
-func (c *session) printFacts(r *reprise.Record) {
+func (c *session) printFacts(r *store.Record) {
 	for _, f := range factsOf(r, time.Now()) {
 		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, f.name), " ", f.value)
 	}
@@ -75,12 +75,12 @@ type fact struct {
 }
 
 // factsOf returns what is known about a record.
-func factsOf(r *reprise.Record, now time.Time) []fact {
+func factsOf(r *store.Record, now time.Time) []fact {
 	list := []fact{
 		{"ID", ui.Piece{Style: ui.Strong, Text: r.ID.String()}},
 		{"state", stateOf(r)},
 	}
-	if r.State == reprise.StateUnreadable {
+	if r.State == store.StateUnreadable {
 		return append(list, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}}, fact{"kept for", validity(r)})
 	}
 	list = append(list,
@@ -88,7 +88,7 @@ func factsOf(r *reprise.Record, now time.Time) []fact {
 		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
 		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},
 		fact{"claimed", ui.Piece{Text: when(r.ClaimedAt, now)}})
-	if r.State == reprise.StateCompleted {
+	if r.State == store.StateCompleted {
 		list = append(list, fact{"completed", ui.Piece{Text: when(r.CompletedAt, now)}}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}})
 	} else {
 		list = append(list, fact{"lease", lease(r)})

@@ -13,21 +13,21 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // openPostgres returns the store over a pool that asks for no connection yet.
 func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
-	store := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.PostgresURL}}
+	st := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.PostgresURL}}
 	c, err := pgxpool.ParseConfig(s.PostgresURL)
 	if err != nil {
 		return nil, errors.New("the URL of PostgreSQL is not postgres://user@host:port/database?parameters, or a setting in it or in a PG… variable is invalid")
 	}
-	store.secrets = append(store.secrets, c.ConnConfig.Password)
+	st.secrets = append(st.secrets, c.ConnConfig.Password)
 	if u, err := url.Parse(s.PostgresURL); err == nil {
 		if password, ok := u.User.Password(); ok {
-			store.secrets = append(store.secrets, password)
+			st.secrets = append(st.secrets, password)
 		}
 	}
 	// A statement is sent whole each time, which works behind every pooler.
@@ -38,10 +38,10 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
-	store.User = c.ConnConfig.User
-	store.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
+	st.User = c.ConnConfig.User
+	st.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
 
-	store.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: slog.New(slog.DiscardHandler)}
+	st.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: slog.New(slog.DiscardHandler)}
 	schema, table := s.Schema, s.Table
 	if schema == "" {
 		schema = reprisepg.DefaultSchema
@@ -49,23 +49,23 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	if table == "" {
 		table = reprisepg.DefaultTable
 	}
-	store.Name = fmt.Sprintf("PostgreSQL %s, table %s.%s", store.Endpoint, schema, table)
+	st.Name = fmt.Sprintf("PostgreSQL %s, table %s.%s", st.Endpoint, schema, table)
 	pool, err := pgxpool.NewWithConfig(ctx, c) // connects when it is asked to
 	if err != nil {
-		return nil, store.redacted(err)
+		return nil, st.redacted(err)
 	}
-	var inner reprise.Store
+	var inner store.Store
 	if s.Transactional {
-		inner, err = reprisepg.NewTransactional(pool, store.Config)
+		inner, err = reprisepg.NewTransactional(pool, st.Config)
 	} else {
-		inner, err = reprisepg.New(pool, store.Config)
+		inner, err = reprisepg.New(pool, st.Config)
 	}
 	if err != nil {
 		pool.Close()
-		return nil, store.redacted(err)
+		return nil, st.redacted(err)
 	}
-	store.Pool = pool
-	store.attach(inner)
-	store.close = pool.Close
-	return store, nil
+	st.Pool = pool
+	st.attach(inner)
+	st.close = pool.Close
+	return st, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -39,13 +39,13 @@ type Store struct {
 	User     string // the user or role that the server sees
 	Settings Settings
 
-	Prefix string            // of a Redis store
-	Config reprisepg.Config  // of a PostgreSQL store
-	Pool   *pgxpool.Pool     // of a PostgreSQL store
-	Store  reprise.Store     // as the application has it
-	Look   reprise.Inspector // lists, inspects and resolves
-	Check  reprise.Checker   // examines the server
-	Purger reprise.Purger    // nil: the server deletes by itself
+	Prefix string           // of a Redis store
+	Config reprisepg.Config // of a PostgreSQL store
+	Pool   *pgxpool.Pool    // of a PostgreSQL store
+	Store  store.Store      // as the application has it
+	Look   store.Inspector  // lists, inspects and resolves
+	Check  store.Checker    // examines the server
+	Purger store.Purger     // nil: the server deletes by itself
 
 	prove   func(ctx context.Context) error // nil: the check is all
 	close   func()
@@ -73,11 +73,11 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 }
 
 // attach finds the abilities of the store.
-func (s *Store) attach(inner reprise.Store) {
+func (s *Store) attach(inner store.Store) {
 	s.Store = inner
-	s.Look, _ = reprise.As[reprise.Inspector](inner)
-	s.Check, _ = reprise.As[reprise.Checker](inner)
-	s.Purger, _ = reprise.As[reprise.Purger](inner)
+	s.Look, _ = store.As[store.Inspector](inner)
+	s.Check, _ = store.As[store.Checker](inner)
+	s.Purger, _ = store.As[store.Purger](inner)
 }
 
 // Prove runs every operation on short-lived records, where the store can. It returns
@@ -126,8 +126,8 @@ func (s *Store) Latency(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	start := time.Now()
-	_, err := s.Look.Inspect(ctx, reprise.ID{})
-	if errors.Is(err, reprise.ErrNotFound) {
+	_, err := s.Look.Inspect(ctx, store.ID{})
+	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	return time.Since(start), err

@@ -24,6 +24,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -51,7 +52,7 @@ var config = reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Se
 
 // Main serves transfers on a *sql.DB until the process is told to stop.
 func Main(move Move) {
-	run(func(ctx context.Context, url string) (reprise.Store, Move, func(), error) {
+	run(func(ctx context.Context, url string) (store.Store, Move, func(), error) {
 		db, err := sql.Open("pgx", url)
 		if err != nil {
 			return nil, nil, nil, err
@@ -77,7 +78,7 @@ func Open(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error
 
 // MainPgx is [Main] on a pool of pgx.
 func MainPgx(move Move) {
-	run(func(ctx context.Context, url string) (reprise.Store, Move, func(), error) {
+	run(func(ctx context.Context, url string) (store.Store, Move, func(), error) {
 		c, err := pgxpool.ParseConfig(url)
 		if err != nil {
 			return nil, nil, nil, err
@@ -100,7 +101,7 @@ func MainPgx(move Move) {
 }
 
 // opener returns the store, what books an order, and what closes the database.
-type opener func(ctx context.Context, url string) (reprise.Store, Move, func(), error)
+type opener func(ctx context.Context, url string) (store.Store, Move, func(), error)
 
 func run(open opener) {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")

@@ -1,4 +1,4 @@
-package reprise_test
+package store_test
 
 import (
 	"crypto/sha256"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // These vectors are frozen: see docs/engineering/adr/0002-byte-layouts.md.
@@ -19,7 +19,7 @@ func TestIDIsLayoutVersion1(t *testing.T) {
 		{"tenant", "POST /orders", "8e03978e-40d5-43e8-bc93-6894a57f9324", "ea574440761cb931924018ca6fb02b39fe8977b3a42e392e12977607e19062fd"},
 		{"größe", "\x00", strings.Repeat("k", 1000), "07b939614fdcda790dde4238f9b18f51fae5958f73f2158cbe76ff8c87b1b922"},
 	} {
-		got := reprise.DeriveID(c.scope, c.endpoint, c.key)
+		got := store.DeriveID(c.scope, c.endpoint, c.key)
 		if got.String() != c.want {
 			t.Errorf("%.20q, %q, %.20q: %v, want %s", c.scope, c.endpoint, c.key, got, c.want)
 		}
@@ -33,25 +33,25 @@ func TestIDIsLayoutVersion1(t *testing.T) {
 }
 
 // spelledOut follows the documented layout to the letter.
-func spelledOut(parts ...string) reprise.ID {
+func spelledOut(parts ...string) store.ID {
 	h := sha256.New()
 	h.Write([]byte("reprise/id/1\x00"))
 	for _, p := range parts {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(p)))
 		h.Write([]byte(p))
 	}
-	return reprise.ID(h.Sum(nil))
+	return store.ID(h.Sum(nil))
 }
 
 // Bytes that move from one part to the next make another operation.
 func TestIDIsInjective(t *testing.T) {
 	t.Parallel()
 	parts := []string{"", "a", "b", "ab", "ba", "aa", "\x00", "\x00\x00", "a\x00", "\x00a", "\x00\x00\x00\x00\x00\x00\x00\x01a", "reprise/id/1\x00"}
-	seen := make(map[reprise.ID][3]string)
+	seen := make(map[store.ID][3]string)
 	for _, scope := range parts {
 		for _, endpoint := range parts {
 			for _, key := range parts {
-				id, triple := reprise.DeriveID(scope, endpoint, key), [3]string{scope, endpoint, key}
+				id, triple := store.DeriveID(scope, endpoint, key), [3]string{scope, endpoint, key}
 				if other, ok := seen[id]; ok {
 					t.Fatalf("%q and %q share an ID", triple, other)
 				}
@@ -66,66 +66,37 @@ func FuzzIDIsInjective(f *testing.F) {
 	f.Add("a", "b", "c", "a", "b", "c")
 	f.Fuzz(func(t *testing.T, scope, endpoint, key, scope2, endpoint2, key2 string) {
 		same := scope == scope2 && endpoint == endpoint2 && key == key2
-		if got := reprise.DeriveID(scope, endpoint, key) == reprise.DeriveID(scope2, endpoint2, key2); got != same {
+		if got := store.DeriveID(scope, endpoint, key) == store.DeriveID(scope2, endpoint2, key2); got != same {
 			t.Errorf("equal IDs: %v, equal operations: %v", got, same)
 		}
 	})
 }
 
-func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		for name, want := range map[string]string{"": "30b4db5e-3c8c-80f0-bb8c-c1ed7b535545", "payment": "2d23bfad-53d6-8b69-be3c-b5eea33a01f2", strings.Repeat("n", 1000): "b1cee5a8-a075-8968-b1d3-fdfa289d7b97"} {
-			got := a.View().Key(name)
-			if got != want {
-				t.Errorf("%.10q: %s, want %s", name, got, want)
-			}
-			if len(got) != 36 || got[14] != '8' || !strings.ContainsRune("89ab", rune(got[19])) {
-				t.Errorf("%s is no UUID of version 8", got)
-			}
-		}
-		changed := order("k2")
-		other := b.claim(t, changed)
-		if other.View().Key("payment") == a.View().Key("payment") {
-			t.Error("two operations share a downstream key")
-		}
-		release(t, other)
-		changed.Fingerprint[0]++
-		third := b.claim(t, changed)
-		if third.View().Key("payment") == other.View().Key("payment") {
-			t.Error("two requests share a downstream key")
-		}
-		release(t, third)
-		release(t, a)
-	})
-}
-
 func TestOwnersAreRandomAndNotZero(t *testing.T) {
 	t.Parallel()
-	seen := make(map[reprise.Owner]bool)
+	seen := make(map[store.Owner]bool)
 	for range 1000 {
-		o := reprise.NewOwner()
+		o := store.NewOwner()
 		if o.IsZero() || seen[o] {
 			t.Fatal("zero, or the same twice")
 		}
 		seen[o] = true
 	}
-	if !(reprise.Owner{}).IsZero() {
+	if !(store.Owner{}).IsZero() {
 		t.Error("the zero owner is not zero")
 	}
 }
 
 func TestParseIDReadsWhatStringWrote(t *testing.T) {
 	t.Parallel()
-	id := reprise.DeriveID("scope", "endpoint", "key")
+	id := store.DeriveID("scope", "endpoint", "key")
 	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
-		if got, err := reprise.ParseID(text); err != nil || got != id {
+		if got, err := store.ParseID(text); err != nil || got != id {
 			t.Errorf("%q reads as %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", id.Short(), id.String() + "0", id.String() + "00", "x" + id.String()[1:], " " + id.String()} {
-		if got, err := reprise.ParseID(text); !errors.Is(err, reprise.ErrInvalid) || got != (reprise.ID{}) {
+		if got, err := store.ParseID(text); !errors.Is(err, store.ErrInvalid) || got != (store.ID{}) {
 			t.Errorf("%q reads as %v, %v; want ErrInvalid", text, got, err)
 		}
 	}
@@ -134,14 +105,14 @@ func TestParseIDReadsWhatStringWrote(t *testing.T) {
 // An ID has 64 digits, in either case.
 func TestIDsAreRead(t *testing.T) {
 	t.Parallel()
-	id := reprise.DeriveID("tenant", "", "k")
+	id := store.DeriveID("tenant", "", "k")
 	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
-		if got, err := reprise.ParseID(text); got != id || err != nil {
+		if got, err := store.ParseID(text); got != id || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", id.String()[2:], id.String() + "00", id.String()[1:], strings.Repeat("x", 64)} {
-		if _, err := reprise.ParseID(text); !errors.Is(err, reprise.ErrInvalid) || !strings.Contains(err.Error(), "has 64 hexadecimal digits") {
+		if _, err := store.ParseID(text); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "has 64 hexadecimal digits") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,9 +1,12 @@
-package reprise
+package store
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/bounds"
+	"github.com/reprise-go/reprise/core/internal/text"
 )
 
 // MaxPage is the largest number of records in one [Page].
@@ -47,7 +50,7 @@ const (
 )
 
 // String returns the state as it appears in logs and in the programs for operators.
-func (s RecordState) String() string { return name(stateNames[:], int(s)) }
+func (s RecordState) String() string { return text.Name(stateNames[:], int(s)) }
 
 var stateNames = [...]string{
 	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed", StateUnreadable: "unreadable",
@@ -133,7 +136,7 @@ func (q *Query) Validate() error {
 	case q.OlderThan < 0:
 		return fmt.Errorf("%w: Query.OlderThan is %v, want 0 or more", ErrInvalid, q.OlderThan)
 	}
-	return checkLabel("Query.Label", q.Label)
+	return bounds.Label("Query.Label", q.Label)
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every
@@ -147,5 +150,5 @@ func (r *Resolution) Validate() error {
 	case len(r.Payload) > MaxPayload:
 		return fmt.Errorf("%w: Resolution.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
-	return checkDuration("Resolution.Retention", r.Retention)
+	return bounds.Duration("Resolution.Retention", r.Retention)
 }

@@ -1,8 +1,17 @@
-package reprise
+// Package store is the contract between an engine, which decides when an operation runs,
+// and a store, which keeps its records. Users of a store need nothing of it: a store is
+// what they pass to an engine or a guard. It is for those who implement or wrap a store,
+// and for programs that look at records.
+//
+// [Store] is the contract itself, and ends with "How to implement a Store". The other
+// interfaces are abilities that a store may have, which [As] finds.
+package store
 
 import (
 	"context"
 	"time"
+
+	"github.com/reprise-go/reprise/core/internal/text"
 )
 
 // Store keeps idempotency records. A record says, for one [ID], who owns it, until when,
@@ -208,7 +217,7 @@ const (
 )
 
 // String returns the status as it appears in logs.
-func (s RenewStatus) String() string { return name(renewNames[:], int(s)) }
+func (s RenewStatus) String() string { return text.Name(renewNames[:], int(s)) }
 
 var renewNames = [...]string{Renewed: "renewed", RenewBusy: "busy", RenewCompleted: "completed", RenewLost: "lost"}
 
@@ -243,13 +252,13 @@ const (
 	Mismatch                      // the key belongs to another request
 	Lapsed                        // the last attempt lapsed, and takeover was refused
 
-	// Expired is an answer of [Engine.Begin], and of no store: the operation is completed,
-	// and the retention of its answer has ended. See [Operation.Horizon].
+	// Expired is an answer of engines, and of no store: the operation is completed, and the
+	// retention of its answer has ended.
 	Expired
 )
 
 // String returns the outcome as it appears in logs.
-func (o Outcome) String() string { return name(outcomeNames[:], int(o)) }
+func (o Outcome) String() string { return text.Name(outcomeNames[:], int(o)) }
 
 var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",

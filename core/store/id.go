@@ -1,4 +1,4 @@
-package reprise
+package store
 
 import (
 	"crypto/rand"
@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+
+	"github.com/reprise-go/reprise/core/internal/digest"
 )
 
 // ID identifies an operation: SHA-256 over scope, endpoint and key. It is the only form
@@ -26,9 +28,9 @@ const idLabel = "reprise/id/1\x00"
 func DeriveID(scope, endpoint, key string) ID {
 	var stack [512]byte
 	b := append(stack[:0], idLabel...)
-	b = appendPart(b, scope)
-	b = appendPart(b, endpoint)
-	b = appendPart(b, key)
+	b = digest.AppendPart(b, scope)
+	b = digest.AppendPart(b, endpoint)
+	b = digest.AppendPart(b, key)
 	return sha256.Sum256(b)
 }
 
@@ -86,10 +88,3 @@ func NewOwner() Owner {
 
 // IsZero reports whether o is the zero value, which is nobody's.
 func (o Owner) IsZero() bool { return o == Owner{} }
-
-// appendPart appends the length of s and s, so that different lists of parts have
-// different encodings.
-func appendPart(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
-	return append(b, s...)
-}

@@ -1,6 +1,10 @@
-package reprise
+package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/reprise-go/reprise/core/internal/text"
+)
 
 // The abilities below are optional. [As] finds them in a [Store], also in one that is
 // wrapped by decorators.
@@ -8,14 +12,14 @@ import "context"
 // As returns store as a value that has the ability T, and false where it does not have
 // it:
 //
-//	inspector, ok := reprise.As[reprise.Inspector](store)
+//	inspector, ok := store.As[Inspector](store)
 //
 // A decorator (see [Store]) has the abilities of the store that it wraps and no others.
 // As looks for T from the outside in, so that a decorator may intercept an ability by
 // implementing it; one that implements what the wrapped store cannot do is passed over.
-func As[T any](store Store) (ability T, ok bool) {
-	ability, ok = store.(T)
-	if decorator, wraps := store.(interface{ Unwrap() Store }); wraps {
+func As[T any](st Store) (ability T, ok bool) {
+	ability, ok = st.(T)
+	if decorator, wraps := st.(interface{ Unwrap() Store }); wraps {
 		inner, has := As[T](decorator.Unwrap())
 		if !ok || !has {
 			return inner, has
@@ -68,8 +72,8 @@ type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
-// A Meter says how much a store uses of what it bounds, for [Stats] and for metrics. It
-// asks no server, and is quick.
+// A Meter says how much a store uses of what it bounds, for the statistics of an engine
+// and for metrics. It asks no server, and is quick.
 type Meter interface {
 	Usage() []Usage
 }
@@ -99,6 +103,6 @@ const (
 )
 
 // String returns the severity as it appears in logs.
-func (s Severity) String() string { return name(severityNames[:], int(s)) }
+func (s Severity) String() string { return text.Name(severityNames[:], int(s)) }
 
 var severityNames = [...]string{Warning: "warning", Unsafe: "unsafe"}

@@ -1,0 +1,40 @@
+// Package bounds checks the durations and labels that engines and stores share.
+package bounds
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrInvalid is store.ErrInvalid.
+var ErrInvalid = errors.New("reprise: invalid argument")
+
+// The constants of the same names in package store.
+const (
+	MinDuration = time.Millisecond
+	MaxDuration = 10 * 365 * 24 * time.Hour
+	MaxLabel    = 32
+)
+
+// Label refuses a label that is not 0 to MaxLabel bytes of printable ASCII.
+func Label(field, label string) error {
+	if len(label) > MaxLabel {
+		return fmt.Errorf("%w: %s has %d bytes, want %d at most", ErrInvalid, field, len(label), MaxLabel)
+	}
+	for i := range len(label) {
+		if label[i] < ' ' || label[i] > '~' {
+			return fmt.Errorf("%w: %s has the byte %#x, want printable ASCII", ErrInvalid, field, label[i])
+		}
+	}
+	return nil
+}
+
+// Duration refuses a duration that is shorter than MinDuration or longer than
+// MaxDuration.
+func Duration(field string, d time.Duration) error {
+	if d < MinDuration || d > MaxDuration {
+		return fmt.Errorf("%w: %s is %v, want %v to %v", ErrInvalid, field, d, MinDuration, MaxDuration)
+	}
+	return nil
+}

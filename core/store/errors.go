@@ -1,0 +1,56 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/reprise-go/reprise/core/internal/bounds"
+)
+
+// The failures of a [Store], for [errors.Is]. Returned errors wrap
+// exactly one of them and never contain a key. A definite failure says that nothing was
+// written.
+var (
+	// ErrLeaseLost is definite: the caller is no longer the owner. It is also the cause
+	// with which a handler's context is cancelled when its lease is lost.
+	ErrLeaseLost = errors.New("reprise: lease lost")
+
+	// ErrUnavailable is definite: the store could not be reached.
+	ErrUnavailable = errors.New("reprise: store unreachable")
+
+	// ErrUnknown says that the operation may have been executed, or may still be. Repeat
+	// it with the same owner. Every failure that a store cannot classify is ErrUnknown.
+	ErrUnknown = errors.New("reprise: outcome of the store operation unknown")
+
+	// ErrNotApplied is definite: the transaction of an Atomic claim was rolled back, and
+	// its effects with it.
+	ErrNotApplied = errors.New("reprise: rolled back, nothing was applied")
+
+	// ErrNotReplicated says that the operation was executed, but fewer replicas confirmed
+	// it than the store is configured to wait for. A failover may lose it.
+	ErrNotReplicated = errors.New("reprise: not confirmed by enough replicas")
+
+	// ErrCorrupt is definite: the record is unreadable. It has an unknown version or
+	// state, misses a field, or has a value of another type.
+	ErrCorrupt = errors.New("reprise: record unreadable")
+
+	// ErrFull is definite: the store is full. It evicts no record that is live or valid.
+	ErrFull = errors.New("reprise: store full")
+
+	// ErrMisconfigured says that the server, or the client that was passed to the store,
+	// turned out to be unable to keep the guarantees. The text says what to change.
+	ErrMisconfigured = errors.New("reprise: misconfigured")
+
+	// ErrInvalid is definite: an argument or a field of a configuration is outside its
+	// documented range. Nothing was read.
+	ErrInvalid = bounds.ErrInvalid
+
+	// ErrClosed is definite: the engine or the store is closed.
+	ErrClosed = errors.New("reprise: closed")
+
+	// ErrNotFound says that there is no record to inspect.
+	ErrNotFound = errors.New("reprise: no such record")
+
+	// ErrRecordChanged says that a record changed since it was inspected, so it was not
+	// resolved.
+	ErrRecordChanged = errors.New("reprise: record changed since it was inspected")
+)
