@@ -26,6 +26,7 @@ require (
 
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de // indirect
 )
 
@@ -102,3 +103,5 @@ replace github.com/reprise-go/reprise/console => ../console
 replace github.com/reprise-go/reprise/adapters/connect => ../adapters/connect
 
 replace github.com/reprise-go/reprise/adapters/grpc => ../adapters/grpc
+
+replace github.com/reprise-go/reprise/store/internal => ../store/internal

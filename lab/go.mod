@@ -85,6 +85,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.2 // indirect
 	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
 	github.com/philhofer/fwd v1.1.2 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/savsgio/dictpool v0.0.0-20221023140959-7bf2e61cea94 // indirect
 	github.com/savsgio/gotils v0.0.0-20230208104028-c358bd845dee // indirect
 	github.com/sethvargo/go-retry v0.2.4 // indirect
@@ -126,3 +127,5 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../store/redis
 )
+
+replace github.com/reprise-go/reprise/store/internal => ../store/internal

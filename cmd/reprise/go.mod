@@ -22,6 +22,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sync v0.17.0 // indirect
 	golang.org/x/sys v0.44.0 // indirect
@@ -34,3 +35,5 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )
+
+replace github.com/reprise-go/reprise/store/internal => ../../store/internal

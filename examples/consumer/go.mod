@@ -22,6 +22,7 @@ require (
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
@@ -48,3 +49,5 @@ replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
 replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 
 replace github.com/reprise-go/reprise/client => ../../client
+
+replace github.com/reprise-go/reprise/store/internal => ../../store/internal

@@ -17,6 +17,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/riverqueue/river/riverdriver v0.51.1 // indirect
 	github.com/riverqueue/river/rivershared v0.51.1 // indirect
 	github.com/riverqueue/river/rivertype v0.51.1 // indirect
@@ -47,3 +48,5 @@ replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
 replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 
 replace github.com/reprise-go/reprise/client => ../../client
+
+replace github.com/reprise-go/reprise/store/internal => ../../store/internal

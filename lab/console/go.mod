@@ -40,6 +40,7 @@ require (
 	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
@@ -53,3 +54,5 @@ replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
 replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 
 replace github.com/reprise-go/reprise/client => ../../client
+
+replace github.com/reprise-go/reprise/store/internal => ../../store/internal

@@ -120,6 +120,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/prometheus/sigv4 v0.3.0 // indirect
 	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
@@ -157,3 +158,5 @@ require (
 replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
 
 replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
+
+replace github.com/reprise-go/reprise/store/internal => ../../store/internal

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/store/internal/batching"
 )
 
 // callBatch is a batch of claims and completions, its parameters and its answers.

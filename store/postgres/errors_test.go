@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/store/internal v0.0.0
 )
 
 require (
@@ -16,3 +17,5 @@ require (
 )
 
 replace github.com/reprise-go/reprise/core => ../../core
+
+replace github.com/reprise-go/reprise/store/internal => ../internal

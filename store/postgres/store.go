@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/core/store"
 )
 

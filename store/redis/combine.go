@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/store/internal/batching"
 )
 
 // lanes is the number of batches that are on their way to replicas at once.

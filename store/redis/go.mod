@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/redis/go-redis/v9 v9.19.0
 	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/store/internal v0.0.0
 )
 
 require (
@@ -13,3 +14,5 @@ require (
 )
 
 replace github.com/reprise-go/reprise/core => ../../core
+
+replace github.com/reprise-go/reprise/store/internal => ../internal

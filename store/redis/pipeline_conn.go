@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-	"github.com/reprise-go/reprise/core/batching"
+	"github.com/reprise-go/reprise/store/internal/batching"
 )
 
 // Why a connection ended that did not fail.

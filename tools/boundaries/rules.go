@@ -52,8 +52,9 @@ var rooms = []room{
 	{folder: "core/protocol", imports: with(coreForAdapters, "github.com/dunglas/httpsfv"), tests: allOfCore, never: noHTTPNoTests},
 	{folder: "core/memstore", imports: with(coreForStores, "core/memstore/..."), tests: allOfCore, never: noHTTPNoTests},
 
-	{folder: "store/redis", imports: with(coreForStores, "store/redis/...", "github.com/redis/go-redis/v9/..."), tests: allOfCore, never: noTests},
-	{folder: "store/postgres", imports: with(coreForStores, "store/postgres/...", "github.com/jackc/pgx/v5/..."), tests: allOfCore, never: noTests},
+	{folder: "store/internal", imports: []string{"store/internal/..."}, never: noTests},
+	{folder: "store/redis", imports: with(coreForStores, "store/redis/...", "store/internal/...", "github.com/redis/go-redis/v9/..."), tests: allOfCore, never: noTests},
+	{folder: "store/postgres", imports: with(coreForStores, "store/postgres/...", "store/internal/...", "github.com/jackc/pgx/v5/..."), tests: allOfCore, never: noTests},
 
 	{folder: "adapters/nethttp", imports: with(coreForAdapters, "adapters/nethttp/..."), tests: allOfCore, never: noTests},
 	{folder: "adapters/gin", imports: with(coreForAdapters, "adapters/gin/...", "github.com/gin-gonic/gin/..."), tests: allOfCore, never: noTests},
