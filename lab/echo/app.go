@@ -1,5 +1,5 @@
-// Package serveecho serves the application of the adapter suite natively with Echo.
-package serveecho
+// Package labecho serves the application of the adapter suite natively with Echo.
+package labecho
 
 import (
 	"log/slog"

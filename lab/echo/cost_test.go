@@ -1,20 +1,25 @@
-//go:build !without_echo
-
-package frameworks
+package labecho_test
 
 import (
 	"net/http"
+	"testing"
 
 	"github.com/labstack/echo/v4"
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/frameworks/cost"
 )
 
-func init() { costFrameworks["echo"] = costEcho }
+func TestCostOfFrameworkOverMemory(t *testing.T) { cost.Framework(t, costEcho) } //nolint:paralleltest // it counts allocations
 
-// costEcho is [costHandler] in Echo, behind the middleware if there is a guard, else
+func TestReprisetest(t *testing.T) {
+	t.Parallel()
+	cost.Reprisetest(t, costEcho)
+}
+
+// costEcho is [cost.Handler] in Echo, behind the middleware if there is a guard, else
 // behind one that does nothing: Echo wraps the handler anew for each request, which costs
 // an allocation whatever the middleware is.
 func costEcho(guard *protocol.Guard) http.Handler {

@@ -1,6 +1,4 @@
-//go:build !without_echo
-
-package echostack
+package labecho_test
 
 import (
 	"io"

@@ -1,7 +1,5 @@
-//go:build !without_echo
-
-// Package echostack has the layers of Echo and OpenTelemetry around the adapter for Echo.
-package echostack
+// Package labecho_test has the layers of Echo and OpenTelemetry around the adapter for Echo.
+package labecho_test
 
 import (
 	"io"

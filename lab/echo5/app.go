@@ -1,5 +1,5 @@
-// Package serveecho5 serves the application of the adapter suite natively with Echo v5.
-package serveecho5
+// Package labecho5 serves the application of the adapter suite natively with Echo v5.
+package labecho5
 
 import (
 	"log/slog"

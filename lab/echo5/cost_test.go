@@ -1,20 +1,25 @@
-//go:build !without_echo5
-
-package frameworks
+package labecho5_test
 
 import (
 	"net/http"
+	"testing"
 
 	"github.com/labstack/echo/v5"
 
 	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/frameworks/cost"
 )
 
-func init() { costFrameworks["echo5"] = costEcho5 }
+func TestCostOfFrameworkOverMemory(t *testing.T) { cost.Framework(t, costEcho5) } //nolint:paralleltest // it counts allocations
 
-// costEcho5 is [costHandler] in Echo v5, behind the middleware if there is a guard, else
+func TestReprisetest(t *testing.T) {
+	t.Parallel()
+	cost.Reprisetest(t, costEcho5)
+}
+
+// costEcho5 is [cost.Handler] in Echo v5, behind the middleware if there is a guard, else
 // behind one that does nothing: before 5.2, Echo wraps the handler anew for each request,
 // which costs an allocation whatever the middleware is.
 func costEcho5(guard *protocol.Guard) http.Handler {

@@ -1,6 +1,4 @@
-//go:build !without_echo5
-
-package echo5stack
+package labecho5_test
 
 import (
 	"log/slog"

@@ -1,7 +1,5 @@
-//go:build !without_echo5
-
-// Package echo5stack has the layers of Echo v5 around the adapter for Echo v5.
-package echo5stack
+// Package labecho5_test has the layers of Echo v5 around the adapter for Echo v5.
+package labecho5_test
 
 import (
 	"io"

@@ -1,5 +1,5 @@
-// Package servefiber serves the application of the adapter suite natively with Fiber.
-package servefiber
+// Package labfiber serves the application of the adapter suite natively with Fiber.
+package labfiber
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package servefiber
+package labfiber
 
 import (
 	"context"

@@ -1,9 +1,7 @@
-//go:build !without_fiber
-
-// Package fiberstack has the layers of Fiber around the adapter for Fiber. It does not
+// Package labfiber_test has the layers of Fiber around the adapter for Fiber. It does not
 // look for goroutines that are left behind, as its siblings do: limiter, compress and
 // SendFile start some that nothing stops.
-package fiberstack
+package labfiber_test
 
 import (
 	"bufio"
@@ -83,7 +81,7 @@ var kinds = map[string]fiber.Handler{
 		return nil
 	},
 	"copied": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader(stack.Copied), len(stack.Copied)) },
-	"file":   func(c *fiber.Ctx) error { return c.SendFile("fiber_test.go") },
+	"file":   func(c *fiber.Ctx) error { return c.SendFile("stack_test.go") },
 	"compressed": func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentEncoding, "gzip")
 		c.Type("txt")

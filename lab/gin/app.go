@@ -1,5 +1,5 @@
-// Package servegin serves the application of the adapter suite natively with Gin.
-package servegin
+// Package labgin serves the application of the adapter suite natively with Gin.
+package labgin
 
 import (
 	"bytes"

@@ -1,6 +1,4 @@
-//go:build !without_gin
-
-package ginstack
+package labgin_test
 
 import (
 	"net/http"

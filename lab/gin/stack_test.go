@@ -1,8 +1,6 @@
-//go:build !without_gin
-
-// Package ginstack has the layers of Gin, gin-contrib and OpenTelemetry around the
+// Package labgin_test has the layers of Gin, gin-contrib and OpenTelemetry around the
 // adapter for Gin.
-package ginstack
+package labgin_test
 
 import (
 	"errors"

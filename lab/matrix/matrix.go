@@ -1,3 +1,5 @@
+// Package matrix is the grid of every store × every adapter, and its sheet,
+// docs/engineering/conformance.md. The module of each framework runs its own column.
 package matrix
 
 import (
@@ -6,13 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-
 	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/serve"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -35,12 +36,6 @@ type matrixStore struct {
 	// handles from. Cases share a backing store; two handles of one case are two processes
 	// over it.
 	connect func(testing.TB) func() func(testing.TB) store.Store
-}
-
-// matrixAdapter is a column of the matrix.
-type matrixAdapter struct {
-	name    string
-	waivers []conformance.Waiver // over every store
 }
 
 var matrixStores = []matrixStore{
@@ -85,78 +80,42 @@ var matrixStores = []matrixStore{
 // always returns the same for every case.
 func always[T any](v T) func() T { return func() T { return v } }
 
-// matrixAdapters has every adapter that package serve knows, whether this binary has it
-// or not. netHTTPWaivers are those of every adapter whose server is that of net/http.
-var netHTTPWaivers = []conformance.Waiver{
+// NetHTTPWaivers are those of every adapter whose server is that of net/http.
+var NetHTTPWaivers = []conformance.Waiver{
 	{Case: "R27h", Reason: "net/http drops the length before any handler, as RFC 9112 permits, and keeps the connection: a proxy in front must refuse such requests"},
 	{Case: "R27i", Reason: "net/http joins folded lines before any handler, as RFC 9112 permits: no adapter can see that they were folded"},
 }
 
-var matrixAdapters = []matrixAdapter{
-	{name: "nethttp", waivers: netHTTPWaivers},
-	{name: "gin", waivers: netHTTPWaivers},
-	{name: "echo", waivers: netHTTPWaivers},
-	{name: "echo5", waivers: netHTTPWaivers},
-	{name: "fiber", waivers: []conformance.Waiver{
-		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
-		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
-		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
-		{Case: "R27e", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
-		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
-	}},
-}
+// Adapters are the columns of the matrix. The folder below lab of each has a test that
+// runs [Run].
+var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
 
-//go:generate go test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
+// The page is written by one column after the other.
+//go:generate go test -p 1 -count=1 -run ^TestMatrix$DOLLAR ../nethttp ../gin ../echo ../echo5 ../fiber -update-docs
 
-// TestMatrix runs every case for adapters on every adapter over every store, and compares
-// docs/engineering/conformance.md with what came out.
-func TestMatrix(t *testing.T) {
+// Run runs every case for adapters on an adapter over every store, and compares its
+// column of docs/engineering/conformance.md with the results. The name is one of
+// [Adapters]; the waivers hold over every store.
+func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server, waivers ...conformance.Waiver) {
+	t.Helper()
 	t.Parallel()
+	if !slices.Contains(Adapters, adapter) {
+		t.Fatalf("the matrix has no column %q", adapter)
+	}
 	results := newSheet()
 	if *compareDocs || *updateDocs {
 		t.Cleanup(func() { results.finish(t, *updateDocs) })
 	}
 	for _, store := range matrixStores {
-		t.Run("store="+store.name, func(t *testing.T) {
+		t.Run("store="+store.name+"/adapter="+adapter, func(t *testing.T) {
 			t.Parallel()
-			for _, adapter := range matrixAdapters {
-				t.Run("adapter="+adapter.name, func(t *testing.T) {
-					t.Parallel()
-					built(t, adapter.name)
-					perCase := store.connect(t)
-					adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
-						return adaptertest.Fixture{
-							Open: perCase(), Serve: serve.Adapter(adapter.name), Advance: conformance.Sleep, Atomic: store.atomic,
-							Waivers: slices.Concat(adapter.waivers, store.waivers), Report: results.report(adapter.name, store.name),
-						}
-					})
-				})
-			}
+			perCase := store.connect(t)
+			adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
+				return adaptertest.Fixture{
+					Open: perCase(), Serve: testapp.InTest(build), Advance: conformance.Sleep, Atomic: store.atomic,
+					Waivers: slices.Concat(waivers, store.waivers), Report: results.report(adapter, store.name),
+				}
+			})
 		})
-	}
-}
-
-// built skips the test of an adapter that this binary was built without, or fails it if
-// REPRISE_TEST_REQUIRE names the adapter. The page keeps what it says of it.
-func built(t *testing.T, adapter string) {
-	t.Helper()
-	if !slices.Contains(serve.LeftOut(), adapter) {
-		return
-	}
-	const text = "the build tag without_%s left %[1]s out: its cells in docs/engineering/conformance.md are not checked"
-	if servers.Required(t, adapter) {
-		t.Fatalf(text, adapter)
-	}
-	t.Skipf(text, adapter)
-}
-
-func TestEveryAdapterIsAColumn(t *testing.T) {
-	t.Parallel()
-	want := slices.Sorted(slices.Values(slices.Concat(serve.Adapters(), serve.LeftOut())))
-	if columns := slices.Sorted(slices.Values(names(matrixAdapters))); !slices.Equal(columns, want) {
-		t.Errorf("the columns are %v, want the adapters of package serve, %v", columns, want)
-	}
-	for _, name := range serve.LeftOut() {
-		servers.Required(t, name) // which fails for a name that it does not know
 	}
 }

@@ -1,23 +1,17 @@
-package frameworks
+package labhttp_test
 
 import (
-	"context"
-	"errors"
-	"net"
 	"net/http"
 	"testing"
-	"time"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/conformance"
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/serve"
+	"github.com/reprise-go/reprise/lab/frameworks/cost"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 )
 
 // TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: what
@@ -27,8 +21,8 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
 	}
-	bare := costServer(t, costHandler())
-	protected := costServer(t, costMiddleware(t)(costHandler()))
+	bare := cost.Server(t, cost.Handler())
+	protected := cost.Server(t, cost.Middleware(t)(cost.Handler()))
 	for _, limit := range []struct {
 		kind, own adaptertest.Traffic // and the traffic of the same form whose answers have no mark
 		more      float64
@@ -53,7 +47,7 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
 			Open:  func(testing.TB) store.Store { return memstore.New() },
-			Serve: serve.Adapter("nethttp"), Advance: conformance.Sleep,
+			Serve: testapp.InTest(labhttp.New), Advance: conformance.Sleep,
 		}
 	})
 }
@@ -61,7 +55,7 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 // BenchmarkUnkeyedNetHTTP is P11: the difference of the two is what the middleware costs
 // a request without a key, in time and allocations, without a network in between.
 func BenchmarkUnkeyedNetHTTP(b *testing.B) {
-	for name, handler := range map[string]http.Handler{"bare": costHandler(), "protected": costMiddleware(b)(costHandler())} {
+	for name, handler := range map[string]http.Handler{"bare": cost.Handler(), "protected": cost.Middleware(b)(cost.Handler())} {
 		b.Run(name, func(b *testing.B) {
 			w := discard{http.Header{}}
 			r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://conformance.test/orders", http.NoBody)
@@ -82,57 +76,3 @@ type discard struct{ header http.Header }
 func (d discard) Header() http.Header       { return d.header }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
-
-// costHandler does nothing but answer.
-func costHandler() http.Handler {
-	body := []byte(adaptertest.DefaultBody)
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", adaptertest.DefaultContentType)
-		w.WriteHeader(adaptertest.DefaultStatus)
-		_, _ = w.Write(body)
-	})
-}
-
-// costGuard returns a guard over a store.
-func costGuard(tb testing.TB, store store.Store) *protocol.Guard {
-	tb.Helper()
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := engine.Close(context.WithoutCancel(tb.Context())); err != nil {
-			tb.Error(err)
-		}
-	})
-	guard, err := protocol.New(engine, protocol.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return guard
-}
-
-// costMiddleware returns the middleware over a memory store.
-func costMiddleware(tb testing.TB) func(http.Handler) http.Handler {
-	tb.Helper()
-	return reprisehttp.Middleware(costGuard(tb, memstore.New()), reprisehttp.Unscoped)
-}
-
-// costServer serves a handler until the test ends.
-func costServer(tb testing.TB, handler http.Handler) (addr string) {
-	tb.Helper()
-	ln, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
-	tb.Cleanup(func() {
-		_ = server.Close()
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-			tb.Error(err)
-		}
-	})
-	return ln.Addr().String()
-}

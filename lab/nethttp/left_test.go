@@ -1,4 +1,4 @@
-package frameworks
+package labhttp_test
 
 import (
 	"net"
@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/lab/frameworks/cost"
 )
 
 // A handler that streams without end stops when its client has left: as soon as the body
@@ -16,7 +18,7 @@ func TestEndlessStreamEndsWhenItsClientHasLeft(t *testing.T) {
 	var written atomic.Int64
 	ended := make(chan error, 1)
 	part := []byte(strings.Repeat("x", 64<<10))
-	addr := costServer(t, costMiddleware(t)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	addr := cost.Server(t, cost.Middleware(t)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for {
 			n, err := w.Write(part)
 			if written.Add(int64(n)); err != nil {

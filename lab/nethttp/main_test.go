@@ -1,4 +1,4 @@
-package frameworks
+package labhttp_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package frameworks
+package labhttp_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -21,9 +22,9 @@ func TestCostOfNetHTTPOverRedis(t *testing.T) {
 	}
 	store := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Start(t).Addr()), repriseredis.Config{})
 	over := func(guard *protocol.Guard) string {
-		return costServer(t, reprisehttp.Middleware(guard, reprisehttp.Unscoped)(costHandler()))
+		return cost.Server(t, reprisehttp.Middleware(guard, reprisehttp.Unscoped)(cost.Handler()))
 	}
-	memory, redis := over(costGuard(t, memstore.New())), over(costGuard(t, store))
+	memory, redis := over(cost.Guard(t, memstore.New())), over(cost.Guard(t, store))
 	for kind, more := range map[adaptertest.Traffic]float64{adaptertest.NewKeys: 8, adaptertest.Replays: 6} {
 		least := adaptertest.AllocsPerRequest(t, memory, "/orders", kind)
 		got := adaptertest.AllocsPerRequest(t, redis, "/orders", kind)

@@ -7,15 +7,12 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/lab/serve"
 )
 
 // crowd is how many connections misbehave at once.
@@ -32,69 +29,46 @@ const (
 // length, before any handler runs.
 var held = map[string]int{"fiber": declared}
 
-// TestSlowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a
+// slowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a
 // few bytes. They hold no record and no lease, and memory for what they sent; others are
 // served meanwhile, and when the senders leave, nothing has run.
-func TestSlowSendersTakeWhatTheySent(t *testing.T) { //nolint:paralleltest // it measures memory
-	for _, adapter := range serve.Adapters() {
-		t.Run(adapter, func(t *testing.T) { //nolint:paralleltest // likewise
-			s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
-			heap, goroutines := settled(), runtime.NumGoroutine()
-			var senders []net.Conn
-			for i := range crowd {
-				conn := s.dial()
-				s.write(conn, fmt.Sprintf("POST /t/slow HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: slow-%d\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", i, declared))
-				if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the server wants the body
-					t.Fatal(err)
-				}
-				s.write(conn, `{"amount":`)
-				senders = append(senders, conn)
-			}
-			for range 3 { // a byte at a time
-				for _, conn := range senders {
-					s.write(conn, "1")
-				}
-			}
-			s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
-			if grown, most := int64(inUse())-int64(heap), int64(crowd*(perConnection+held[adapter])); grown > most {
-				t.Errorf("the heap has grown by %d KiB for %d senders, want at most %d", grown>>10, crowd, most>>10)
-			} else {
-				t.Logf("%d KiB for each sender", grown>>10/crowd)
-			}
-			if grown := runtime.NumGoroutine() - goroutines; grown > goroutinesPerCrowd {
-				t.Errorf("%d more goroutines for %d senders", grown, crowd)
-			}
-			if n := s.store.claims.Load(); n != 1 {
-				t.Errorf("%d claims, want that of the other request only", n)
-			}
-			for _, conn := range senders {
-				_ = conn.Close()
-			}
-			s.goroutinesEnd(adapter, goroutines+crowd/2)
-			if n := s.executions("slow"); n != 0 || s.store.claims.Load() != 1 {
-				t.Errorf("%d requests without their bodies ran", n)
-			}
-		})
+func slowSendersTakeWhatTheySent(t *testing.T, adapter server) {
+	t.Helper()
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
+	heap, goroutines := settled(), runtime.NumGoroutine()
+	var senders []net.Conn
+	for i := range crowd {
+		conn := s.dial()
+		s.write(conn, fmt.Sprintf("POST /t/slow HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: slow-%d\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", i, declared))
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the server wants the body
+			t.Fatal(err)
+		}
+		s.write(conn, `{"amount":`)
+		senders = append(senders, conn)
 	}
-}
-
-// TestReadTimeoutEndsSlowSenders shows which setting of net/http ends a request whose
-// body does not come: ReadTimeout. The middleware waits as long as the server lets it.
-func TestReadTimeoutEndsSlowSenders(t *testing.T) {
-	t.Parallel()
-	ran := make(chan struct{}, crowd)
-	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran <- struct{}{} })
-	addr, store := timed(t, handler, &http.Server{ReadTimeout: 200 * time.Millisecond}, protocol.Config{})
-	for i := range 5 {
-		conn := dial(t, addr)
-		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: test\r\nIdempotency-Key: slow-%d\r\nContent-Length: 100\r\n\r\n{", i)
-		got, err := io.ReadAll(conn) // the end of the connection, without a byte more of the body
-		if err != nil || len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
-			t.Errorf("answered %q, %v", got, err)
+	for range 3 { // a byte at a time
+		for _, conn := range senders {
+			s.write(conn, "1")
 		}
 	}
-	if n := store.claims.Load(); len(ran) > 0 || n > 0 {
-		t.Errorf("%d handlers ran, and %d claims were made", len(ran), n)
+	s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
+	if grown, most := int64(inUse())-int64(heap), int64(crowd*(perConnection+held[adapter.name])); grown > most {
+		t.Errorf("the heap has grown by %d KiB for %d senders, want at most %d", grown>>10, crowd, most>>10)
+	} else {
+		t.Logf("%d KiB for each sender", grown>>10/crowd)
+	}
+	if grown := runtime.NumGoroutine() - goroutines; grown > goroutinesPerCrowd {
+		t.Errorf("%d more goroutines for %d senders", grown, crowd)
+	}
+	if n := s.store.claims.Load(); n != 1 {
+		t.Errorf("%d claims, want that of the other request only", n)
+	}
+	for _, conn := range senders {
+		_ = conn.Close()
+	}
+	s.goroutinesEnd(adapter, goroutines+crowd/2)
+	if n := s.executions("slow"); n != 0 || s.store.claims.Load() != 1 {
+		t.Errorf("%d requests without their bodies ran", n)
 	}
 }
 
@@ -105,117 +79,82 @@ const (
 	listless = 16
 )
 
-// TestUnreadAnswersHoldNothingUp lets clients send a request and never read the answer,
+// unreadAnswersHoldNothingUp lets clients send a request and never read the answer,
 // neither that of the handler nor replays: the response is recorded, and others are
 // answered.
-func TestUnreadAnswersHoldNothingUp(t *testing.T) { //nolint:paralleltest // it measures memory
-	for _, adapter := range serve.Adapters() {
-		t.Run(adapter, func(t *testing.T) { //nolint:paralleltest // likewise
-			s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: protocol.Config{MaxResponseBody: 2 * large}})
-			wanted := fmt.Sprintf("POST /t/large HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: large\r\n"+
-				"X-Test-Program: {\"status\":200,\"body_size\":%d}\r\nContent-Length: 0\r\n\r\n", large)
-			deaf := []net.Conn{s.deaf()}
-			s.write(deaf[0], wanted)
-			s.eventually("the response is recorded", func() bool { return s.ask(wanted).replayed })
-			heap, goroutines := settled(), runtime.NumGoroutine()
-			for range listless {
-				conn := s.deaf()
-				s.write(conn, wanted)
-				if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // of the replay, which is on its way
-					t.Fatal(err)
-				}
-				deaf = append(deaf, conn)
-			}
-			if got := s.ask(wanted); !got.replayed || got.size != large {
-				t.Errorf("beside clients that do not read: %+v", got)
-			}
-			s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
-			if grown, most := int64(inUse())-int64(heap), int64(listless*(perConnection+unread[adapter])); grown > most {
-				t.Errorf("the heap has grown by %d KiB for %d replays that nobody reads, want at most %d", grown>>10, listless, most>>10)
-			} else {
-				t.Logf("%d KiB for each replay that nobody reads", grown>>10/listless)
-			}
-			if grown := runtime.NumGoroutine() - goroutines; grown > 3*listless {
-				t.Errorf("%d more goroutines for %d replays", grown, listless)
-			}
-			for _, conn := range deaf {
-				_ = conn.Close()
-			}
-			s.goroutinesEnd(adapter, goroutines+listless/2)
-			if n := s.executions("large"); n != 1 {
-				t.Errorf("ran %d times", n)
-			}
-		})
+func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
+	t.Helper()
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: protocol.Config{MaxResponseBody: 2 * large}})
+	wanted := fmt.Sprintf("POST /t/large HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: large\r\n"+
+		"X-Test-Program: {\"status\":200,\"body_size\":%d}\r\nContent-Length: 0\r\n\r\n", large)
+	deaf := []net.Conn{s.deaf()}
+	s.write(deaf[0], wanted)
+	s.eventually("the response is recorded", func() bool { return s.ask(wanted).replayed })
+	heap, goroutines := settled(), runtime.NumGoroutine()
+	for range listless {
+		conn := s.deaf()
+		s.write(conn, wanted)
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // of the replay, which is on its way
+			t.Fatal(err)
+		}
+		deaf = append(deaf, conn)
+	}
+	if got := s.ask(wanted); !got.replayed || got.size != large {
+		t.Errorf("beside clients that do not read: %+v", got)
+	}
+	s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
+	if grown, most := int64(inUse())-int64(heap), int64(listless*(perConnection+unread[adapter.name])); grown > most {
+		t.Errorf("the heap has grown by %d KiB for %d replays that nobody reads, want at most %d", grown>>10, listless, most>>10)
+	} else {
+		t.Logf("%d KiB for each replay that nobody reads", grown>>10/listless)
+	}
+	if grown := runtime.NumGoroutine() - goroutines; grown > 3*listless {
+		t.Errorf("%d more goroutines for %d replays", grown, listless)
+	}
+	for _, conn := range deaf {
+		_ = conn.Close()
+	}
+	s.goroutinesEnd(adapter, goroutines+listless/2)
+	if n := s.executions("large"); n != 1 {
+		t.Errorf("ran %d times", n)
 	}
 }
 
 // unread has how much of a replay a framework copies before it sends it.
 var unread = map[string]int{"fiber": 2 * large}
 
-// TestWriteTimeoutEndsUnreadStreams shows which setting of net/http ends a stream that
-// its client does not read: WriteTimeout. Without it such a client holds its own key, and
-// no other. The run goes on without its client, and is recorded.
-func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
-	t.Parallel()
-	const parts, part, timeout = 96, 64 << 10, time.Second
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for range parts {
-			_, _ = io.WriteString(w, strings.Repeat("x", part))
-			_ = http.NewResponseController(w).Flush()
-		}
-	})
-	addr, _ := timed(t, handler, &http.Server{WriteTimeout: timeout}, protocol.Config{MaxResponseBody: 2 * parts * part})
-	const wanted = "POST / HTTP/1.1\r\nHost: test\r\nIdempotency-Key: stream\r\nContent-Length: 0\r\n\r\n"
-	first := dial(t, addr)
-	_ = first.(*net.TCPConn).SetReadBuffer(4 << 10)
-	began := time.Now()
-	_, _ = io.WriteString(first, wanted)
-	eventually(t, "the stream begins", func() bool { return ask(t, addr, wanted).status == http.StatusConflict })
-	eventually(t, "the stream is recorded", func() bool {
-		got := ask(t, addr, wanted)
-		return got.replayed && got.size == parts*part
-	})
-	if took := time.Since(began); took < timeout {
-		t.Errorf("recorded after %v: the stream did not wait for its client", took)
-	}
-}
-
-// TestAFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503
+// aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503
 // and do not run, what it holds is replayed, and another tenant is served.
-func TestAFullScopeRefusesItsOwnOnly(t *testing.T) {
+func aFullScopeRefusesItsOwnOnly(t *testing.T, adapter server) {
+	t.Helper()
 	t.Parallel()
-	for _, adapter := range serve.Adapters() {
-		t.Run(adapter, func(t *testing.T) {
-			t.Parallel()
-			store, err := memstore.NewBounded(memstore.Bounds{Records: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := hostile(t, adapter, store, adaptertest.Options{})
-			wanted := func(tenant string, key int) string {
-				return fmt.Sprintf("POST /t/%s HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: %s\r\nIdempotency-Key: key-%d\r\nContent-Length: 0\r\n\r\n", tenant, tenant, key)
-			}
-			statuses := map[int]int{}
-			for key := range 60 {
-				statuses[s.ask(wanted("greedy", key)).status]++
-			}
-			if ran := s.executions("greedy"); statuses[201] != 45 || statuses[503] != 15 || ran != 45 {
-				t.Errorf("statuses %v, and %d runs; want 45 of 201 and 15 of 503", statuses, ran)
-			}
-			if got := s.ask(wanted("greedy", 0)); !got.replayed {
-				t.Errorf("what the full scope holds: %+v", got)
-			}
-			if got := s.ask(wanted("modest", 0)); got.status != 201 || got.replayed {
-				t.Errorf("another scope: %+v", got)
-			}
-		})
+	store, err := memstore.NewBounded(memstore.Bounds{Records: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := hostile(t, adapter, store, adaptertest.Options{})
+	wanted := func(tenant string, key int) string {
+		return fmt.Sprintf("POST /t/%s HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: %s\r\nIdempotency-Key: key-%d\r\nContent-Length: 0\r\n\r\n", tenant, tenant, key)
+	}
+	statuses := map[int]int{}
+	for key := range 60 {
+		statuses[s.ask(wanted("greedy", key)).status]++
+	}
+	if ran := s.executions("greedy"); statuses[201] != 45 || statuses[503] != 15 || ran != 45 {
+		t.Errorf("statuses %v, and %d runs; want 45 of 201 and 15 of 503", statuses, ran)
+	}
+	if got := s.ask(wanted("greedy", 0)); !got.replayed {
+		t.Errorf("what the full scope holds: %+v", got)
+	}
+	if got := s.ask(wanted("modest", 0)); got.status != 201 || got.replayed {
+		t.Errorf("another scope: %+v", got)
 	}
 }
 
 // goroutinesEnd waits until most goroutines of closed connections have ended.
-func (s *subject) goroutinesEnd(adapter string, most int) {
+func (s *subject) goroutinesEnd(adapter server, most int) {
 	s.t.Helper()
-	if adapter == "fiber" {
+	if adapter.name == "fiber" {
 		return // fasthttp keeps them for ten seconds, for other connections
 	}
 	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })
@@ -228,31 +167,15 @@ func settled() uint64 {
 }
 
 // hostile serves an adapter for a test that misbehaves.
-func hostile(t *testing.T, adapter string, store *memstore.Store, o adaptertest.Options) *subject {
+func hostile(t *testing.T, adapter server, store *memstore.Store, o adaptertest.Options) *subject {
 	t.Helper()
 	s := &subject{
 		t: t, store: &countingStore{Store: store}, records: store,
-		tolerated: tolerances[adapter], silent: silences[adapter] != "", met: map[string]*lent{},
+		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", met: map[string]*lent{},
 	}
 	o.Store = s.store
-	s.addr = serve.Adapter(adapter)(t, o)
+	s.addr = adapter.serve(t, o)
 	return s
-}
-
-// timed serves a handler behind the middleware of net/http, by a server with timeouts.
-func timed(t *testing.T, handler http.Handler, server *http.Server, policy protocol.Config) (addr string, store *countingStore) {
-	t.Helper()
-	store = &countingStore{Store: memstore.New()}
-	guard := guardOver(t, store, policy)
-	server.Handler = reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close(); <-ended })
-	return listener.Addr().String(), store
 }
 
 func dial(t *testing.T, addr string) net.Conn {

@@ -22,19 +22,41 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/serve"
 )
+
+// Run sends an adapter malformed, slow and hostile requests. It measures memory, so the
+// test must not run beside others.
+func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, server)
+	}{
+		{"MalformedRequests", malformedRequests},
+		{"SlowSendersTakeWhatTheySent", slowSendersTakeWhatTheySent},
+		{"UnreadAnswersHoldNothingUp", unreadAnswersHoldNothingUp},
+		{"PanicsAreNoticed", panicsAreNoticed},
+		{"AFullScopeRefusesItsOwnOnly", aFullScopeRefusesItsOwnOnly},
+		{"LogsHaveNothingOfRequests", logsHaveNothingOfRequests},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, server{adapter, testapp.InTest(build)}) })
+	}
+}
+
+// server is the native server of an adapter.
+type server struct {
+	name  string
+	serve func(testing.TB, adaptertest.Options) (addr string)
+}
 
 var (
 	count = flag.Int("wire.requests", 2000, "streams for each adapter that have a malformed request which must not run; make wire has 100,000")
 	seed  = flag.Uint64("wire.seed", 1, "seed of the requests")
 )
-
-func TestMain(m *testing.M) { labtest.Main(m) }
 
 // patience is how long an answer may take.
 const patience = 10 * time.Second
@@ -93,40 +115,38 @@ func (s *countingStore) Unwrap() store.Store { return s.Store }
 // wrong, or nothing that the server does not resolve.
 const sample = 8
 
-// TestMalformedRequests sends generated requests to every adapter, to one after the
-// other, until enough of them were malformed and none of these ran.
-func TestMalformedRequests(t *testing.T) { //nolint:paralleltest // it measures memory
-	for _, adapter := range serve.Adapters() {
-		t.Run(adapter, func(t *testing.T) { //nolint:paralleltest // likewise
-			if _, known := tolerances[adapter]; !known {
-				t.Fatalf("what %s resolves before any handler is not listed", adapter)
-			}
-			s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
-			s.begin()
-			g := generator{rand.New(rand.NewPCG(*seed, 0))}
-			for i := 0; s.malformed < *count; i++ {
-				stream := g.stream(opOf('m', i), opOf('h', i))
-				read := readAll(stream)
-				if _, malformed := s.sort(read); !malformed && g.IntN(sample) > 0 {
-					continue
-				}
-				s.try(i, stream, read)
-				if s.heap == 0 && s.malformed >= *count/4 {
-					s.measure()
-				}
-				if s.sent%remembered == 0 {
-					s.forget()
-				}
-			}
-			s.report()
-		})
+// malformedRequests sends generated requests until enough of them were malformed
+// and none of these ran.
+func malformedRequests(t *testing.T, adapter server) {
+	t.Helper()
+	if _, known := tolerances[adapter.name]; !known {
+		t.Fatalf("what %s resolves before any handler is not listed", adapter.name)
 	}
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
+	s.begin()
+	g := generator{rand.New(rand.NewPCG(*seed, 0))}
+	for i := 0; s.malformed < *count; i++ {
+		stream := g.stream(opOf('m', i), opOf('h', i))
+		read := readAll(stream)
+		if _, malformed := s.sort(read); !malformed && g.IntN(sample) > 0 {
+			continue
+		}
+		s.try(i, stream, read)
+		if s.heap == 0 && s.malformed >= *count/4 {
+			s.measure()
+		}
+		if s.sent%remembered == 0 {
+			s.forget()
+		}
+	}
+	s.report()
 }
 
-// TestPanicsAreNoticed breaks the answers to malformed keys. Servers of net/http panic
+// panicsAreNoticed breaks the answers to malformed keys. Servers of net/http panic
 // inside the middleware at a status of two digits; Fiber sends it, which no client reads
 // as an answer. Every stream with such a key is one failure, and no other stream is.
-func TestPanicsAreNoticed(t *testing.T) {
+func panicsAreNoticed(t *testing.T, adapter server) {
+	t.Helper()
 	t.Parallel()
 	broken := protocol.Config{WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 		if p.Code == protocol.CodeKeyInvalid {
@@ -138,22 +158,17 @@ func TestPanicsAreNoticed(t *testing.T) {
 		sound = "POST /t/%[1]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: %[1]s\r\nContent-Length: 0\r\n\r\n"
 		bad   = "POST /t/%[2]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: a b\r\nContent-Length: 0\r\n\r\n"
 	)
-	for _, adapter := range serve.Adapters() {
-		t.Run(adapter, func(t *testing.T) {
-			t.Parallel()
-			s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: broken})
-			for i, c := range []struct {
-				stream   string
-				failures int
-			}{{sound, 0}, {bad, 1}, {sound + bad, 1}, {bad + sound, 1}} {
-				before := s.wrong
-				stream := fmt.Appendf(nil, c.stream, opOf('m', i), opOf('h', i))
-				s.try(i, stream, readAll(stream))
-				if got := s.wrong - before; got != c.failures {
-					t.Errorf("%d failures, want %d, of %q: %q", got, c.failures, c.stream, s.failures)
-				}
-			}
-		})
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: broken})
+	for i, c := range []struct {
+		stream   string
+		failures int
+	}{{sound, 0}, {bad, 1}, {sound + bad, 1}, {bad + sound, 1}} {
+		before := s.wrong
+		stream := fmt.Appendf(nil, c.stream, opOf('m', i), opOf('h', i))
+		s.try(i, stream, readAll(stream))
+		if got := s.wrong - before; got != c.failures {
+			t.Errorf("%d failures, want %d, of %q: %q", got, c.failures, c.stream, s.failures)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package frameworks
+package cost
 
 import (
 	"net/http"
@@ -8,22 +8,17 @@ import (
 	"github.com/reprise-go/reprise/reprisetest"
 )
 
-// Users test their handlers in every framework that is an http.Handler with the same few
-// lines.
-func TestReprisetestInFrameworks(t *testing.T) {
-	t.Parallel()
-	for name, build := range costFrameworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler { return build(guard) })
-			order := func() *http.Request { return reprisetest.Post("/orders", `{"item":"book"}`) }
-			reprisetest.Replay(t, app.Handler(), order())
-			reprisetest.Race(t, app.Handler(), 10, order())
-			app.StoreDown(order())
-			app.StoreFailsAfterRun(order())
-			app.StoreLosesReply(order())
-			app.Lapse(order())
-			app.Crash(order())
-		})
-	}
+// Reprisetest tests a handler as its author does, with the few lines that are the same in
+// every framework. build returns the handler at POST /orders.
+func Reprisetest(t *testing.T, build func(*protocol.Guard) http.Handler) {
+	t.Helper()
+	app := reprisetest.New(t, protocol.Config{Required: true}, build)
+	order := func() *http.Request { return reprisetest.Post("/orders", `{"item":"book"}`) }
+	reprisetest.Replay(t, app.Handler(), order())
+	reprisetest.Race(t, app.Handler(), 10, order())
+	app.StoreDown(order())
+	app.StoreFailsAfterRun(order())
+	app.StoreLosesReply(order())
+	app.Lapse(order())
+	app.Crash(order())
 }
