@@ -31,23 +31,8 @@ require (
 )
 
 replace (
-	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
-	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
-	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
-	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
-	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
-	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
-	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
-	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )
-
-replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
-
-replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
-
-replace github.com/reprise-go/reprise/client => ../../client
-
-replace github.com/reprise-go/reprise/store/internal => ../../store/internal

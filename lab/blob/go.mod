@@ -2,22 +2,15 @@ module github.com/reprise-go/reprise/lab/blob
 
 go 1.26.0
 
-replace (
-	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
-	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
-	github.com/reprise-go/reprise/blob => ../../blob
-	github.com/reprise-go/reprise/core => ../../core
-)
-
 require (
 	github.com/aws/aws-sdk-go-v2 v1.41.5
 	github.com/aws/aws-sdk-go-v2/credentials v1.19.2
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.97.3
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/johannesboyne/gofakes3 v1.2.0
-	github.com/reprise-go/reprise/adapters/fiber v0.0.0-00010101000000-000000000000
-	github.com/reprise-go/reprise/adapters/nethttp v0.0.0-00010101000000-000000000000
-	github.com/reprise-go/reprise/blob v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/adapters/fiber v0.0.0
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/blob v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	go.uber.org/goleak v1.3.0
 	gocloud.dev v0.45.0
@@ -74,4 +67,11 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251124214823-79d6a2a48846 // indirect
 	google.golang.org/grpc v1.77.0 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/blob => ../../blob
+	github.com/reprise-go/reprise/core => ../../core
 )

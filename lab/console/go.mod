@@ -2,28 +2,13 @@ module github.com/reprise-go/reprise/lab/console
 
 go 1.26.0
 
-replace (
-	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
-	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
-	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
-	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
-	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
-	github.com/reprise-go/reprise/conformance => ../../conformance
-	github.com/reprise-go/reprise/console => ../../console
-	github.com/reprise-go/reprise/core => ../../core
-	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
-	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
-	github.com/reprise-go/reprise/store/redis => ../../store/redis
-)
-
 require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
-	github.com/reprise-go/reprise/console v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0-00010101000000-000000000000
+	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
@@ -49,10 +34,12 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 )
 
-replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
-
-replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
-
-replace github.com/reprise-go/reprise/client => ../../client
-
-replace github.com/reprise-go/reprise/store/internal => ../../store/internal
+replace (
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/console => ../../console
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ..
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)

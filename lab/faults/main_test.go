@@ -5,7 +5,7 @@
 // handlers did and what the servers believed with the guarantees of docs/semantics.md.
 //
 // A seed fixes the faults, in their order; the machine decides what they meet. The
-// program under test is lab/testserver, built with the tag reprise_faults, which adds
+// program under test is lab/nethttp/testserver, built with the tag reprise_faults, which adds
 // the points and a history and is in no other build.
 package faults_test
 
@@ -54,7 +54,7 @@ func binary(tb testing.TB) string {
 	program.once.Do(func() {
 		program.dir, program.err = os.MkdirTemp("", "reprise-faults-") //nolint:usetesting // it outlives the test that comes first
 		if program.err == nil {
-			program.err = build(program.dir+"/testserver", "reprise_faults,"+withoutFrameworks)
+			program.err = build(program.dir+"/testserver", "reprise_faults")
 		}
 	})
 	if program.err != nil {
@@ -63,15 +63,15 @@ func binary(tb testing.TB) string {
 	return program.dir + "/testserver"
 }
 
-const withoutFrameworks = "without_gin,without_echo,without_echo5,without_fiber"
-
 // build builds the test server, with the race detector where this test has it.
 func build(path, tags string) error {
 	args := []string{"build", "-buildvcs=false", "-tags", tags, "-o", path}
 	if labtest.RaceEnabled {
 		args = append(args, "-race")
 	}
-	out, err := exec.Command("go", append(args, filepath.Join("..", "testserver"))...).CombinedOutput() //nolint:noctx // the tests share it
+	cmd := exec.Command("go", append(args, ".")...) //nolint:noctx // the tests share it
+	cmd.Dir = filepath.Join("..", "nethttp", "testserver")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build the test server: %w\n%s", err, out)
 	}

@@ -2,12 +2,6 @@ module github.com/reprise-go/reprise/lab/openapi
 
 go 1.26.0
 
-replace (
-	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
-	github.com/reprise-go/reprise/conformance => ../../conformance
-	github.com/reprise-go/reprise/core => ../../core
-)
-
 require (
 	github.com/pb33f/libopenapi v0.34.0
 	github.com/pb33f/libopenapi-validator v0.13.0
@@ -30,4 +24,10 @@ require (
 	golang.org/x/net v0.49.0 // indirect
 	golang.org/x/sync v0.19.0 // indirect
 	golang.org/x/text v0.34.0 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/core => ../../core
 )

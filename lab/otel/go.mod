@@ -2,39 +2,17 @@ module github.com/reprise-go/reprise/lab/otel
 
 go 1.26.0
 
-replace (
-	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
-	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
-	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
-	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
-	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
-	github.com/reprise-go/reprise/client => ../../client
-	github.com/reprise-go/reprise/conformance => ../../conformance
-	github.com/reprise-go/reprise/core => ../../core
-	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/otel => ../../otel
-	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
-	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
-	github.com/reprise-go/reprise/store/redis => ../../store/redis
-)
-
 require (
-	github.com/gin-gonic/gin v1.10.0
-	github.com/labstack/echo/v4 v4.12.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.308.0
-	github.com/reprise-go/reprise/adapters/echo v0.0.0
-	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0-00010101000000-000000000000
-	github.com/reprise-go/reprise/otel v0.0.0-00010101000000-000000000000
-	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin v0.58.0
-	go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho v0.54.0
+	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/otel v0.0.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.63.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
@@ -67,26 +45,16 @@ require (
 	github.com/aws/smithy-go v1.23.2 // indirect
 	github.com/bboreham/go-loser v0.0.0-20230920113527-fcc2c21820a3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/bytedance/sonic v1.13.2 // indirect
-	github.com/bytedance/sonic/loader v0.2.4 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/cloudwego/base64x v0.1.5 // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/edsrzf/mmap-go v1.2.0 // indirect
 	github.com/facette/natsort v0.0.0-20181210072756-2cd4dd1e2dcb // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
-	github.com/gabriel-vasile/mimetype v1.4.8 // indirect
-	github.com/gin-contrib/sse v1.0.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
-	github.com/go-playground/locales v0.14.1 // indirect
-	github.com/go-playground/universal-translator v0.18.1 // indirect
-	github.com/go-playground/validator/v10 v10.26.0 // indirect
-	github.com/goccy/go-json v0.10.5 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
-	github.com/golang-jwt/jwt v3.2.2+incompatible // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang/snappy v1.0.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
@@ -100,20 +68,11 @@ require (
 	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/jpillora/backoff v1.0.0 // indirect
-	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.19.1 // indirect
-	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
-	github.com/labstack/gommon v0.4.2 // indirect
-	github.com/leodido/go-urn v1.4.0 // indirect
-	github.com/mattn/go-colorable v0.1.13 // indirect
-	github.com/mattn/go-isatty v0.0.20 // indirect
-	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
-	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/mwitkow/go-conntrack v0.0.0-20190716064945-2f068394615f // indirect
 	github.com/oklog/ulid/v2 v2.1.1 // indirect
-	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
 	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect
 	github.com/prometheus/client_golang/exp v0.0.0-20250914183048-a974e0d45e0a // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
@@ -124,10 +83,6 @@ require (
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
-	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
-	github.com/ugorji/go/codec v1.2.12 // indirect
-	github.com/valyala/bytebufferpool v1.0.0 // indirect
-	github.com/valyala/fasttemplate v1.2.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
@@ -135,7 +90,6 @@ require (
 	go.uber.org/goleak v1.3.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/arch v0.16.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20250808145144-a408d31f581a // indirect
 	golang.org/x/net v0.59.0 // indirect
@@ -155,8 +109,14 @@ require (
 	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397 // indirect
 )
 
-replace github.com/reprise-go/reprise/adapters/connect => ../../adapters/connect
-
-replace github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
-
-replace github.com/reprise-go/reprise/store/internal => ../../store/internal
+replace (
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/client => ../../client
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ..
+	github.com/reprise-go/reprise/otel => ../../otel
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)

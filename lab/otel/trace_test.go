@@ -1,117 +1,23 @@
 package otel_test
 
 import (
-	"context"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-	noop "go.opentelemetry.io/otel/metric/noop"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	repriseotel "github.com/reprise-go/reprise/otel"
+	"github.com/reprise-go/reprise/lab/otel/spans"
 )
 
-// frameworks serve POST /orders behind their own instrumentation.
-var frameworks = map[string]func(guard *protocol.Guard, tracer *sdktrace.TracerProvider) http.Handler{
-	"otelhttp": func(guard *protocol.Guard, tracer *sdktrace.TracerProvider) http.Handler {
+func TestSpansOfNetHTTP(t *testing.T) {
+	t.Parallel()
+	spans.Run(t, func(guard *protocol.Guard, tracer *sdktrace.TracerProvider) http.Handler {
 		order := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 		}))
 		return otelhttp.NewHandler(order, "orders", otelhttp.WithTracerProvider(tracer))
-	},
-}
-
-// The span of each request says what happened to its key, and a replay is linked to the
-// trace of the first run.
-func TestSpansTellOfTheKeyAndOfTheFirstRun(t *testing.T) {
-	t.Parallel()
-	for name, handler := range frameworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			exporter := tracetest.NewInMemoryExporter()
-			tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
-			telemetry, err := repriseotel.New(repriseotel.Config{MeterProvider: noop.NewMeterProvider()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			engine, err := reprise.New(memstore.New(), reprise.Config{Observer: telemetry, Detach: repriseotel.Detach})
-			if err != nil {
-				t.Fatal(err)
-			}
-			guard, err := protocol.New(engine, protocol.Config{Name: "orders", Annotate: repriseotel.Annotate})
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := httptest.NewServer(handler(guard, tracer))
-			t.Cleanup(func() {
-				server.Close()
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
-				defer cancel()
-				_ = engine.Close(ctx)
-				_ = tracer.Shutdown(ctx)
-			})
-			post(t, server)
-			post(t, server)
-
-			await(t, "two spans", func() bool { return len(exporter.GetSpans()) == 2 })
-			spans := exporter.GetSpans()
-			first, replay := spans[0], spans[1]
-			if got := eventNames(first); !slices.Equal(got, []string{"reprise.claimed", "reprise.completed"}) {
-				t.Errorf("the span of the first run has the events %q", got)
-			}
-			if got := eventNames(replay); !slices.Equal(got, []string{"reprise.replayed"}) {
-				t.Errorf("the span of the replay has the events %q", got)
-			}
-			if len(first.Links) != 0 {
-				t.Errorf("the first run is linked to %v", first.Links)
-			}
-			if len(replay.Links) != 1 || replay.Links[0].SpanContext.TraceID() != first.SpanContext.TraceID() ||
-				replay.Links[0].SpanContext.SpanID() != first.SpanContext.SpanID() {
-				t.Errorf("the replay is linked to %v, want %v", replay.Links, first.SpanContext)
-			}
-			for _, e := range append(first.Events, replay.Events...) {
-				for _, a := range e.Attributes {
-					if strings.Contains(a.Value.AsString(), "one-and-only") || (a.Key == "reprise.id" && len(a.Value.AsString()) != 12) {
-						t.Errorf("%s has %s=%s", e.Name, a.Key, a.Value.AsString())
-					}
-				}
-			}
-		})
-	}
-}
-
-func post(t *testing.T, server *httptest.Server) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/orders", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Idempotency-Key", `"one-and-only"`)
-	got, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Body.Close()
-	_, _ = io.Copy(io.Discard, got.Body)
-	if got.StatusCode != http.StatusCreated {
-		t.Fatalf("status %d", got.StatusCode)
-	}
-}
-
-func eventNames(span tracetest.SpanStub) (names []string) {
-	for _, e := range span.Events {
-		names = append(names, e.Name)
-	}
-	return names
+	})
 }

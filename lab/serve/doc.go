@@ -1,12 +1,7 @@
-// Package serve is the server under test: every adapter over every store, with the
-// application of the package testapp behind it. The command testserver runs it as a
-// process for black-box tests in any language; [Adapter] serves it inside a test.
-//
-// # How to add an adapter
-//
-// Write a package like servegin: a [testapp.Call] in the framework's own terms, and a New
-// that makes a native server of a [testapp.App]. Register it in a file of this package
-// that the build tag without_<framework> leaves out.
+// Package serve is the server under test: an adapter over any store, with the application
+// of the package testapp behind it. It knows no framework. The module of each framework,
+// such as lab/gin, has the native server, and a command testserver whose main function is
+// [Main], for black-box tests in any language.
 //
 // # How to add a store
 //

@@ -17,7 +17,7 @@ import (
 
 // Options is what the flags of the command testserver say.
 type Options struct {
-	Adapter     string // one of Adapters
+	Adapter     string // its name
 	Store       string // one of Stores
 	Addr        string // to listen on
 	Backend     StoreOptions
@@ -28,20 +28,17 @@ type Options struct {
 	Purge       time.Duration // how often to purge; 0: never. Stores whose records expire by themselves ignore it
 }
 
-// ParseOptions reads flags, and refuses the first that it does not know or whose value
-// cannot be. The flag -h answers [flag.ErrHelp] after it wrote what there is to help.
-func ParseOptions(args []string, help io.Writer) (Options, error) {
-	o := Options{Adapter: "nethttp"}
+// ParseOptions reads the flags of the test server of an adapter, and refuses the first
+// that is unknown or has an invalid value. The flag -h answers [flag.ErrHelp] after it
+// wrote the list of flags.
+func ParseOptions(adapter string, args []string, help io.Writer) (Options, error) {
+	o := Options{Adapter: adapter}
 	var waiters int
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // the error says it once
 	f.Usage = func() {}
 
-	f.Func("adapter", "one of "+strings.Join(Adapters(), ", ")+"; default nethttp", func(name string) error {
-		o.Adapter = name
-		_, err := adapter(name)
-		return err
-	})
+	enum(f, &o.Adapter, "adapter", adapter, themselves([]string{adapter})) // the programs of all frameworks have the same flags
 	enum(f, &o.Store, "store", "memory", themselves(Stores()))
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
 

@@ -21,21 +21,18 @@ const (
 	drainTimeout = 4500 * time.Millisecond // what is left of the five seconds is for the exit itself
 )
 
-// Run serves what o asks for, as a process does: it writes one line "listening on ADDR"
-// to stdout, and JSON lines to stderr. When ctx ends it drains: it takes no new requests
-// and waits up to five seconds for those that run. An error says that it could not start,
-// that the server failed, or what had not ended by then.
-func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+// Run serves the application with the server that build makes, over the store that o asks
+// for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines
+// to stderr. When ctx ends it drains: it takes no new requests and waits up to five
+// seconds for those that run. An error says that it could not start, that the server
+// failed, or what had not ended by then.
+func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options, stdout, stderr io.Writer) error {
 	lines := newLines(stderr)
 	defer lines.close()
 	log := slog.New(slog.NewJSONHandler(lines, nil))
 	slog.SetDefault(log)
 	redis.SetLogger(redisLog{log})
 
-	build, err := adapter(o.Adapter)
-	if err != nil {
-		return err
-	}
 	backend, err := open(ctx, o)
 	if err != nil {
 		return err

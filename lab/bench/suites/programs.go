@@ -30,11 +30,11 @@ type builtProgram struct {
 	err     error
 }
 
-// The names of programs.
-const (
-	testserver = "testserver" // Reprise
-	floors     = "floors"     // what it is compared with, in the lab's own module
-)
+// testserverOf returns the program that serves the adapter for a framework.
+func testserverOf(framework string) string { return "lab/" + framework + "/testserver" }
+
+// floorsOf returns the program that the adapter for a framework is compared with.
+func floorsOf(framework string) string { return "lab/" + framework + "/floors" }
 
 func newPrograms(ctx context.Context, dir string) (*programs, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reprise-go/reprise/lab")
@@ -58,25 +58,13 @@ func (p *programs) command(ctx context.Context, v Variant) ([]string, error) {
 }
 
 func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
-	path := filepath.Join(p.dir, v.Program)
+	path := filepath.Join(p.dir, strings.ReplaceAll(v.Program, "/", "-"))
 	if v.Build != nil {
 		return v.Build(ctx, p.root, path)
 	}
-	switch v.Program {
-	case testserver:
-		return []string{path}, goBuild(ctx, p.root, path, "./lab/testserver")
-	case floors:
-		return []string{path}, goBuild(ctx, p.root, path, "./lab/bench/floors")
-	default:
-		return nil, fmt.Errorf("no program %q", v.Program)
-	}
-}
-
-// goBuild builds a package, by its path from root.
-func goBuild(ctx context.Context, root, path, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
-	cmd.Dir = root
-	return Run(cmd)
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+	cmd.Dir = filepath.Join(p.root, filepath.FromSlash(v.Program))
+	return []string{path}, Run(cmd)
 }
 
 // Run runs a command that builds. Its error ends with the last line that it wrote.

@@ -106,7 +106,7 @@ type purge struct {
 // purgeUntil purges a store every second until ctx ends. The floor has nothing to purge
 // with.
 func (p *place) purgeUntil(ctx context.Context, v Variant) (done purge) {
-	if v.Program != testserver {
+	if v.Program != testserverOf("nethttp") {
 		return done
 	}
 	const batch = 1000

@@ -15,7 +15,7 @@ import (
 // Variant is a server under test.
 type Variant struct {
 	Name    string
-	Program string   // its name, the same for all variants of a program
+	Program string   // its folder below the root, or its name where Build is set
 	Build   Build    // nil for the programs of the lab
 	Args    string   // with words in braces for what is known when it starts: {redis}, {postgres}, {pool}
 	Store   string   // whose CPU time counts: redis, postgres or none
@@ -25,12 +25,12 @@ type Variant struct {
 
 // Bare is a framework without a middleware.
 func Bare(framework string) Variant {
-	return Variant{Name: framework, Program: floors, Args: "-framework " + framework}
+	return Variant{Name: framework, Program: floorsOf(framework)}
 }
 
 // floor is the least that a middleware over a store costs, on net/http.
 func floor(name, kind, store string) Variant {
-	return Variant{Name: name, Program: floors, Args: "-floor " + kind + " " + urlOf(store), Store: store}
+	return Variant{Name: name, Program: floorsOf("nethttp"), Args: "-floor " + kind + " " + urlOf(store), Store: store}
 }
 
 // Reprise is an adapter over a store of the lab's.
@@ -46,7 +46,7 @@ func Reprise(framework, store string, flags ...string) Variant {
 	if served != "" {
 		args += " " + urlOf(served)
 	}
-	return Variant{Name: framework + "+" + store, Program: testserver, Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
+	return Variant{Name: framework + "+" + store, Program: testserverOf(framework), Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
 }
 
 // Over says which variants a variant is compared with.
@@ -122,7 +122,7 @@ func comparisons() []Comparison {
 		{
 			Name: "pooler", Connections: []int{64}, Kinds: BothKinds, Pooler: true,
 			Variants: []Variant{
-				{Name: "statements", Program: floors, Args: exec, Store: "postgres"},
+				{Name: "statements", Program: floorsOf("nethttp"), Args: exec, Store: "postgres"},
 				Reprise("nethttp", "postgres").Over("statements"),
 			},
 		},

@@ -1,0 +1,90 @@
+// Package floors serves POST /t/orders as the test servers do, with the least that a middleware
+// over a database costs in place of Reprise, or with nothing: what the benchmarks compare
+// with.
+//
+//	none      the framework alone
+//	redis     two bare scripts around the handler: SET, SET; a replay is one GET
+//	setnx     the middleware of the articles: SET NX GET, the response as JSON; neither
+//	          fingerprints nor owners nor leases
+//	postgres  an INSERT and an UPDATE by primary key around the handler, prepared; a
+//	          replay is one SELECT
+//
+// The floors redis and postgres decide nothing: the load tells them whether a request is
+// a replay.
+package floors
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// middleware is a floor around a handler of net/http.
+type middleware = func(http.Handler) http.Handler
+
+// around builds a server of net/http with a middleware that is not Reprise.
+func around(m middleware) func(*testapp.App) testapp.Server {
+	return testapp.NetHTTP(func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler {
+		return m
+	})
+}
+
+// Main is the main function of the program floors of a framework, whose server without
+// any middleware bare makes.
+func Main(framework string, bare func(*testapp.App) testapp.Server) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, framework, bare); err != nil {
+		fmt.Fprintln(os.Stderr, "floors:", err)
+		os.Exit(1) //nolint:gocritic // the process ends
+	}
+}
+
+func run(ctx context.Context, framework string, build func(*testapp.App) testapp.Server) error {
+	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres; with nethttp only")
+	var o options
+	flag.StringVar(&o.redisURL, "redis-url", "", "`URL` of Redis, for redis and setnx")
+	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres")
+	flag.IntVar(&o.pool, "pool", 0, "connections to the server of the store; 0: the client's default")
+	flag.Parse()
+
+	if *floor != "none" {
+		if framework != "nethttp" {
+			return fmt.Errorf("the floor %s is that of net/http, and this is %s", *floor, framework)
+		}
+		m, closer, err := o.open(ctx, *floor)
+		if err != nil {
+			return err
+		}
+		defer closer()
+		build = around(m)
+	}
+	a, err := testapp.New(adaptertest.Options{Store: memstore.New()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening on %s\n", ln.Addr())
+	server, ended := build(a), make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return a.Drain(context.WithoutCancel(ctx), server)
+	}
+}

@@ -1,0 +1,97 @@
+// Package labecho serves the application of the adapter suite natively with Echo.
+package labecho
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	repriseecho "github.com/reprise-go/reprise/adapters/echo"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// New makes the server of the adapter for Echo.
+func New(a *testapp.App) testapp.Server {
+	e := echo.New()
+	e.Logger.SetOutput(slog.NewLogLogger(a.Log.Handler(), slog.LevelWarn).Writer()) //nolint:forbidigo // the way from a writer to slog
+	if a.Outer {
+		e.Use(echoOuter)
+	}
+	if a.Limit > 0 {
+		e.Use(middleware.BodyLimit(strconv.Itoa(a.Limit) + "B"))
+	}
+	e.GET("/executions/*", func(c echo.Context) error {
+		return c.JSONBlob(http.StatusOK, a.Report(strings.TrimPrefix(c.Request().URL.EscapedPath(), "/executions/")))
+	})
+	e.GET("/healthz", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
+
+	// A layer is one per guard, and the handlers behind it one for all: so that what it
+	// protects is made once.
+	protect := func(next echo.HandlerFunc) echo.HandlerFunc {
+		protected := testapp.NewGuarded(a, func(guard *protocol.Guard) echo.HandlerFunc { return repriseecho.Middleware(guard, echoTenant)(next) })
+		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
+	}
+	e.Group("/u", protect) // without a route of its own
+	return serve(a, e, protect)
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server { return serve(a, echo.New()) }
+
+// serve adds the handler behind layers.
+func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.Server {
+	e.Any("/t/*", func(c echo.Context) error {
+		call := &echoCall{testapp.NetHTTPCall{W: c.Response(), R: c.Request()}, c}
+		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
+	}, layers...)
+	return testapp.NetHTTPServer{HTTP: &http.Server{
+		Handler: e, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
+	}}
+}
+
+func echoTenant(c echo.Context) (string, error) {
+	return testapp.TenantOf(c.Request().Header.Values(adaptertest.TenantHeader))
+}
+
+// echoOuter is a layer outside of the middleware. The first byte takes the status that
+// Echo's response has.
+func echoOuter(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		o := testapp.NewOuter(c.Request().URL.Path, c.Request().Header.Get("Origin"))
+		for _, f := range o.Fields {
+			c.Response().Header().Set(f[0], f[1])
+		}
+		if o.Status != 0 {
+			c.Response().Status = o.Status
+		}
+		return next(c)
+	}
+}
+
+// echoCall is a [testapp.Call] in Echo. What Echo leaves to net/http is the embedded
+// call's.
+type echoCall struct {
+	testapp.NetHTTPCall // all but the following; Echo's response is its writer
+
+	c echo.Context
+}
+
+// Inform goes past Echo's response, which takes any status as the final one.
+func (e *echoCall) Inform(status int, fields []adaptertest.Pair) {
+	(&testapp.NetHTTPCall{W: e.c.Response().Writer}).Inform(status, fields)
+}
+
+// SetStatusOnly is what handlers of Echo return where there is nothing to write.
+func (e *echoCall) SetStatusOnly(status int) error { return e.c.NoContent(status) }
+
+func (e *echoCall) Flush() { e.c.Response().Flush() }
+
+func (e *echoCall) Fail(status int) error { return echo.NewHTTPError(status) }

@@ -1,0 +1,85 @@
+package labecho_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
+)
+
+// A layer of net/http does not see the error that a handler of Echo returns, and Echo
+// answers it after the layer returned: to the adapter it is an empty 200, and would be
+// replayed as one.
+func TestR32NetHTTPAdapterInWrapMiddleware(t *testing.T) {
+	t.Parallel()
+	for position, add := range map[string]func(*echo.Echo, echo.MiddlewareFunc){
+		"Use": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Use(m) },
+		"Pre": func(e *echo.Echo, m echo.MiddlewareFunc) { e.Pre(m) },
+	} {
+		t.Run(position, func(t *testing.T) {
+			t.Parallel()
+			stack.RunMisuseBeside(t, "repriseecho", func(layer func(http.Handler) http.Handler) http.Handler {
+				e := quiet()
+				add(e, echo.WrapMiddleware(layer))
+				e.POST("/", func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") })
+				return e
+			})
+		})
+	}
+}
+
+// What is made of http.Handler may be protected as such, below Echo and around it.
+func TestNetHTTPAdapterBelowAndAroundEcho(t *testing.T) {
+	t.Parallel()
+	for status, handler := range stack.Plain {
+		t.Run("WrapHandler/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler { return next }))
+				e.POST("/", echo.WrapHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // which is built anew for each request
+					reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler).ServeHTTP(w, r)
+				})))
+				return e
+			})
+		})
+		t.Run("below another layer/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) })
+				}))
+				e.POST("/", func(c echo.Context) error {
+					reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler).ServeHTTP(c.Response(), c.Request())
+					return nil
+				})
+				return e
+			})
+		})
+	}
+	for status, handler := range map[int]echo.HandlerFunc{
+		http.StatusOK:       func(echo.Context) error { return nil },
+		http.StatusConflict: func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") },
+	} {
+		t.Run("around/"+http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+				e := quiet()
+				e.POST("/", handler)
+				return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(e)
+			})
+		})
+	}
+}
+
+func quiet() *echo.Echo {
+	e := echo.New()
+	e.Logger.SetOutput(io.Discard)
+	return e
+}

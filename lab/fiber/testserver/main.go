@@ -1,0 +1,10 @@
+// Testserver serves the adapter for Fiber over any store, for black-box tests in any
+// language. The package serve says what it serves; testserver -h lists its flags.
+package main
+
+import (
+	labfiber "github.com/reprise-go/reprise/lab/fiber"
+	"github.com/reprise-go/reprise/lab/serve"
+)
+
+func main() { serve.Main("fiber", labfiber.New) }

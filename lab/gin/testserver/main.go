@@ -1,0 +1,10 @@
+// Testserver serves the adapter for Gin over any store, for black-box tests in any
+// language. The package serve says what it serves; testserver -h lists its flags.
+package main
+
+import (
+	labgin "github.com/reprise-go/reprise/lab/gin"
+	"github.com/reprise-go/reprise/lab/serve"
+)
+
+func main() { serve.Main("gin", labgin.New) }

@@ -1,0 +1,115 @@
+// Package spans shows the spans of requests under the instrumentation of a framework. The
+// frameworks other than net/http are modules below lab/otel.
+package spans
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	noop "go.opentelemetry.io/otel/metric/noop"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	repriseotel "github.com/reprise-go/reprise/otel"
+)
+
+// Run demands that the span of each request says what happened to its key, and that a
+// replay is linked to the trace of the first run. handler serves POST /orders behind the
+// framework's own instrumentation.
+func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) http.Handler) {
+	t.Helper()
+	exporter := tracetest.NewInMemoryExporter()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
+	telemetry, err := repriseotel.New(repriseotel.Config{MeterProvider: noop.NewMeterProvider()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: telemetry, Detach: repriseotel.Detach})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.New(engine, protocol.Config{Name: "orders", Annotate: repriseotel.Annotate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler(guard, tracer))
+	t.Cleanup(func() {
+		server.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		_ = engine.Close(ctx)
+		_ = tracer.Shutdown(ctx)
+	})
+	post(t, server)
+	post(t, server)
+
+	awaitSpans(t, exporter, 2)
+	spans := exporter.GetSpans()
+	first, replay := spans[0], spans[1]
+	if got := eventNames(first); !slices.Equal(got, []string{"reprise.claimed", "reprise.completed"}) {
+		t.Errorf("the span of the first run has the events %q", got)
+	}
+	if got := eventNames(replay); !slices.Equal(got, []string{"reprise.replayed"}) {
+		t.Errorf("the span of the replay has the events %q", got)
+	}
+	if len(first.Links) != 0 {
+		t.Errorf("the first run is linked to %v", first.Links)
+	}
+	if len(replay.Links) != 1 || replay.Links[0].SpanContext.TraceID() != first.SpanContext.TraceID() ||
+		replay.Links[0].SpanContext.SpanID() != first.SpanContext.SpanID() {
+		t.Errorf("the replay is linked to %v, want %v", replay.Links, first.SpanContext)
+	}
+	for _, e := range append(first.Events, replay.Events...) {
+		for _, a := range e.Attributes {
+			if strings.Contains(a.Value.AsString(), "one-and-only") || (a.Key == "reprise.id" && len(a.Value.AsString()) != 12) {
+				t.Errorf("%s has %s=%s", e.Name, a.Key, a.Value.AsString())
+			}
+		}
+	}
+}
+
+func post(t *testing.T, server *httptest.Server) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/orders", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Idempotency-Key", `"one-and-only"`)
+	got, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	_, _ = io.Copy(io.Discard, got.Body)
+	if got.StatusCode != http.StatusCreated {
+		t.Fatalf("status %d", got.StatusCode)
+	}
+}
+
+func eventNames(span tracetest.SpanStub) (names []string) {
+	for _, e := range span.Events {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// awaitSpans waits until n spans have ended.
+func awaitSpans(t *testing.T, exporter *tracetest.InMemoryExporter, n int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); len(exporter.GetSpans()) != n; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("there are %d spans, want %d", len(exporter.GetSpans()), n)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+module github.com/reprise-go/reprise/lab/program
+
+go 1.26.0
+
+// The tests build the program with the go command.
+tool github.com/reprise-go/reprise/cmd/reprise
+
+require (
+	github.com/creack/pty v1.1.24
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
+	github.com/jackc/pgx/v5 v5.9.1
+	github.com/pressly/goose/v3 v3.18.0
+	github.com/redis/go-redis/v9 v9.19.0
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/store/redis v0.0.0
+	github.com/rogpeppe/go-internal v1.16.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/mfridman/interpolate v0.0.2 // indirect
+	github.com/reprise-go/reprise/cmd/reprise v0.0.0 // indirect
+	github.com/reprise-go/reprise/console v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/sethvargo/go-retry v0.2.4 // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	go.opentelemetry.io/otel v1.33.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/term v0.45.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/tools v0.48.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/cmd/reprise => ../../cmd/reprise
+	github.com/reprise-go/reprise/console => ../../console
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ..
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+)

@@ -1,5 +1,0 @@
-//go:build without_gin
-
-package serve
-
-func init() { leftOut["gin"] = "without_gin" }

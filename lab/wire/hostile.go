@@ -1,0 +1,257 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// crowd is how many connections misbehave at once.
+const crowd = 100
+
+// A connection that waits may take so much, the client's end of it included.
+const (
+	perConnection      = 96 << 10
+	goroutinesPerCrowd = 3 * crowd
+	declared           = 1 << 20
+)
+
+// held has what a server allocates for a body of which it has seen only the declared
+// length, before any handler runs.
+var held = map[string]int{"fiber": declared}
+
+// slowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a
+// few bytes. They hold no record and no lease, and memory for what they sent; others are
+// served meanwhile, and when the senders leave, nothing has run.
+func slowSendersTakeWhatTheySent(t *testing.T, adapter server) {
+	t.Helper()
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
+	heap, goroutines := settled(), runtime.NumGoroutine()
+	var senders []net.Conn
+	for i := range crowd {
+		conn := s.dial()
+		s.write(conn, fmt.Sprintf("POST /t/slow HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: slow-%d\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", i, declared))
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the server wants the body
+			t.Fatal(err)
+		}
+		s.write(conn, `{"amount":`)
+		senders = append(senders, conn)
+	}
+	for range 3 { // a byte at a time
+		for _, conn := range senders {
+			s.write(conn, "1")
+		}
+	}
+	s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
+	if grown, most := int64(inUse())-int64(heap), int64(crowd*(perConnection+held[adapter.name])); grown > most {
+		t.Errorf("the heap has grown by %d KiB for %d senders, want at most %d", grown>>10, crowd, most>>10)
+	} else {
+		t.Logf("%d KiB for each sender", grown>>10/crowd)
+	}
+	if grown := runtime.NumGoroutine() - goroutines; grown > goroutinesPerCrowd {
+		t.Errorf("%d more goroutines for %d senders", grown, crowd)
+	}
+	if n := s.store.claims.Load(); n != 1 {
+		t.Errorf("%d claims, want that of the other request only", n)
+	}
+	for _, conn := range senders {
+		_ = conn.Close()
+	}
+	s.goroutinesEnd(adapter, goroutines+crowd/2)
+	if n := s.executions("slow"); n != 0 || s.store.claims.Load() != 1 {
+		t.Errorf("%d requests without their bodies ran", n)
+	}
+}
+
+// large is a response that does not fit the buffers of a connection that nobody reads,
+// and listless how many clients do not read it.
+const (
+	large    = 6 << 20
+	listless = 16
+)
+
+// unreadAnswersHoldNothingUp lets clients send a request and never read the answer,
+// neither that of the handler nor replays: the response is recorded, and others are
+// answered.
+func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
+	t.Helper()
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: protocol.Config{MaxResponseBody: 2 * large}})
+	wanted := fmt.Sprintf("POST /t/large HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: large\r\n"+
+		"X-Test-Program: {\"status\":200,\"body_size\":%d}\r\nContent-Length: 0\r\n\r\n", large)
+	deaf := []net.Conn{s.deaf()}
+	s.write(deaf[0], wanted)
+	s.eventually("the response is recorded", func() bool { return s.ask(wanted).replayed })
+	heap, goroutines := settled(), runtime.NumGoroutine()
+	for range listless {
+		conn := s.deaf()
+		s.write(conn, wanted)
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // of the replay, which is on its way
+			t.Fatal(err)
+		}
+		deaf = append(deaf, conn)
+	}
+	if got := s.ask(wanted); !got.replayed || got.size != large {
+		t.Errorf("beside clients that do not read: %+v", got)
+	}
+	s.serves("other", "POST /t/other HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: other\r\nContent-Length: 0\r\n\r\n")
+	if grown, most := int64(inUse())-int64(heap), int64(listless*(perConnection+unread[adapter.name])); grown > most {
+		t.Errorf("the heap has grown by %d KiB for %d replays that nobody reads, want at most %d", grown>>10, listless, most>>10)
+	} else {
+		t.Logf("%d KiB for each replay that nobody reads", grown>>10/listless)
+	}
+	if grown := runtime.NumGoroutine() - goroutines; grown > 3*listless {
+		t.Errorf("%d more goroutines for %d replays", grown, listless)
+	}
+	for _, conn := range deaf {
+		_ = conn.Close()
+	}
+	s.goroutinesEnd(adapter, goroutines+listless/2)
+	if n := s.executions("large"); n != 1 {
+		t.Errorf("ran %d times", n)
+	}
+}
+
+// unread has how much of a replay a framework copies before it sends it.
+var unread = map[string]int{"fiber": 2 * large}
+
+// aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503
+// and do not run, what it holds is replayed, and another tenant is served.
+func aFullScopeRefusesItsOwnOnly(t *testing.T, adapter server) {
+	t.Helper()
+	t.Parallel()
+	store, err := memstore.NewBounded(memstore.Bounds{Records: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := hostile(t, adapter, store, adaptertest.Options{})
+	wanted := func(tenant string, key int) string {
+		return fmt.Sprintf("POST /t/%s HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: %s\r\nIdempotency-Key: key-%d\r\nContent-Length: 0\r\n\r\n", tenant, tenant, key)
+	}
+	statuses := map[int]int{}
+	for key := range 60 {
+		statuses[s.ask(wanted("greedy", key)).status]++
+	}
+	if ran := s.executions("greedy"); statuses[201] != 45 || statuses[503] != 15 || ran != 45 {
+		t.Errorf("statuses %v, and %d runs; want 45 of 201 and 15 of 503", statuses, ran)
+	}
+	if got := s.ask(wanted("greedy", 0)); !got.replayed {
+		t.Errorf("what the full scope holds: %+v", got)
+	}
+	if got := s.ask(wanted("modest", 0)); got.status != 201 || got.replayed {
+		t.Errorf("another scope: %+v", got)
+	}
+}
+
+// goroutinesEnd waits until most goroutines of closed connections have ended.
+func (s *subject) goroutinesEnd(adapter server, most int) {
+	s.t.Helper()
+	if adapter.name == "fiber" {
+		return // fasthttp keeps them for ten seconds, for other connections
+	}
+	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })
+}
+
+// settled is inUse after what earlier tests left in pools is gone.
+func settled() uint64 {
+	inUse()
+	return inUse()
+}
+
+// hostile serves an adapter for a test that misbehaves.
+func hostile(t *testing.T, adapter server, store *memstore.Store, o adaptertest.Options) *subject {
+	t.Helper()
+	s := &subject{
+		t: t, store: &countingStore{Store: store}, records: store,
+		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", met: map[string]*lent{},
+	}
+	o.Store = s.store
+	s.addr = adapter.serve(t, o)
+	return s
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience * 3))
+	return conn
+}
+
+func (s *subject) dial() net.Conn { s.t.Helper(); return dial(s.t, s.addr) }
+
+// deaf returns a connection that takes few bytes that nobody reads.
+func (s *subject) deaf() net.Conn {
+	s.t.Helper()
+	conn := s.dial()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	return conn
+}
+
+func (s *subject) write(conn net.Conn, text string) {
+	s.t.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// answered is what a test looks at.
+type answered struct {
+	status, size int
+	replayed     bool // whole, and marked as a replay
+}
+
+// ask sends a request on a connection of its own and reads the answer.
+func ask(t *testing.T, addr, text string) answered {
+	t.Helper()
+	conn := dial(t, addr)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(io.Discard, res.Body)
+	whole := err == nil // a busy machine may not read it within a write timeout
+	return answered{status: res.StatusCode, size: int(n), replayed: whole && res.Header.Get("Idempotent-Replayed") == "true"}
+}
+
+func (s *subject) ask(text string) answered { s.t.Helper(); return ask(s.t, s.addr, text) }
+
+// serves demands that an operation runs and is answered.
+func (s *subject) serves(op, text string) {
+	s.t.Helper()
+	if got := s.ask(text); got.status != 201 || s.executions(op) != 1 {
+		s.t.Errorf("another request: %+v", got)
+	}
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(3 * patience); !done(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (s *subject) eventually(what string, done func() bool) {
+	s.t.Helper()
+	eventually(s.t, what, done)
+}

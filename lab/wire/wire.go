@@ -1,0 +1,473 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Run sends an adapter malformed, slow and hostile requests. It measures memory, so the
+// test must not run beside others.
+func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, server)
+	}{
+		{"MalformedRequests", malformedRequests},
+		{"SlowSendersTakeWhatTheySent", slowSendersTakeWhatTheySent},
+		{"UnreadAnswersHoldNothingUp", unreadAnswersHoldNothingUp},
+		{"PanicsAreNoticed", panicsAreNoticed},
+		{"AFullScopeRefusesItsOwnOnly", aFullScopeRefusesItsOwnOnly},
+		{"LogsHaveNothingOfRequests", logsHaveNothingOfRequests},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, server{adapter, testapp.InTest(build)}) })
+	}
+}
+
+// server is the native server of an adapter.
+type server struct {
+	name  string
+	serve func(testing.TB, adaptertest.Options) (addr string)
+}
+
+var (
+	count = flag.Int("wire.requests", 2000, "streams for each adapter that have a malformed request which must not run; make wire has 100,000")
+	seed  = flag.Uint64("wire.seed", 1, "seed of the requests")
+)
+
+// patience is how long an answer may take.
+const patience = 10 * time.Second
+
+// tolerances has, for each server, the defects that it resolves before any handler, with
+// the reason. Such a request may run, once, and so may what follows it on the connection.
+var tolerances = map[string]map[defect]string{
+	"nethttp": netHTTP, "gin": netHTTP, "echo": netHTTP, "echo5": netHTTP,
+	"fiber": {
+		requestLine: "fasthttp skips empty lines in front of a request (RFC 9112, section 2.2), and takes any minor version and any byte in a path",
+		bareLF:      "a key in front of it is refused; one behind the end of the section that fasthttp finds there is not seen",
+		badChunk:    "fasthttp before 1.70 skips what follows the size of a chunk, and takes a bare LF; every release takes spaces there",
+		badTrailer:  "fasthttp before 1.70 needs no end of the trailer section, and does not check its fields",
+	},
+}
+
+var netHTTP = map[defect]string{
+	requestLine: "net/http skips an empty line in front of a request (RFC 9112, section 2.2), and takes any minor version and any byte in a path",
+	bareLF:      "net/http takes LF for a line end (RFC 9112, section 2.2)",
+	folded:      "net/http joins folded lines (RFC 9112, section 5.2)",
+	both:        "net/http ignores the length (RFC 9112, section 6.1)",
+	coding10:    "net/http ignores the coding",
+	equalLength: "net/http takes equal lengths for one (RFC 9110, section 8.6)",
+	badChunk:    "net/http takes LF for the end of a chunk's line",
+}
+
+// silences has the servers that close a connection without an answer where a body in
+// chunks ends early, with the reason. Answers to requests before it are lost, too, if all
+// came in one piece: they wait to be sent together. A panic is answered with 500 there.
+var silences = map[string]string{"fiber": "fasthttp takes the end of the connection between two chunks for a client that left"}
+
+// endsBetweenChunks reports whether a stream ends behind a header section with a coding,
+// whatever stands in its first line: fasthttp reads some lines that the oracle does not.
+func endsBetweenChunks(stream []byte) bool {
+	head, ends := bytes.CutSuffix(bytes.ToLower(stream), []byte("\r\n\r\n"))
+	last := head[bytes.LastIndex(head, []byte("\r\n\r\n"))+1:]
+	return ends && bytes.Contains(last, []byte("\ntransfer-encoding:"))
+}
+
+// countingStore counts claims.
+type countingStore struct {
+	store.Store
+
+	claims atomic.Int64
+}
+
+func (s *countingStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	s.claims.Add(1)
+	return s.Store.Claim(ctx, r)
+}
+
+// Unwrap lets the engine find the abilities of the store.
+func (s *countingStore) Unwrap() store.Store { return s.Store }
+
+// sample is how many streams are made for each that is sent, of those in which nothing is
+// wrong, or nothing that the server does not resolve.
+const sample = 8
+
+// malformedRequests sends generated requests until enough of them were malformed
+// and none of these ran.
+func malformedRequests(t *testing.T, adapter server) {
+	t.Helper()
+	if _, known := tolerances[adapter.name]; !known {
+		t.Fatalf("what %s resolves before any handler is not listed", adapter.name)
+	}
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
+	s.begin()
+	g := generator{rand.New(rand.NewPCG(*seed, 0))}
+	for i := 0; s.malformed < *count; i++ {
+		stream := g.stream(opOf('m', i), opOf('h', i))
+		read := readAll(stream)
+		if _, malformed := s.sort(read); !malformed && g.IntN(sample) > 0 {
+			continue
+		}
+		s.try(i, stream, read)
+		if s.heap == 0 && s.malformed >= *count/4 {
+			s.measure()
+		}
+		if s.sent%remembered == 0 {
+			s.forget()
+		}
+	}
+	s.report()
+}
+
+// panicsAreNoticed breaks the answers to malformed keys. Servers of net/http panic
+// inside the middleware at a status of two digits; Fiber sends it, which no client reads
+// as an answer. Every stream with such a key is one failure, and no other stream is.
+func panicsAreNoticed(t *testing.T, adapter server) {
+	t.Helper()
+	t.Parallel()
+	broken := protocol.Config{WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+		if p.Code == protocol.CodeKeyInvalid {
+			return protocol.Response{Status: 99}
+		}
+		return protocol.Response{}
+	}}
+	const (
+		sound = "POST /t/%[1]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: %[1]s\r\nContent-Length: 0\r\n\r\n"
+		bad   = "POST /t/%[2]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: a b\r\nContent-Length: 0\r\n\r\n"
+	)
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: broken})
+	for i, c := range []struct {
+		stream   string
+		failures int
+	}{{sound, 0}, {bad, 1}, {sound + bad, 1}, {bad + sound, 1}} {
+		before := s.wrong
+		stream := fmt.Appendf(nil, c.stream, opOf('m', i), opOf('h', i))
+		s.try(i, stream, readAll(stream))
+		if got := s.wrong - before; got != c.failures {
+			t.Errorf("%d failures, want %d, of %q: %q", got, c.failures, c.stream, s.failures)
+		}
+	}
+}
+
+// opOf names an operation of a stream: the request itself, or the one that is hidden in
+// it. A byte that is spoiled does not make it the name of another.
+func opOf(kind byte, i int) string {
+	return fmt.Sprintf("%c%d-%08x", kind, i, crc32.ChecksumIEEE(fmt.Appendf(nil, "%c%d", kind, i)))
+}
+
+// subject is a server that gets malformed requests.
+type subject struct {
+	t         *testing.T
+	addr      string
+	store     *countingStore
+	records   *memstore.Store // what store counts for
+	queries   net.Conn        // nil before the first of them
+	answers   *bufio.Reader   // of queries
+	tolerated map[defect]string
+	silent    bool // see silences
+
+	sent, ran, wrong int
+	malformed        int              // streams of those sent: see sort
+	failures         []string         // the first of those that are wrong
+	met              map[string]*lent // by the tolerance
+	goroutines       int              // before the first stream
+	heap             uint64           // after a quarter
+	before           int              // runs, likewise
+}
+
+// lent is what a tolerance came to: how many streams had its defect, and what ran and was
+// claimed for them that the oracle does not allow.
+type lent struct{ streams, runs, claims int }
+
+// noKey is the tolerance for a request with a defect that has no key, or is of a method
+// that has none: the middleware passes it through as it is.
+const noKey = "no key"
+
+// sort returns the tolerance that a stream needs, if any, and whether it is malformed: it
+// needs none, and a request in it has a defect or a bad key and must not run.
+func (s *subject) sort(read []request) (tolerance string, malformed bool) {
+	last := read[len(read)-1]
+	_, tolerated := s.tolerated[last.defect]
+	switch {
+	case tolerated:
+		return string(last.defect), false
+	case last.defect != none && last.whole && !last.keyed():
+		return noKey, false
+	}
+	return "", slices.ContainsFunc(read, func(r request) bool { return !r.runs() })
+}
+
+// try sends one stream and compares what ran with what the oracle allows.
+func (s *subject) try(i int, stream []byte, read []request) {
+	s.t.Helper()
+	before := s.store.claims.Load()
+	answers := s.send(stream)
+	s.sent++
+	tolerance, malformed := s.sort(read)
+	if malformed {
+		s.malformed++
+	}
+	ops := []string{opOf('m', i), opOf('h', i)}
+	for _, r := range read {
+		if r.op != "" && !slices.Contains(ops, r.op) {
+			ops = append(ops, r.op)
+		}
+	}
+	counts := s.executionsOf(ops)
+	beyond := lent{streams: 1}
+	allowedClaims, moreClaims := 0, 0
+	for k, op := range ops {
+		must, may := allowed(read, op)
+		allowedClaims += may
+		more := 0
+		if tolerance != "" {
+			more = 1
+			moreClaims += 2 // and what follows may be sent twice, so that it is replayed
+		}
+		ran := counts[k]
+		s.ran += ran
+		if ran > may+more || ran < must {
+			s.fail("%s ran %d times, want %d to %d; the oracle reads %+v, answers %v", stream, op, ran, must, may+more, read, answers)
+		}
+		beyond.runs += max(0, ran-may)
+	}
+	claims := int(s.store.claims.Load() - before)
+	if most := allowedClaims + moreClaims; claims > most {
+		s.fail("%d claims, want at most %d; the oracle reads %+v, answers %v", stream, claims, most, read, answers)
+	}
+	beyond.claims = max(0, claims-allowedClaims)
+	s.lend(tolerance, beyond)
+	s.check(stream, read, answers)
+}
+
+// allowed returns how often an operation must run, and how often it may, without any
+// tolerance.
+func allowed(read []request, op string) (must, may int) {
+	for _, r := range read {
+		if r.op == op && r.runs() {
+			may++
+			own := !r.keyed() || r.keys[0] == op // another stream may have had one of the other keys
+			if len(read) == 1 && !r.odd && own {
+				must++
+			}
+		}
+	}
+	return must, may
+}
+
+// lend adds what a stream with a tolerance came to.
+func (s *subject) lend(tolerance string, more lent) {
+	if tolerance == "" {
+		return
+	}
+	sum := s.met[tolerance]
+	if sum == nil {
+		sum = new(lent)
+		s.met[tolerance] = sum
+	}
+	sum.streams += more.streams
+	sum.runs += more.runs
+	sum.claims += more.claims
+}
+
+// check compares the answers with what the oracle read. Every request whose header
+// section has an end gets one, unless an answer before it closed the connection: a server
+// of net/http answers a panic by closing it.
+func (s *subject) check(stream []byte, read []request, answers []reply) {
+	s.t.Helper()
+	for _, a := range answers {
+		if a.status >= 500 && a.status != http.StatusNotImplemented && a.status != http.StatusHTTPVersionNotSupported {
+			s.fail("answered %d; the oracle reads %+v", stream, a.status, read)
+		}
+	}
+	for i, r := range read {
+		switch {
+		case !r.whole:
+			return
+		case s.silent && i >= len(answers) && (r.coded && r.defect != none || endsBetweenChunks(stream)):
+			return
+		case i >= len(answers):
+			s.fail("the request for %s has no answer; the oracle reads %+v, answers %v", stream, r.op, read, answers)
+			return
+		case answers[i].closes:
+			return
+		}
+	}
+}
+
+// mostFailures is how many failures are shown.
+const mostFailures = 20
+
+func (s *subject) fail(format string, stream []byte, args ...any) {
+	s.t.Helper()
+	if s.wrong++; s.wrong <= mostFailures {
+		s.failures = append(s.failures, fmt.Sprintf(format+"\n\tof %.1500q", append(args, stream)...))
+	}
+}
+
+// reply is what counts of an answer.
+type reply struct {
+	status int
+	closes bool // no answer follows
+}
+
+// send sends a stream, ends it, and returns the answers up to the first that is none.
+func (s *subject) send(stream []byte) []reply {
+	s.t.Helper()
+	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, _ = conn.Write(stream) // the server may have closed the connection before
+	_ = conn.(*net.TCPConn).CloseWrite()
+	text, err := io.ReadAll(conn)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		s.fail("no end of the connection", stream)
+	}
+	return repliesIn(text)
+}
+
+func repliesIn(text []byte) (replies []reply) {
+	for from := bufio.NewReader(bytes.NewReader(text)); ; {
+		res, err := http.ReadResponse(from, nil)
+		if err != nil {
+			return replies
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		switch {
+		case err != nil:
+			return replies
+		case res.StatusCode >= http.StatusOK:
+			replies = append(replies, reply{res.StatusCode, res.Close})
+		}
+	}
+}
+
+// executions asks how often an operation ran.
+func (s *subject) executions(op string) int {
+	s.t.Helper()
+	return s.executionsOf([]string{op})[0]
+}
+
+// executionsOf asks for many operations at once, on a connection of its own.
+func (s *subject) executionsOf(ops []string) []int {
+	s.t.Helper()
+	if s.queries == nil {
+		s.queries = s.dial()
+		s.answers = bufio.NewReader(s.queries)
+	}
+	_ = s.queries.SetDeadline(time.Now().Add(patience))
+	var queries strings.Builder
+	for _, op := range ops {
+		queries.WriteString("GET /executions/" + op + " HTTP/1.1\r\nHost: test\r\n\r\n")
+	}
+	s.write(s.queries, queries.String())
+	counts := make([]int, len(ops))
+	for i := range ops {
+		res, err := http.ReadResponse(s.answers, nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var got struct {
+			Executions int `json:"executions"`
+		}
+		err = json.NewDecoder(res.Body).Decode(&got)
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		counts[i] = got.Executions
+	}
+	return counts
+}
+
+// What may be left in use, after every record was forgotten.
+const (
+	perRun     = 256       // the test server counts the runs of every operation for ever
+	others     = 512 << 10 // buffers of the server, and whatever else lives in the process
+	lingering  = 8         // goroutines
+	remembered = 1000      // streams, before their records are forgotten
+)
+
+// begin counts what runs before the first stream.
+func (s *subject) begin() {
+	s.t.Helper()
+	s.executions(opOf('m', 0)) // its connection stays
+	s.goroutines = runtime.NumGoroutine()
+}
+
+// forget ends the retention of every record and deletes them.
+func (s *subject) forget() {
+	s.t.Helper()
+	s.records.Advance(25 * time.Hour)
+	for deleted := 1; deleted > 0; {
+		var err error
+		if deleted, err = s.records.Purge(s.t.Context(), 1000); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// measured returns what is in use when every connection has ended, and demands that its
+// goroutines have, too.
+func (s *subject) measured() uint64 {
+	s.t.Helper()
+	s.forget()
+	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() <= s.goroutines+lingering })
+	return settled()
+}
+
+// measure notes what is in use after a quarter of the requests.
+func (s *subject) measure() { s.t.Helper(); s.heap, s.before = s.measured(), s.ran }
+
+func (s *subject) report() {
+	s.t.Helper()
+	for _, failure := range s.failures {
+		s.t.Error(failure)
+	}
+	grown, runs := int64(s.measured())-int64(s.heap), s.ran-s.before
+	if most := int64(others + runs*perRun); grown > most {
+		s.t.Errorf("the heap has grown by %d KiB beside the records, want at most %d", grown>>10, most>>10)
+	}
+	s.t.Logf("seed %d: %d streams are malformed, of %d; %d failures; %d runs and %d claims of all streams; heap %+d KiB, goroutines %+d",
+		*seed, s.malformed, s.sent, s.wrong, s.ran, s.store.claims.Load(), grown>>10, runtime.NumGoroutine()-s.goroutines)
+	for _, tolerance := range slices.Sorted(maps.Keys(s.met)) {
+		l := s.met[tolerance]
+		s.t.Logf("tolerated: %-30s %6d streams, %5d runs and %5d claims beyond the oracle", tolerance, l.streams, l.runs, l.claims)
+	}
+}
+
+func inUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
