@@ -318,7 +318,7 @@ func TestAttemptFromTheContextOfAFramework(t *testing.T) {
 		if _, ok := reprise.AttemptFrom(own); ok {
 			t.Error("found an attempt before there was one")
 		}
-		own.values[reprise.ContextKey] = a.Context()
+		own.values[store.ContextKey] = a.Context()
 		for name, ctx := range map[string]context.Context{"the framework's": own, "the run's": a.Context()} {
 			if view, ok := reprise.AttemptFrom(ctx); !ok || view.ID() != idOf(order("k")) {
 				t.Errorf("%s: %v, %t", name, view, ok)
