@@ -4,11 +4,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/store"
+)
+
+// The causes with which the context of a handler is cancelled before its attempt ends.
+var (
+	// ErrLeaseLost says that the lease of the attempt is lost: see [store.ErrLeaseLost].
+	ErrLeaseLost = store.ErrLeaseLost
+
+	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
+	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
 
 // runContext is the context of a handler. It has the values of the request and neither

@@ -32,7 +32,7 @@ func run(t *testing.T) context.Context {
 		t.Fatal(err)
 	}
 	begun, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "key"})
-	if err != nil || begun.Outcome != store.Claimed {
+	if err != nil || begun.Outcome != reprise.Claimed {
 		t.Fatal(begun.Outcome, err)
 	}
 	t.Cleanup(func() {
