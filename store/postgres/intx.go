@@ -73,7 +73,7 @@ func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) contex
 func completionOf(ctx context.Context, payload []byte) (*leasedAttempt, store.CompleteRequest, error) {
 	a, ok := ctx.Value(leasedKey{}).(*leasedAttempt)
 	if !ok {
-		if run, found := reprise.RunContext(ctx); found {
+		if run, found := store.RunContext(ctx); found {
 			a, ok = run.Value(leasedKey{}).(*leasedAttempt)
 		}
 	}

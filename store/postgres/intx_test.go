@@ -32,7 +32,7 @@ func run(t *testing.T) context.Context {
 		t.Fatal(err)
 	}
 	begun, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "key"})
-	if err != nil || begun.Outcome != store.Claimed {
+	if err != nil || begun.Outcome != reprise.Claimed {
 		t.Fatal(begun.Outcome, err)
 	}
 	t.Cleanup(func() {
@@ -53,7 +53,7 @@ func TestAnAttemptIsFoundInTheContextOfAFramework(t *testing.T) {
 	}
 	a := &attempt{id: store.ID{1}, owner: store.NewOwner()}
 	ctx := new(Store).Bind(run(t), a.id, a.owner)
-	own.values[reprise.ContextKey] = context.WithValue(ctx, txKey{}, a)
+	own.values[store.ContextKey] = context.WithValue(ctx, txKey{}, a)
 	if attemptOf(own) != a {
 		t.Error("found no attempt with a transaction")
 	}

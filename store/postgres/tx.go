@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // ErrTxManaged is what Commit and Rollback of the transaction of an attempt return,
@@ -21,7 +21,7 @@ var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an a
 // Tx returns the transaction of the attempt that ctx belongs to. It returns false where
 // there is none: outside a handler, on a route without the middleware or without a key,
 // with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx
-// may be the context of the handler's framework, see [reprise.ContextKey].
+// may be the context of the handler's framework, see [store.ContextKey].
 //
 // What is written through it commits together with the stored response. Its Commit and
 // Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
@@ -58,7 +58,7 @@ func attemptOf(ctx context.Context) *attempt {
 	if a, ok := ctx.Value(txKey{}).(*attempt); ok {
 		return a
 	}
-	run, found := reprise.RunContext(ctx)
+	run, found := store.RunContext(ctx)
 	if !found {
 		return nil
 	}
