@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // confirming returns a server that answers a script with what the test says, and a wait
@@ -249,7 +250,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	}
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
 	c := &n.command
-	c.script, c.wait = claimScript, true
+	c.script, c.wait = record.ClaimScript, true
 	n.prepare(t.Context())
 	confirm := s.transmit(t.Context(), []*command{c})
 	<-slots
@@ -298,7 +299,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch := []*command{{script: claimScript, wait: true}, {script: claimScript, wait: true}}
+		batch := []*command{{script: record.ClaimScript, wait: true}, {script: record.ClaimScript, wait: true}}
 		for _, c := range batch {
 			s.call(t.Context(), c, store.ID{})
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // fake is a server on a real socket that answers as a test says, so that answers can be
@@ -226,11 +227,11 @@ func claim(tb testing.TB, s *Store) (store.ClaimResult, error) {
 
 // recordOfClaim returns the record of another owner's first attempt.
 func recordOfClaim(fingerprint store.Fingerprint) []byte {
-	return appendClaimRecord(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
+	return record.AppendClaimed(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
 }
 
 // replayable returns the record of a completed operation.
 func replayable(payload string) []byte {
 	r := store.CompleteRequest{Owner: store.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
-	return append(appendCompleted(nil, &r), payload...)
+	return append(record.AppendCompleted(nil, &r), payload...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // The times of a pipeline follow the options of its client.
@@ -73,7 +74,7 @@ func TestWhatAPipelineSends(t *testing.T) {
 	t.Parallel()
 	s := &Store{}
 	for size, want := range map[int]bool{0: true, largestPipelined: true, largestPipelined + 1: false} {
-		c := &command{script: completeScript, payload: make([]byte, size)}
+		c := &command{script: record.CompleteScript, payload: make([]byte, size)}
 		s.call(t.Context(), c, store.ID{}, &c.payload)
 		if v := (&pipelineCall{}); v.encode(c) != want || want && (v.want != 1 || len(v.out) <= size) {
 			t.Errorf("a payload of %d bytes: %d replies to %d bytes, want it sent: %v", size, v.want, len(v.out), want)
@@ -238,7 +239,7 @@ func TestPipelinedClaims(t *testing.T) {
 		case "pttl":
 			return ":5000\r\n"
 		case "getrange":
-			return bulk(completed[:identitySize])
+			return bulk(completed[:record.IdentitySize])
 		default:
 			return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
 		}
