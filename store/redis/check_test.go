@@ -110,7 +110,7 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 			var got []string
 			for _, finding := range findings {
 				got = append(got, finding.Code+" "+finding.Severity.String())
-				if !strings.HasPrefix(finding.Detail, f.addr+": ") {
+				if !strings.HasPrefix(finding.Detail, f.Addr+": ") {
 					t.Errorf("the finding does not name the server: %s", finding.Detail)
 				}
 			}
@@ -177,7 +177,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 			}
 			return ""
 		}))
-		findings, err := newClusterStore(t, f.addr, func(*redis.Options) {}).Check(t.Context())
+		findings, err := newClusterStore(t, f.Addr, func(*redis.Options) {}).Check(t.Context())
 		var got []string
 		for _, f := range findings {
 			if f.Severity == store.Unsafe {
@@ -313,7 +313,7 @@ func TestCheckSaysThatItCouldNotLook(t *testing.T) {
 func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, soundServer("", nil))
-	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	s, err := New(client, Config{})
 	if err != nil {

@@ -217,7 +217,7 @@ func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 			return claimed
 		})
 		client := redis.NewClient(&redis.Options{
-			Addr: f.addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+			Addr: f.Addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
 		})
 		t.Cleanup(func() { _ = client.Close() })
 		s, err := New(client, config)

@@ -199,7 +199,7 @@ func TestAPipelinedConnectionIsReplacedInTime(t *testing.T) {
 	t.Parallel()
 	for lifetime, replaced := range map[time.Duration]bool{0: false, time.Nanosecond: true, time.Hour: false} {
 		f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
-		o := &redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, ConnMaxLifetime: lifetime}
+		o := &redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, ConnMaxLifetime: lifetime}
 		client := redis.NewClient(o)
 		t.Cleanup(func() { _ = client.Close() })
 		s, err := New(client, Config{})
@@ -252,7 +252,7 @@ func TestPipelinedClaims(t *testing.T) {
 		if p.Batch == 1 {
 			batched.Add(1)
 		}
-		if p.Start.Before(start) || p.Duration <= 0 || p.Duration > time.Minute || p.Server != f.addr || p.Command == "" {
+		if p.Start.Before(start) || p.Duration <= 0 || p.Duration > time.Minute || p.Server != f.Addr || p.Command == "" {
 			t.Errorf("the hook hears %+v", p)
 		}
 	}})

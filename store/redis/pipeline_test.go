@@ -199,7 +199,7 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 func TestCloseEndsAPipelineThatWasForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
-	s := newClusterStore(t, f.addr, func(*redis.Options) {})
+	s := newClusterStore(t, f.Addr, func(*redis.Options) {})
 	command := &command{script: record.ReleaseScript}
 	s.call(t.Context(), command, store.ID{})
 	n := s.pipelineFor(t.Context(), command)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/listener"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -23,7 +24,7 @@ type Store struct {
 	pipelines    *pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
 
-	watches watches
+	watches listener.Set
 }
 
 var (
