@@ -1,9 +1,8 @@
-package repriseredis
+package record
 
 import (
 	"bytes"
 	"encoding/hex"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,75 +10,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 )
-
-// The layouts are shared with processes of another version during a deployment, so they
-// are pinned here byte by byte. The record itself is pinned in lab, where there is a
-// server to make it.
-func TestArgumentsHaveTheirLayout(t *testing.T) {
-	t.Parallel()
-	owner := store.Owner{0: 0xa0, 15: 0xa1}
-	fingerprint := store.Fingerprint{0: 0xb0, 31: 0xb1}
-	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
-	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
-	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
-	takeover, waiting, bare := claim, claim, claim
-	takeover.Takeover = true
-	waiting.Waiting = true
-	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
-	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
-	later, unknown := complete, complete
-	later.Attempt = 2
-	unknown.Attempt = 0
-	for _, c := range []struct {
-		name string
-		got  []byte
-		want string
-	}{
-		{"record of a claim", appendClaimRecord(nil, &claim), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "03706179"},
-		{"record without a label", appendClaimRecord(nil, &bare), "21" + ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00"},
-		{"claim", appendClaim(nil, &claim), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "03706179"},
-		{"takeover", appendClaim(nil, &takeover), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003" + "03706179"},
-		{"waiting", appendClaim(nil, &waiting), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "02" + "00000003" + "03706179"},
-		{"claim without limits", appendClaim(nil, &bare), ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff" + "00"},
-		{"owned", appendOwned(nil, owner, time.Second), ownerHex + "00000000000f4240"},
-		{"expected", appendExpected(nil, &complete), "21" + ownerHex},
-		{"expected of a later attempt", appendExpected(nil, &later), "00" + ownerHex},
-		{"expected of an unknown attempt", appendExpected(nil, &unknown), "00" + ownerHex},
-		{"completed", appendCompleted(nil, &complete), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "03706179"},
-		{"keep", appendResolution(nil, &store.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
-		{"forget", appendResolution(nil, &store.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
-	} {
-		if got := hex.EncodeToString(c.got); got != c.want {
-			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
-		}
-	}
-	longest := store.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}
-	if n := len(appendCompleted(appendExpected(nil, &longest), &longest)); n != maxFixed {
-		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, maxFixed)
-	}
-}
-
-func TestTheSpanOfAKeyEndsWithItsRecord(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		lease, retention time.Duration
-		want             int64
-	}{
-		{ms, ms, 1},
-		{ms, 2 * ms, 1},
-		{ms, 3 * ms, 2},
-		{3 * ms, ms, 2},
-		{ms, 3*ms - time.Nanosecond, 2},
-		{ms, 3*ms + time.Microsecond, 3},
-		{ms, 3*ms + time.Nanosecond, 2}, // less than the resolution
-		{store.MaxDuration, ms, store.MaxDuration.Milliseconds() - 1},
-	} {
-		if got := claimSpan(c.lease, c.retention); got != c.want {
-			t.Errorf("lease %v, retention %v: the key lasts %d ms, want %d", c.lease, c.retention, got, c.want)
-		}
-	}
-}
 
 // claimedRecord and the others are records as another process may have written them.
 var (
@@ -96,28 +26,28 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 	fingerprint := store.Fingerprint(bytes.Repeat([]byte{0xbb}, 32))
 	for _, c := range []struct {
 		record string
-		want   record
+		want   Found
 	}{
-		{claimedRecord, record{fingerprint: fingerprint}},
-		{watchedRecord, record{fingerprint: fingerprint}},
-		{completedRecord, record{fingerprint: fingerprint, completed: true, retention: time.Hour, payload: []byte{0, 0xff}}},
-		{resolvedRecord, record{fingerprint: fingerprint, completed: true, retention: time.Hour, payload: []byte{}}},
-		{forgottenRecord, record{forgotten: true}},
+		{claimedRecord, Found{Fingerprint: fingerprint}},
+		{watchedRecord, Found{Fingerprint: fingerprint}},
+		{completedRecord, Found{Fingerprint: fingerprint, Completed: true, Retention: time.Hour, Payload: []byte{0, 0xff}}},
+		{resolvedRecord, Found{Fingerprint: fingerprint, Completed: true, Retention: time.Hour, Payload: []byte{}}},
+		{forgottenRecord, Found{Forgotten: true}},
 	} {
 		b := unhex(t, c.record)
-		if got, ok := parseRecord(b); !ok || !reflect.DeepEqual(got, c.want) {
+		if got, ok := Parse(b); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.record, got, ok, c.want)
 		}
 		for n := range b {
-			if _, ok := parseRecord(b[:n]); ok {
+			if _, ok := Parse(b[:n]); ok {
 				t.Errorf("%s without its last %d bytes is accepted", c.record, len(b)-n)
 			}
 		}
-		if _, ok := parseRecord(append(b, 0)); ok {
+		if _, ok := Parse(append(b, 0)); ok {
 			t.Errorf("%s with a byte more is accepted", c.record)
 		}
 		b[0] ^= 0x10
-		if _, ok := parseRecord(b); ok {
+		if _, ok := Parse(b); ok {
 			t.Errorf("%s is accepted with another version", c.record)
 		}
 	}
@@ -138,14 +68,14 @@ func TestAnswersOfAClaim(t *testing.T) {
 		{"L", store.ClaimResult{Outcome: store.Lapsed}},
 	} {
 		b := answer(t, c.answer)
-		got, ok := parseClaim(b)
+		got, ok := ParseClaim(b)
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.answer, got, ok, c.want)
 		}
-		if _, ok := parseClaim(append(b, 0)); ok {
+		if _, ok := ParseClaim(append(b, 0)); ok {
 			t.Errorf("%s with a byte more is accepted", c.answer)
 		}
-		if _, ok := parseClaim(b[:len(b)-1]); ok {
+		if _, ok := ParseClaim(b[:len(b)-1]); ok {
 			t.Errorf("%s with a byte less is accepted", c.answer)
 		}
 	}
@@ -155,11 +85,11 @@ func TestAnswersOfAClaim(t *testing.T) {
 func TestValidityOfWhatIsNotCompleted(t *testing.T) {
 	t.Parallel()
 	const left = "V 00000000000003e8"
-	if got, ok := parseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {
+	if got, ok := ParseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {
 		t.Errorf("a completed record reads %+v, %v", got, ok)
 	}
 	for _, record := range []string{claimedRecord, watchedRecord, forgottenRecord, ""} {
-		if got, ok := parseClaim(answer(t, left+record)); ok {
+		if got, ok := ParseClaim(answer(t, left+record)); ok {
 			t.Errorf("%q reads %+v, want none", record, got)
 		}
 	}
@@ -195,7 +125,7 @@ func TestAnswersOfAnInspection(t *testing.T) {
 		},
 		{"U 00000000000007d0 0000000000000007", store.Record{ID: id, State: store.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
 	} {
-		got, at, ok := parseView(id, answer(t, c.answer))
+		got, at, ok := ParseView(id, answer(t, c.answer))
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads\n%+v, %v; want\n%+v", c.answer, got, ok, c.want)
 		}
@@ -216,33 +146,16 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(unhex(f, record))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, ok := parseClaim(b); ok && (r.Outcome < store.Claimed || r.Outcome > store.Lapsed) {
+		if r, ok := ParseClaim(b); ok && (r.Outcome < store.Claimed || r.Outcome > store.Lapsed) {
 			t.Errorf("accepted with outcome %v", r.Outcome)
 		}
-		if r, ok := parseRecord(b); ok && !r.completed && r.payload != nil {
+		if r, ok := Parse(b); ok && !r.Completed && r.Payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
-		if r, _, ok := parseView(store.ID{}, b); ok && r.State != store.StateCompleted && r.Payload != nil {
+		if r, _, ok := ParseView(store.ID{}, b); ok && r.State != store.StateCompleted && r.Payload != nil {
 			t.Errorf("accepted an unfinished record with a payload")
 		}
 	})
-}
-
-func TestAKeyIsThePrefixAndTheID(t *testing.T) {
-	t.Parallel()
-	id := store.ID{0: 0xab, 31: 0x01}
-	s := &Store{prefix: "p*[?]\\:"}
-	if got, want := s.key(id), "p*[?]\\:\xab"+strings.Repeat("\x00", 30)+"\x01"; got != want {
-		t.Errorf("key %q, want %q", got, want)
-	}
-	if got, want := s.pattern(), `p\*\[\?\]\\:*`; got != want {
-		t.Errorf("pattern %q, want %q", got, want)
-	}
-	l := lister{store: s, shown: map[store.ID]bool{}}
-	keys := []string{s.key(id), s.key(id), s.prefix + "short", s.prefix + strings.Repeat("l", 33), strings.Repeat("o", 40)}
-	if got := l.ids(keys, nil); len(got) != 1 || got[0] != id {
-		t.Errorf("found %v, want the one ID", got)
-	}
 }
 
 // answer reads a tag and hexadecimal digits.

@@ -1,33 +1,26 @@
 package repriseredis
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// fake is a server on a real socket that answers as a test says, so that answers can be
-// seen which a real server gives only in trouble. An answer is raw protocol; cut closes
-// the connection instead.
+// fake is a server that answers as a test says, but for the second half of a native
+// claim: see expiry. Its tests write the log of what it was sent.
 type fake struct {
-	addr   string
+	*fakeserver.Server
 	answer func(conn, call int, command []string) string // call counts script calls and claims, from 1
-	stop   func()
-	expiry string // the answer to the second half of a native claim; empty: it was in time
-
-	pings atomic.Int64
-	hangs atomic.Bool // it answers no PING
+	expiry string                                        // the answer to the second half of a native claim; empty: it was in time
 
 	mu    sync.Mutex
 	calls int
@@ -36,65 +29,17 @@ type fake struct {
 }
 
 const (
-	cut  = "cut"
-	mute = "mute" // no answer at all
+	cut  = fakeserver.Cut
+	mute = fakeserver.Mute
 )
+
+func bulk(s string) string { return fakeserver.Bulk(s) }
 
 func newFake(tb testing.TB, answer func(conn, call int, command []string) string) *fake {
 	tb.Helper()
-	var listening net.ListenConfig
-	l, err := listening.Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f := &fake{addr: l.Addr().String(), answer: answer}
-	var serving sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	f.stop = sync.OnceFunc(func() {
-		_ = l.Close()
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range conns {
-			_ = c.Close()
-		}
-	})
-	serving.Go(func() {
-		for n := 1; ; n++ {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, c)
-			mu.Unlock()
-			serving.Go(func() {
-				defer func() { _ = c.Close() }()
-				f.serve(n, c)
-			})
-		}
-	})
-	tb.Cleanup(func() { f.stop(); serving.Wait() })
+	f := &fake{answer: answer}
+	f.Server = fakeserver.Start(tb, f.reply)
 	return f
-}
-
-func (f *fake) serve(conn int, c net.Conn) {
-	in := bufio.NewReader(c)
-	for {
-		command, err := readCommand(in)
-		if err != nil {
-			return
-		}
-		switch out := f.reply(conn, command); out {
-		case cut:
-			return
-		case mute:
-		default:
-			if _, err := io.WriteString(c, out); err != nil {
-				return
-			}
-		}
-	}
 }
 
 func (f *fake) reply(conn int, command []string) string {
@@ -102,16 +47,6 @@ func (f *fake) reply(conn int, command []string) string {
 	defer f.mu.Unlock()
 	name := strings.ToLower(command[0])
 	switch name {
-	case "hello":
-		return "-ERR unknown command 'HELLO'\r\n"
-	case "client":
-		return "+OK\r\n"
-	case "ping":
-		f.pings.Add(1)
-		if f.hangs.Load() {
-			return mute
-		}
-		return "+PONG\r\n"
 	case "eval", "evalsha":
 		f.calls++
 		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
@@ -158,37 +93,6 @@ func (f *fake) seen() string {
 	return strings.Join(f.log, ", ")
 }
 
-func readCommand(in *bufio.Reader) ([]string, error) {
-	n, err := readLength(in)
-	if err != nil {
-		return nil, err
-	}
-	command := make([]string, n)
-	for i := range command {
-		size, err := readLength(in)
-		if err != nil {
-			return nil, err
-		}
-		arg := make([]byte, size+2)
-		if _, err := io.ReadFull(in, arg); err != nil {
-			return nil, err
-		}
-		command[i] = string(arg[:size])
-	}
-	return command, nil
-}
-
-func readLength(in *bufio.Reader) (int, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
-}
-
-// bulk is the protocol for a string.
-func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
-
 // claimed is the answer of a claim that was granted: attempt 1, and, where a script was
 // asked, fence 7 and one second.
 var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40")
@@ -198,7 +102,7 @@ var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x0
 func newClient(tb testing.TB, f *fake) *redis.Client {
 	tb.Helper()
 	client := redis.NewClient(&redis.Options{
-		Addr: f.addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+		Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
 	})
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
@@ -226,11 +130,11 @@ func claim(tb testing.TB, s *Store) (store.ClaimResult, error) {
 
 // recordOfClaim returns the record of another owner's first attempt.
 func recordOfClaim(fingerprint store.Fingerprint) []byte {
-	return appendClaimRecord(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
+	return record.AppendClaimed(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
 }
 
 // replayable returns the record of a completed operation.
 func replayable(payload string) []byte {
 	r := store.CompleteRequest{Owner: store.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
-	return append(appendCompleted(nil, &r), payload...)
+	return append(record.AppendCompleted(nil, &r), payload...)
 }

@@ -1,30 +1,43 @@
-package repriseredis
+package listener
 
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
-// denying returns a store on a server that answers subscriptions as the test says.
-func denying(t *testing.T, answer func(call int) string) *Store {
+// denying returns a client of a server that answers subscriptions as the test says, and
+// the listeners of that server.
+func denying(t *testing.T, answer func(call int) string) (*redis.Client, *Set) {
 	t.Helper()
-	calls := 0
-	f := newFake(t, func(_, _ int, command []string) string {
+	var calls atomic.Int64
+	f := fakeserver.Start(t, func(_ int, command []string) string {
 		if strings.EqualFold(command[0], "ssubscribe") {
-			calls++
-			return answer(calls)
+			return answer(int(calls.Add(1)))
 		}
 		return ":0\r\n"
 	})
-	s := newStore(t, f, Config{})
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return listening(t, f)
+}
+
+func listening(t *testing.T, f *fakeserver.Server) (*redis.Client, *Set) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{
+		Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s := &Set{}
+	t.Cleanup(s.Close)
+	return client, s
 }
 
 // A request that waits without a watch polls, so a subscription that never comes must not
@@ -34,21 +47,21 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no permission": "-NOPERM No permissions to access a channel\r\n",
 		"no command":    "-ERR unknown command 'ssubscribe'\r\n",
-		"no answer":     mute,
+		"no answer":     fakeserver.Mute,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := denying(t, func(int) string { return answer })
+			client, s := denying(t, func(int) string { return answer })
 			start := time.Now()
 			for i := range 1000 {
-				if _, _, err := s.Watch(t.Context(), store.ID{byte(i), byte(i >> 8)}); !errors.Is(err, store.ErrUnavailable) {
+				if _, _, err := s.Watch(t.Context(), client, strconv.Itoa(i)); !errors.Is(err, store.ErrUnavailable) {
 					t.Fatalf("watch %d: %v, want ErrUnavailable", i, err)
 				}
 			}
 			if d := time.Since(start); d > 50*confirmTimeout {
 				t.Errorf("1000 watches took %v; only the first may wait for %v", d, confirmTimeout)
 			}
-			for _, l := range s.watches.listeners {
+			for _, l := range s.listeners {
 				l.mu.Lock()
 				if n := len(l.channels); n > 1 {
 					t.Errorf("%d channels are left", n)
@@ -63,25 +76,25 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 func TestAWatchIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	confirmation := func() string {
-		return "*3\r\n" + bulk("ssubscribe") + bulk(DefaultPrefix+strings.Repeat("\x00", 32)) + ":1\r\n"
+		return "*3\r\n" + fakeserver.Bulk("ssubscribe") + fakeserver.Bulk("a") + ":1\r\n"
 	}
-	s := denying(t, func(call int) string {
+	client, s := denying(t, func(call int) string {
 		if call == 1 {
 			return "-NOPERM No permissions to access a channel\r\n"
 		}
 		return confirmation()
 	})
-	if _, _, err := s.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := s.Watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("watch: %v, want ErrUnavailable", err)
 	}
 	var first *listener
-	for _, l := range s.watches.listeners {
+	for _, l := range s.listeners {
 		first = l
 		l.mu.Lock()
 		l.silentAt = time.Now().Add(-silence)
 		l.mu.Unlock()
 	}
-	_, stop, err := s.Watch(t.Context(), store.ID{})
+	_, stop, err := s.Watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatalf("watch after the silence: %v", err)
 	}
@@ -89,11 +102,11 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 	if !first.isOver() {
 		t.Error("the listener that was not confirmed is still there")
 	}
-	for _, l := range s.watches.listeners {
+	for _, l := range s.listeners {
 		l.missConfirmation()
 		l.confirm("any")
 	}
-	if _, stop, err := s.Watch(t.Context(), store.ID{}); err != nil {
+	if _, stop, err := s.Watch(t.Context(), client, "a"); err != nil {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {
 		stop()
@@ -135,18 +148,26 @@ func TestSubscriptionsFollowTheWatches(t *testing.T) {
 // command: without a channel it would end the watches of others.
 func TestAWatchIsOneSubscription(t *testing.T) {
 	t.Parallel()
-	channel := DefaultPrefix + strings.Repeat("\x00", 32)
-	f := newFake(t, func(_, _ int, command []string) string {
+	const channel = "a"
+	var mu sync.Mutex
+	var log []string
+	seen := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(log, ", ")
+	}
+	client, s := listening(t, fakeserver.Start(t, func(_ int, command []string) string {
 		name := strings.ToLower(command[0])
-		out := "*3\r\n" + bulk(name) + bulk(channel) + ":1\r\n"
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, strings.ToLower(strings.Join(command, " ")))
+		out := "*3\r\n" + fakeserver.Bulk(name) + fakeserver.Bulk(channel) + ":1\r\n"
 		if name == "ssubscribe" {
-			out += "*3\r\n" + bulk("smessage") + bulk("another") + bulk("") + "*3\r\n" + bulk("smessage") + bulk(channel) + bulk("")
+			out += "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk("another") + fakeserver.Bulk("") + "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk(channel) + fakeserver.Bulk("")
 		}
 		return out
-	})
-	s := newStore(t, f, Config{})
-	t.Cleanup(func() { _ = s.Close() })
-	changed, stop, err := s.Watch(t.Context(), store.ID{})
+	}))
+	changed, stop, err := s.Watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,18 +176,22 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the watcher is not woken")
 	}
-	again, stopAgain, err := s.Watch(t.Context(), store.ID{})
+	again, stopAgain, err := s.Watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	if want := "1 ssubscribe " + channel; f.seen() != want {
-		t.Errorf("sent %q, want %q", f.seen(), want)
+	if want := "ssubscribe " + channel; seen() != want {
+		t.Errorf("sent %q, want %q", seen(), want)
 	}
 	stopAgain()
-	want := "1 ssubscribe " + channel + ", 1 sunsubscribe " + channel
-	eventually(t, "the watch is unsubscribed", func() bool { return f.seen() == want })
-	_ = s.Close()
+	want := "ssubscribe " + channel + ", sunsubscribe " + channel
+	for deadline := time.Now().Add(10 * time.Second); seen() != want; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+		if time.Now().After(deadline) {
+			t.Fatalf("sent %q, want %q", seen(), want)
+		}
+	}
+	s.Close()
 	if len(again) > 0 {
 		t.Error("a watch that has ended is woken")
 	}
@@ -177,11 +202,11 @@ func TestAWatchEndsBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := denying(t, func(int) string { return mute }).Watch(ended, store.ID{}); !errors.Is(err, store.ErrUnavailable) {
+	client, s := denying(t, func(int) string { return fakeserver.Mute })
+	if _, _, err := s.Watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
 	}
-	s := denying(t, func(int) string { return mute })
-	l, err := s.watches.listener(s.client.(*redis.Client)) //nolint:forcetypeassert // it is one
+	l, err := s.listener(client)
 	if err != nil {
 		t.Fatal(err)
 	}

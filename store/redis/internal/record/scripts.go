@@ -1,4 +1,4 @@
-package repriseredis
+package record
 
 import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
@@ -43,24 +43,25 @@ const (
 	readOnly = "#!lua flags=no-writes\n"
 )
 
+// The scripts, one for each operation on a record.
 var (
-	claimScript    = newScript(plain, recordSource, readableSource, claimSource, writeSource)
-	renewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
-	completeScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
-	releaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
-	inspectScript  = newScript(readOnly, recordSource, inspectSource)
-	resolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
+	ClaimScript    = newScript(plain, recordSource, readableSource, claimSource, writeSource)
+	RenewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
+	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
+	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
+	InspectScript  = newScript(readOnly, recordSource, inspectSource)
+	ResolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
 )
 
-// script is the source of a Lua script and the digest by which the server knows it, both
+// Script is the source of a Lua script and the digest by which the server knows it, both
 // as command arguments: an interface that is made once is not allocated again for each
 // command.
-type script struct {
-	source, digest any
+type Script struct {
+	Source, Digest any
 }
 
-func newScript(flags string, parts ...string) *script {
+func newScript(flags string, parts ...string) *Script {
 	source := flags + strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts by SHA-1
-	return &script{source: source, digest: hex.EncodeToString(sum[:])}
+	return &Script{Source: source, Digest: hex.EncodeToString(sum[:])}
 }

@@ -1,4 +1,6 @@
-package repriseredis
+// Package listener wakes those who wait for a record to change, by sharded pub/sub. All
+// channels of a server share one connection.
+package listener
 
 import (
 	"context"
@@ -90,10 +92,10 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	case <-l.ended:
 		err = store.ErrClosed
 	case <-ctx.Done():
-		err = fail(store.ErrUnavailable, ctx.Err())
+		err = unavailable(ctx.Err())
 	case <-timer.C:
 		l.missConfirmation()
-		err = fail(store.ErrUnavailable, errSilent)
+		err = unavailable(errSilent)
 	}
 	stop()
 	return nil, nil, err
