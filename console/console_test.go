@@ -103,7 +103,7 @@ func (b *bench) answered(key string, r protocol.Response) store.ID {
 // completed records a payload as the answer of an attempt.
 func (b *bench) completed(got reprise.Result, key string, payload []byte) store.ID {
 	b.Helper()
-	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.Status != reprise.Recorded {
+	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.End != reprise.EndRecorded {
 		b.Fatalf("complete: %+v, %v", done, err)
 	}
 	return store.DeriveID("tenant", "", key)
@@ -191,7 +191,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 		}
 
 		retry, err := b.engine.Begin(b.Context(), operation("stuck"))
-		if err != nil || retry.Outcome != store.Completed {
+		if err != nil || retry.Outcome != reprise.Replayed {
 			b.Fatalf("the retry: %+v, %v", retry, err)
 		}
 		answer, err := protocol.DecodeResponse(retry.Payload)
@@ -392,7 +392,7 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id := b.answered("one", protocol.Response{Status: 200})
 		for range 3 {
-			if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != store.Completed {
+			if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Replayed {
 				b.Fatalf("%+v, %v", got, err)
 			}
 		}
@@ -406,7 +406,7 @@ func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
 func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 	inTime(t, func(b *bench) {
 		b.answered("one", protocol.Response{Status: 200})
-		if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != store.Completed {
+		if got, err := b.engine.Begin(b.Context(), operation("one")); err != nil || got.Outcome != reprise.Replayed {
 			b.Fatalf("%+v, %v", got, err)
 		}
 		b.want("policies", b.get("/policies"), 200, "payments", "at-most-once", "Idempotency-Key", "50.0 %", "POST, PATCH", "2 days", "1.0 MiB at most")

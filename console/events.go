@@ -51,11 +51,11 @@ func (e *Events) Observe(_ context.Context, observed reprise.Event) {
 	defer e.mu.Unlock()
 	at := e.now()
 	s := e.slot(at)
-	switch observed.Outcome {
-	case 0: // not of a request
-	case reprise.RequestClaimed, reprise.RequestUnprotected:
+	switch outcome := observed.Outcome; {
+	case outcome == 0, !observed.Counted: // not of a request
+	case outcome == reprise.Claimed, outcome == reprise.Unprotected:
 		s.Started++
-	case reprise.RequestReplayed:
+	case outcome == reprise.Replayed:
 		s.Replayed++
 	default:
 		s.Refused++

@@ -18,14 +18,14 @@ type policyView struct {
 
 // share is how many requests of a policy had an outcome.
 type share struct {
-	Outcome reprise.RequestOutcome
+	Outcome reprise.Outcome
 	Count   uint64
 	Percent float64
 }
 
 // shares returns the outcomes that requests of a policy had, in all engines.
 func (s *site) shares(label string) []share {
-	counts := map[reprise.RequestOutcome]uint64{}
+	counts := map[reprise.Outcome]uint64{}
 	sum := uint64(0)
 	for _, engine := range s.config.Engines {
 		for outcome, n := range engine.Engine.Stats().Labels[label].Outcomes {
@@ -34,7 +34,7 @@ func (s *site) shares(label string) []share {
 		}
 	}
 	var list []share
-	for _, outcome := range reprise.RequestOutcomes() {
+	for _, outcome := range reprise.Outcomes() {
 		if n := counts[outcome]; n > 0 {
 			list = append(list, share{outcome, n, 100 * float64(n) / float64(sum)})
 		}

@@ -110,8 +110,8 @@ func (s *site) showRecord(
 func nextAnswer(record *store.Record, policy *protocol.Config) string {
 	switch record.State {
 	case store.StateCompleted:
-		if reprise.IsResult(record.Payload) {
-			return "The result, through reprise.Do. A different operation with this key gets reprise.ErrMismatch."
+		if reprise.DescribeResult(record.Payload) != "" {
+			return "The result, through reprise.Do. A different operation with this key gets the outcome mismatch."
 		}
 		return "The stored answer, marked Idempotent-Replayed: true. A different request with this key gets 422 key-reused."
 	case store.StateRunning:

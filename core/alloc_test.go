@@ -16,11 +16,11 @@ func cycle(ctx context.Context, e *reprise.Engine, op reprise.Operation, report 
 	if err != nil {
 		report(err)
 	}
-	if res.Outcome == store.Completed {
+	if res.Outcome == reprise.Replayed {
 		return
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: body}) //nolint:contextcheck // bounded by the engine, not by its client
-	if err != nil || end.Status != reprise.Recorded {
+	if err != nil || end.End != reprise.EndRecorded {
 		report(end, err)
 	}
 }

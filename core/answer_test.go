@@ -14,7 +14,7 @@ import (
 // it ask again.
 func TestAnswerToASharedClaim(t *testing.T) {
 	t.Parallel()
-	const again = store.Outcome(0) // ask again
+	const again = Outcome(0) // ask again
 	plain := func(*call) {}
 	other := func(c *call) { c.fingerprint[0]++ }
 	strict := func(c *call) { c.preset = AtMostOnce }
@@ -25,36 +25,36 @@ func TestAnswerToASharedClaim(t *testing.T) {
 	otherHorizon := func(c *call) { other(c); horizon(c) }
 	for _, c := range []struct {
 		name          string
-		outcome       store.Outcome
+		outcome       Outcome
 		lead, joins   func(*call)
-		first, second store.Outcome // of the first claim that the call joined, and of a later one
+		first, second Outcome // of the first claim that the call joined, and of a later one
 	}{
-		{"claimed", store.Claimed, plain, plain, store.InProgress, store.InProgress},
-		{"claimed by another request", store.Claimed, plain, other, store.Mismatch, store.Mismatch},
-		{"claimed under another policy", store.Claimed, plain, strict, store.InProgress, store.InProgress},
-		{"completed", store.Completed, plain, plain, store.Completed, store.Completed},
-		{"completed by another request", store.Completed, plain, other, store.Mismatch, store.Mismatch},
-		{"completed under another policy", store.Completed, plain, strict, store.Completed, store.Completed},
-		{"completed, and of another retention", store.Completed, plain, longer, store.Completed, store.Completed},
-		{"completed, and may have expired", store.Completed, plain, horizon, again, again},
-		{"completed, and may not have expired", store.Completed, horizon, plain, again, again},
-		{"completed, with one horizon", store.Completed, horizon, horizon, store.Completed, store.Completed},
-		{"completed, with two horizons", store.Completed, horizon, func(c *call) { horizon(c); further(c) }, again, again},
-		{"completed, with one horizon and two retentions", store.Completed, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
-		{"completed by another request, of another horizon", store.Completed, plain, otherHorizon, store.Mismatch, store.Mismatch},
+		{"claimed", Claimed, plain, plain, InProgress, InProgress},
+		{"claimed by another request", Claimed, plain, other, Mismatch, Mismatch},
+		{"claimed under another policy", Claimed, plain, strict, InProgress, InProgress},
+		{"completed", Replayed, plain, plain, Replayed, Replayed},
+		{"completed by another request", Replayed, plain, other, Mismatch, Mismatch},
+		{"completed under another policy", Replayed, plain, strict, Replayed, Replayed},
+		{"completed, and of another retention", Replayed, plain, longer, Replayed, Replayed},
+		{"completed, and may have expired", Replayed, plain, horizon, again, again},
+		{"completed, and may not have expired", Replayed, horizon, plain, again, again},
+		{"completed, with one horizon", Replayed, horizon, horizon, Replayed, Replayed},
+		{"completed, with two horizons", Replayed, horizon, func(c *call) { horizon(c); further(c) }, again, again},
+		{"completed, with one horizon and two retentions", Replayed, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
+		{"completed by another request, of another horizon", Replayed, plain, otherHorizon, Mismatch, Mismatch},
 		{"expired", Expired, horizon, horizon, Expired, Expired},
 		{"expired for another retention", Expired, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
 		{"expired, without a horizon", Expired, horizon, plain, again, again},
-		{"expired by another request", Expired, horizon, other, store.Mismatch, store.Mismatch},
-		{"in progress", store.InProgress, plain, plain, again, store.InProgress},
-		{"in progress by another request", store.InProgress, plain, other, again, store.Mismatch},
-		{"lapsed", store.Lapsed, plain, plain, again, store.Lapsed},
-		{"lapsed, under another preset", store.Lapsed, plain, strict, again, again},
-		{"lapsed, with another limit", store.Lapsed, plain, bounded, again, again},
-		{"lapsed by another request", store.Lapsed, plain, other, again, store.Mismatch},
-		{"lapsed by another request, under another preset", store.Lapsed, plain, func(c *call) { other(c); strict(c) }, again, store.Mismatch},
-		{"a mismatch", store.Mismatch, plain, plain, again, store.Mismatch},
-		{"a mismatch of another request", store.Mismatch, plain, other, again, again},
+		{"expired by another request", Expired, horizon, other, Mismatch, Mismatch},
+		{"in progress", InProgress, plain, plain, again, InProgress},
+		{"in progress by another request", InProgress, plain, other, again, Mismatch},
+		{"lapsed", Lapsed, plain, plain, again, Lapsed},
+		{"lapsed, under another preset", Lapsed, plain, strict, again, again},
+		{"lapsed, with another limit", Lapsed, plain, bounded, again, again},
+		{"lapsed by another request", Lapsed, plain, other, again, Mismatch},
+		{"lapsed by another request, under another preset", Lapsed, plain, func(c *call) { other(c); strict(c) }, again, Mismatch},
+		{"a mismatch", Mismatch, plain, plain, again, Mismatch},
+		{"a mismatch of another request", Mismatch, plain, other, again, again},
 	} {
 		lead, joins := call{retention: time.Hour}, call{retention: time.Hour}
 		c.lead(&lead)
@@ -63,12 +63,12 @@ func TestAnswerToASharedClaim(t *testing.T) {
 			fingerprint: lead.fingerprint, preset: lead.preset, maxAttempts: lead.maxAttempts, retention: lead.retention, horizon: lead.horizon,
 			outcome: c.outcome, payload: []byte("answer"),
 		}
-		for round, want := range map[int]store.Outcome{1: c.first, 2: c.second, claimRounds: c.second} {
+		for round, want := range map[int]Outcome{1: c.first, 2: c.second, claimRounds: c.second} {
 			res, ok := claim.answerTo(&joins, round)
 			if ok != (want != again) || ok && res.Outcome != want {
 				t.Errorf("%s, round %d: %v, %t, want %v", c.name, round, res.Outcome, ok, want)
 			}
-			if ok && (res.Payload != nil) != (want == store.Completed) {
+			if ok && (res.Payload != nil) != (want == Replayed) {
 				t.Errorf("%s, round %d: %v with the payload %q", c.name, round, res.Outcome, res.Payload)
 			}
 		}
@@ -204,11 +204,11 @@ func TestAttemptsBesideOneWithoutAClaim(t *testing.T) {
 		first, second := add(at.add(time.Hour), never, never), add(at.add(time.Hour), never, never)
 		first.unprotected, second.unprotected = c.first, c.second
 		row := new(tableRow)
-		if res, turnedAway := row.enter(Result{Outcome: store.Claimed, Attempt: first}); turnedAway != nil || res.Attempt != first {
+		if res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: first}); turnedAway != nil || res.Attempt != first {
 			t.Errorf("%+v: the first one is turned away", c)
 		}
-		res, turnedAway := row.enter(Result{Outcome: store.Claimed, Attempt: second})
-		if c.enters != (turnedAway == nil) || c.enters != (res.Outcome == store.Claimed) || !c.enters && (turnedAway != second || res.Outcome != store.InProgress) {
+		res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: second})
+		if c.enters != (turnedAway == nil) || c.enters != (res.Outcome == Claimed) || !c.enters && (turnedAway != second || res.Outcome != InProgress) {
 			t.Errorf("%+v: answered %v, and turned away %t", c, res.Outcome, turnedAway != nil)
 		}
 	}

@@ -40,8 +40,8 @@ func TestAtomicAttemptIsNeverRenewed(t *testing.T) {
 		}
 		time.Sleep(time.Hour - 1)
 		wantCause(t, a.Context(), nil)
-		b.want(t, order("k"), store.InProgress) // says the table: the lease in the store ran out long ago
-		complete(t, a, "answer", reprise.Recorded)
+		b.want(t, order("k"), reprise.InProgress) // says the table: the lease in the store ran out long ago
+		complete(t, a, "answer", reprise.EndRecorded)
 		leased := setup(t, reprise.Config{}).claim(t, order("k"))
 		if leased.Atomic() {
 			t.Error("every attempt is atomic")
@@ -64,13 +64,13 @@ func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 }
 
 func TestAtomicCompletionThatFails(t *testing.T) {
-	for err, want := range map[error]reprise.CompleteStatus{
-		store.ErrNotApplied:    reprise.RolledBack,
-		store.ErrUnknown:       reprise.Undecided,
-		store.ErrUnavailable:   reprise.Undecided,
-		store.ErrNotReplicated: reprise.Undecided,
-		store.ErrLeaseLost:     reprise.Undecided,
-		errors.New("unplaced"): reprise.Undecided,
+	for err, want := range map[error]reprise.AttemptEnd{
+		store.ErrNotApplied:    reprise.EndNotApplied,
+		store.ErrUnknown:       reprise.EndUndecided,
+		store.ErrUnavailable:   reprise.EndUndecided,
+		store.ErrNotReplicated: reprise.EndUndecided,
+		store.ErrLeaseLost:     reprise.EndUndecided,
+		errors.New("unplaced"): reprise.EndUndecided,
 	} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setupAtomic(t, time.Minute)
@@ -85,9 +85,9 @@ func TestAtomicCompletionThatFails(t *testing.T) {
 			if n := calls.Load(); n != 1 {
 				t.Errorf("asked %d times, want once", n)
 			}
-			kind, ending := reprise.EventUndecided, reprise.EndUndecided
-			if want == reprise.RolledBack {
-				kind, ending = reprise.EventNotApplied, reprise.EndNotApplied
+			kind, ending := "undecided", reprise.EndUndecided
+			if want == reprise.EndNotApplied {
+				kind, ending = "not-applied", reprise.EndNotApplied
 			}
 			if n := b.events.count(kind); n != 1 || b.Stats().Ends[ending] != 1 {
 				t.Errorf("%v is reported %d times, and counted %v", kind, n, b.Stats().Ends)
@@ -142,6 +142,6 @@ func TestAtomicAttemptRunsInWhatTheStoreBinds(t *testing.T) {
 		if o, ok := res.Attempt.Context().Value(transaction{}).(store.Owner); !ok || o.IsZero() {
 			t.Error("the handler has no transaction")
 		}
-		complete(t, res.Attempt, "answer", reprise.Recorded)
+		complete(t, res.Attempt, "answer", reprise.EndRecorded)
 	})
 }

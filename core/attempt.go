@@ -100,7 +100,7 @@ func (c *call) start(g grant, late bool) (Result, error) {
 		a.releaseUnrun()
 		return Result{}, store.ErrClosed
 	}
-	return Result{Outcome: store.Claimed, Attempt: a}, nil
+	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
 // releaseUnrun releases an attempt that Begin was granted and that nobody will run.
@@ -151,17 +151,15 @@ func (a *Attempt) concludeLater(end AttemptEnd, err error) {
 func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 	a.lost.Store(true)
 	a.close()
-	event = Event{Kind: endEvents[end], End: end, Attempt: a.number, Fence: a.fence, Err: err}
-	if a.unrun {
-		event.End = 0
-	} else {
+	event = Event{End: end, Counted: !a.unrun, Attempt: a.number, Fence: a.fence, Err: err}
+	if event.Counted {
 		a.tally.end(end)
 	}
-	if !a.engine.observing.wants(event.Kind) || a.unrun && a.unprotected {
+	if !a.engine.observing.wants(&event) || a.unrun && a.unprotected {
 		return event, false
 	}
 	a.describe(&event)
-	if event.End != 0 && a.started != 0 {
+	if event.Counted && a.started != 0 {
 		at := event.Elapsed + a.began
 		if a.ending == 0 {
 			a.ending = at // it was ended without the store
@@ -171,46 +169,45 @@ func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 	return event, true
 }
 
-// loseLease stops an attempt whose lease can no longer be relied on, and returns the
-// event to report, or zero. One that is being released is not stopped: its claim may be
-// gone because it was released.
-func (a *Attempt) loseLease() EventKind {
+// loseLease stops an attempt whose lease can no longer be relied on, and reports whether
+// the observer is to be notified. One that is being released is not stopped: its claim
+// may be gone because it was released.
+func (a *Attempt) loseLease() (notify bool) {
 	a.engine.table.remove(a)
 	a.engine.waiters.wake(a.id)
 	if a.state.Load() == stateReleasing {
-		return 0
+		return false
 	}
 	a.run.cancel(store.ErrLeaseLost)
-	if a.lost.Swap(true) {
-		return 0
-	}
-	return EventLeaseLost
+	return !a.lost.Swap(true)
 }
 
-// runTooLong cancels a handler that exceeded Config.MaxRun, and returns the event to
-// report, or zero. MaxRun bounds the handler, not the completion that follows it.
-func (a *Attempt) runTooLong() EventKind {
+// runTooLong cancels a handler that exceeded Config.MaxRun, and reports whether the
+// observer is to be notified. MaxRun bounds the handler, not the completion that follows
+// it.
+func (a *Attempt) runTooLong() (notify bool) {
 	if a.state.Load() != stateRunning {
-		return 0
+		return false
 	}
 	a.run.cancel(ErrRunTooLong)
-	return EventRunTooLong
+	return true
 }
 
-// observe notifies the observer, with the values of the request, of what happened to the
-// attempt. It is called by the request's own goroutine.
-func (a *Attempt) observe(kind EventKind, err error) {
-	a.call.observe(Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err})
+// observe notifies the observer, with the values of the request, of an event of the
+// attempt that is not counted. It is called by the request's own goroutine.
+func (a *Attempt) observe(e Event) {
+	e.Attempt, e.Fence = a.number, a.fence
+	a.call.observe(e)
 }
 
-// report queues an event for the observer. It is for everything that no request waits
-// for.
-func (a *Attempt) report(kind EventKind, err error) {
+// report queues an event for the observer that is not counted. It is for everything that
+// no request waits for.
+func (a *Attempt) report(e Event) {
 	o := &a.engine.observing
-	if kind == 0 || !o.wants(kind) {
+	if !o.wants(&e) {
 		return
 	}
-	event := Event{Kind: kind, Attempt: a.number, Fence: a.fence, Err: err}
-	a.describe(&event)
-	o.queue(a.after, event)
+	e.Attempt, e.Fence = a.number, a.fence
+	a.describe(&e)
+	o.queue(a.after, e)
 }

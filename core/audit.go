@@ -7,24 +7,26 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// auditLevels gives the level of each transition; those that are not listed are logged at
-// Info.
-var auditLevels = map[EventKind]slog.Level{
-	EventRenewed:     slog.LevelDebug,
-	EventLapsed:      slog.LevelWarn,
-	EventTakeover:    slog.LevelWarn,
-	EventLeaseLost:   slog.LevelWarn,
-	EventRunTooLong:  slog.LevelWarn,
-	EventUnrecorded:  slog.LevelError,
-	EventStoreError:  slog.LevelError,
-	EventUnprotected: slog.LevelWarn,
-	EventDropped:     slog.LevelError,
-	EventPanic:       slog.LevelError,
-	EventSuperseded:  slog.LevelWarn,
-	EventContested:   slog.LevelWarn,
-	EventNotApplied:  slog.LevelWarn,
-	EventUndecided:   slog.LevelError,
-	EventBlobError:   slog.LevelError,
+// auditLevel returns the level of a transition.
+func auditLevel(e *Event) slog.Level {
+	switch e.Kind {
+	case EventRenewed:
+		return slog.LevelDebug
+	case EventLeaseLost, EventRunTooLong:
+		return slog.LevelWarn
+	case EventStoreError, EventPanic, EventBlobError:
+		return slog.LevelError
+	}
+	switch e.End {
+	case EndSuperseded, EndContested, EndNotApplied:
+		return slog.LevelWarn
+	case EndUnrecorded, EndUndecided, EndDropped:
+		return slog.LevelError
+	}
+	if e.Outcome == Lapsed || e.Outcome == Unprotected || e.isTakeover() {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
 }
 
 // NewAuditLog returns an [Observer] that logs every transition as one structured record:
@@ -36,15 +38,15 @@ func NewAuditLog(log *slog.Logger) Observer {
 		log = slog.Default()
 	}
 	return ObserverFunc(func(ctx context.Context, e Event) {
-		level := auditLevels[e.Kind]
+		level := auditLevel(&e)
 		if !log.Enabled(ctx, level) {
 			return
 		}
 		attrs := make([]slog.Attr, 0, 10)
-		if e.Outcome != 0 {
+		if e.Counted && e.Outcome != 0 {
 			attrs = append(attrs, slog.String("outcome", e.Outcome.String()))
 		}
-		if e.End != 0 {
+		if e.Counted && e.End != 0 {
 			attrs = append(attrs, slog.String("end", e.End.String()))
 		}
 		if e.Label != "" {
@@ -66,6 +68,6 @@ func NewAuditLog(log *slog.Logger) Observer {
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("error", e.Err.Error()))
 		}
-		log.LogAttrs(ctx, level, "idempotency "+e.Kind.String(), attrs...)
+		log.LogAttrs(ctx, level, "idempotency "+e.Name(), attrs...)
 	})
 }

@@ -2,6 +2,7 @@ package reprise
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -116,14 +117,16 @@ func (t *task) blocks() bool {
 	return t.kind == taskReleaseUnknown && t.attempt.preset == AtMostOnce
 }
 
+var errDropped = errors.New("reprise: completion or release dropped")
+
 func (t *task) dropError(why string) error {
 	if t.blocks() {
 		why += "; if the store wrote the claim, its key is refused until an operator resolves it or its retention ends"
 	}
 	if t.err == nil {
-		return fmt.Errorf("%w: %s", ErrDropped, why)
+		return fmt.Errorf("%w: %s", errDropped, why)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrDropped, why, t.err)
+	return fmt.Errorf("%w: %s: %w", errDropped, why, t.err)
 }
 
 func (b *background) push(t *task, size int64) {

@@ -41,7 +41,7 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 			t.Errorf("%d in the background, %d dropped, want half of 1,000 and the others", s.Background, s.BackgroundDropped)
 		}
 		synctest.Wait() // the last event is on its way to the observer
-		if n := b.events.count(reprise.EventDropped); n != claims-500 {
+		if n := b.events.count("dropped"); n != claims-500 {
 			t.Errorf("%d reported as dropped", n)
 		}
 		if most.Load() > 4 {
@@ -72,7 +72,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 		for i := range attempts {
 			start := time.Now()
 			got, err := b.claim(t, order(strconv.Itoa(i))).Complete(reprise.Completion{Payload: payload})
-			if err != nil || got.Status != reprise.Unrecorded || time.Since(start) > 0 {
+			if err != nil || got.End != reprise.EndUnrecorded || time.Since(start) > 0 {
 				t.Fatalf("%v, %v after %v, want an answer at once: the store refuses for good", got, err, time.Since(start))
 			}
 		}
@@ -84,7 +84,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != attempts {
 			t.Errorf("%+v after the leases, want nothing", s)
 		}
-		if n := b.events.count(reprise.EventDropped); n != attempts {
+		if n := b.events.count("dropped"); n != attempts {
 			t.Errorf("%d reported as dropped, want %d", n, attempts)
 		}
 		other := setupOver(t, b.store.Store, reprise.Config{})
@@ -102,7 +102,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 // lasts.
 func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Unrecorded) },
+		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndUnrecorded) },
 		"release": func(t *testing.T, a *reprise.Attempt) {
 			wantError(t, "Release", a.Release(), store.ErrMisconfigured)
 		},
@@ -117,11 +117,11 @@ func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 				t.Errorf("held the response back for %v", took)
 			}
 			time.Sleep(lease / 2)
-			b.want(t, order("k"), store.InProgress)
+			b.want(t, order("k"), reprise.InProgress)
 			b.store.heal()
 			time.Sleep(2 * time.Second)
 			if name == "completion" {
-				b.want(t, order("k"), store.Completed)
+				b.want(t, order("k"), reprise.Replayed)
 			} else {
 				release(t, b.claim(t, order("k")))
 			}
@@ -138,14 +138,14 @@ func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrMisconfigured }
 		a := b.claim(t, order("k"))
 		time.Sleep(5 * lease) // a renewal has succeeded a moment ago
-		complete(t, a, "answer", reprise.Unrecorded)
+		complete(t, a, "answer", reprise.EndUnrecorded)
 		time.Sleep(lease + 2*time.Second)
 		if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
 			t.Errorf("%+v, want the completion given up", s)
 		}
 		last := b.events.last()
-		if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, store.ErrMisconfigured) {
-			t.Errorf("the last event is %v: %v", last.Kind, last.Err)
+		if last.Name() != "dropped" || !errors.Is(last.Err, store.ErrMisconfigured) {
+			t.Errorf("the last event is %v: %v", last.Name(), last.Err)
 		}
 	})
 }
@@ -156,13 +156,13 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 			b := setup(t, reprise.Config{Background: limits})
 			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 			for i := range 3 {
-				complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded) // 6 bytes
+				complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.EndUnrecorded) // 6 bytes
 			}
 			time.Sleep(2 * lease)
 			if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 1 || s.Running != 2 {
 				t.Errorf("%+v, want 2 that are kept and 1 dropped", s)
 			}
-			b.want(t, order("0"), store.InProgress)
+			b.want(t, order("0"), reprise.InProgress)
 			second := b.claim(t, order("2"))
 			if n := second.View().Number(); n != 2 {
 				t.Errorf("attempt %d, want 2: the first lapsed", n)
@@ -170,8 +170,8 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 			release(t, second)
 			b.store.heal()
 			time.Sleep(2 * time.Second)
-			b.want(t, order("0"), store.Completed)
-			b.want(t, order("1"), store.Completed)
+			b.want(t, order("0"), reprise.Replayed)
+			b.want(t, order("1"), reprise.Replayed)
 		})
 	}
 }
@@ -190,13 +190,13 @@ func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
 			wantError(t, "Begin", err, store.ErrUnknown)
 		}
-		complete(t, a, "answer", reprise.Unrecorded)
+		complete(t, a, "answer", reprise.EndUnrecorded)
 		if s := b.Stats(); s.Background != 6 || s.BackgroundDropped != 25 {
 			t.Errorf("%+v, want 5 releases and the completion", s)
 		}
 		b.store.heal()
 		time.Sleep(5 * time.Second)
-		b.want(t, order("k"), store.Completed)
+		b.want(t, order("k"), reprise.Replayed)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 			}
 			return b.store.Store.Complete(ctx, r)
 		}
-		complete(t, b.claim(t, order("poison")), "poison", reprise.Unrecorded)
+		complete(t, b.claim(t, order("poison")), "poison", reprise.EndUnrecorded)
 		for i := range 100 {
 			a := b.claim(t, order(strconv.Itoa(i)))
 			go func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("answer")}) }()
@@ -228,7 +228,7 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 		before := poisoned.Load()
 		time.Sleep(10 * time.Second)
 		for i := range 100 {
-			b.want(t, order(strconv.Itoa(i)), store.Completed)
+			b.want(t, order(strconv.Itoa(i)), reprise.Replayed)
 		}
 		if n := poisoned.Load() - before; n < 5 || n > 15 {
 			t.Errorf("the one that fails was tried %d times in 10 s", n)
@@ -272,7 +272,7 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if n := b.events.count(reprise.EventLeaseLost); n != 0 {
+			if n := b.events.count("lease-lost"); n != 0 {
 				t.Error("reported a lost lease")
 			}
 			wantCause(t, a.Context(), context.Canceled)
@@ -286,14 +286,14 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Age: 5 * time.Minute}})
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(5 * time.Minute)
-		b.want(t, order("k"), store.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
 		time.Sleep(lease + 3*time.Second)
 		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
 			t.Errorf("%+v, want the completion given up", s)
 		}
-		if n := b.events.count(reprise.EventDropped); n != 1 {
+		if n := b.events.count("dropped"); n != 1 {
 			t.Errorf("%d reported as dropped, want 1", n)
 		}
 		a := b.claim(t, order("k"))
@@ -319,7 +319,7 @@ func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
 			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return fail() }
 			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return fail() }
 			completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
-			complete(t, completed, "answer", reprise.Unrecorded)
+			complete(t, completed, "answer", reprise.EndUnrecorded)
 			wantError(t, "Release", released.Release(), store.ErrUnavailable)
 			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{}, store.ErrUnknown
@@ -337,7 +337,7 @@ func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		for i := range 3 {
-			complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.Unrecorded)
+			complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.EndUnrecorded)
 		}
 		if err := closeWithin(t, b.Engine, time.Second); err == nil {
 			t.Error("closed although completions were left")
@@ -354,12 +354,12 @@ func (b *bench) wantGivenUp(t *testing.T, n int, err error) {
 	if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != uint64(n) {
 		t.Errorf("%+v, want %d tasks given up", s, n)
 	}
-	if dropped := b.events.count(reprise.EventDropped); dropped != n {
+	if dropped := b.events.count("dropped"); dropped != n {
 		t.Errorf("%d reported as dropped, want %d", dropped, n)
 	}
 	last := b.events.last()
-	if last.Kind != reprise.EventDropped || !errors.Is(last.Err, reprise.ErrDropped) || !errors.Is(last.Err, err) {
-		t.Errorf("the last event is %v: %v", last.Kind, last.Err)
+	if last.Name() != "dropped" || !errors.Is(last.Err, err) {
+		t.Errorf("the last event is %v: %v", last.Name(), last.Err)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
 			t.Errorf("%d calls at once, want 4; %d ended, want 9", most.Load(), ended.Load())
 		}
 		for i := range 9 {
-			b.want(t, order(strconv.Itoa(i)), store.Completed)
+			b.want(t, order(strconv.Itoa(i)), reprise.Replayed)
 		}
 	})
 }
@@ -457,7 +457,7 @@ func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
 				running = append(running, b.claim(t, order(strconv.Itoa(i))))
 			}
 			for _, a := range running {
-				complete(t, a, "answer", reprise.Unrecorded)
+				complete(t, a, "answer", reprise.EndUnrecorded)
 			}
 			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{}, store.ErrUnknown
@@ -509,8 +509,8 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 0 {
 				t.Errorf("%d dropped and %d held, want %d and 0", s.BackgroundDropped, s.Background, dropped)
 			}
-			released := uint64(b.events.count(reprise.EventReleased))
-			if given := uint64(b.events.count(reprise.EventDropped)); given != dropped || released != 1-dropped {
+			released := uint64(b.events.count("released"))
+			if given := uint64(b.events.count("dropped")); given != dropped || released != 1-dropped {
 				t.Errorf("reported %d times as released and %d times as dropped", released, given)
 			}
 		})
@@ -522,13 +522,13 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"waiting": 0, "on its way": 3 * time.Second} {
 		inTimeNamed(t, name, func(t *testing.T) {
-			at := map[reprise.EventKind][]time.Duration{}
+			at := map[string][]time.Duration{}
 			var mu sync.Mutex
 			began := time.Now()
 			b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
 				mu.Lock()
 				defer mu.Unlock()
-				at[e.Kind] = append(at[e.Kind], time.Since(began))
+				at[e.Name()] = append(at[e.Name()], time.Since(began))
 			})})
 			b.store.onComplete = func(context.Context, store.CompleteRequest) error {
 				if time.Since(began) > lease-margin-2*time.Second {
@@ -536,11 +536,11 @@ func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 				}
 				return store.ErrFull
 			}
-			complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+			complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 			time.Sleep(2 * lease)
 			mu.Lock()
 			defer mu.Unlock()
-			lost, dropped := at[reprise.EventLeaseLost], at[reprise.EventDropped]
+			lost, dropped := at["lease-lost"], at["dropped"]
 			if len(dropped) != 1 || len(lost) > 1 {
 				t.Fatalf("lost at %v, given up at %v, want once", lost, dropped)
 			}

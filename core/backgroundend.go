@@ -26,7 +26,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 		err = st.release(ctx, a.id, a.owner)
 	}
 	if err != nil && !errors.Is(err, store.ErrLeaseLost) {
-		a.report(EventStoreError, err)
+		a.report(Event{Kind: EventStoreError, Err: err})
 	}
 	return err
 }
@@ -67,8 +67,8 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		a.releaseLateTry()
 		a.concludeLater(EndReleased, nil)
 	default:
-		if errors.Is(err, store.ErrLeaseLost) {
-			a.report(a.loseLease(), nil)
+		if errors.Is(err, store.ErrLeaseLost) && a.loseLease() {
+			a.report(Event{Kind: EventLeaseLost})
 		}
 		b.drop(t, err, why)
 	}
@@ -86,7 +86,7 @@ func (b *background) unknownReleased(ctx context.Context, t *task, err error) (a
 	}
 	b.engine.waiters.wake(a.id)
 	if err == nil && !t.silent {
-		a.report(EventReleased, nil)
+		a.report(Event{End: EndReleased})
 	}
 	b.engine.work.done()
 	return false
@@ -133,7 +133,7 @@ func (b *background) drop(t *task, err error, why string) {
 	t.err = err
 	b.dropped.Add(1)
 	if t.kind == taskReleaseUnknown {
-		t.attempt.report(EventDropped, t.dropError(why))
+		t.attempt.report(Event{End: EndDropped, Err: t.dropError(why)})
 	} else {
 		t.attempt.concludeLater(EndDropped, t.dropError(why))
 	}

@@ -23,44 +23,45 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	answered := false
 	defer func() {
 		if !answered { // the store ended the goroutine
-			c.answer(RequestUnavailable, nil, Event{Err: store.ErrUnknown})
+			c.answer(Unavailable, nil, Event{Err: store.ErrUnknown})
 		}
 	}()
 	var event Event
 	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
-	if err == nil && res.Outcome == store.InProgress && op.Wait > 0 {
+	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
 		waiting := sinceStart()
 		res, err = c.wait(ctx, op.Scope, op.Wait)
 		event.WaitTime = sinceStart() - waiting
 	}
-	if err == nil && res.Outcome == store.Completed && op.Decoder != nil {
-		if event.Annotation, err = c.decode(op.Decoder, res.Payload); err != nil {
+	if err == nil && res.Outcome == Replayed && op.Decoder != nil {
+		if event.Annotation, err = c.decode(op, res.Payload); err != nil {
 			res = Result{}
 		}
 	}
+	if err != nil {
+		res.Outcome = outcomeOf(err)
+	}
 	answered = true
 	event.Err = err
-	c.answer(outcomeOf(res, err), res.Attempt, event)
+	c.answer(res.Outcome, res.Attempt, event)
 	return res, err
 }
 
-// outcomeOf says what is counted for the answer of Begin.
-func outcomeOf(res Result, err error) RequestOutcome {
+// outcomeOf returns the outcome of a request that got no definite answer.
+func outcomeOf(err error) Outcome {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
-		return RequestCorrupt
-	case err != nil:
-		return RequestUnavailable
-	case res.Attempt != nil && res.Attempt.unprotected:
-		return RequestUnprotected
+		return Corrupt
+	case errors.Is(err, store.ErrInvalid):
+		return Failed
 	default:
-		return claimOutcomes[res.Outcome]
+		return Unavailable
 	}
 }
 
-// decode lets the caller's decoder read a payload. Whatever fails is ErrCorrupt: the
+// decode lets the caller's decoder read a payload. Every failure is ErrCorrupt: the
 // operation is completed, and its answer cannot be read.
-func (c *call) decode(by Decoder, payload []byte) (annotation string, err error) {
+func (c *call) decode(op *Operation, payload []byte) (annotation string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: the decoder panicked: %v", store.ErrCorrupt, p)
@@ -69,7 +70,7 @@ func (c *call) decode(by Decoder, payload []byte) (annotation string, err error)
 			c.observe(Event{Kind: EventStoreError, Err: err})
 		}
 	}()
-	annotation, err = by.Decode(payload)
+	annotation, err = op.Decoder.Decode(payload)
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}

@@ -44,7 +44,7 @@ func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 		if v, ok := reprise.AttemptFrom(ctx); !ok || v != res.Attempt.View() {
 			t.Error("the handler's context misses its attempt")
 		}
-		complete(t, res.Attempt, "answer", reprise.Recorded)
+		complete(t, res.Attempt, "answer", reprise.EndRecorded)
 		wantCause(t, ctx, context.Canceled)
 		if _, err := e.Begin(t.Context(), order("k")); err != nil || binds != 1 {
 			t.Errorf("bound %d times (%v), want once", binds, err)

@@ -15,12 +15,12 @@ import (
 )
 
 // of returns the only event of a kind.
-func (s *events) of(t *testing.T, kind reprise.EventKind) reprise.Event {
+func (s *events) of(t *testing.T, kind string) reprise.Event {
 	t.Helper()
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.list, func(e reprise.Event) bool { return e.Kind == kind })
+	at := slices.IndexFunc(s.list, func(e reprise.Event) bool { return e.Name() == kind })
 	if at < 0 {
 		t.Fatalf("no %v", kind)
 	}
@@ -30,9 +30,9 @@ func (s *events) of(t *testing.T, kind reprise.EventKind) reprise.Event {
 func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 	const claiming, running, completing = time.Second / 2, 3 * time.Second, time.Second
 	for _, released := range []bool{false, true} {
-		name, kind := "completed", reprise.EventCompleted
+		name, kind := "completed", "completed"
 		if released {
-			name, kind = "released", reprise.EventReleased
+			name, kind = "released", "released"
 		}
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -53,7 +53,7 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 			if released {
 				release(t, a)
 			} else {
-				complete(t, a, "answer", reprise.Recorded)
+				complete(t, a, "answer", reprise.EndRecorded)
 			}
 			e := b.events.of(t, kind)
 			if e.RunTime != running || e.CompleteTime != completing || e.Elapsed != claiming+running+completing {
@@ -67,9 +67,9 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 // as nothing else.
 func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
 	for _, released := range []bool{false, true} {
-		name, kind := "completed", reprise.EventCompleted
+		name, kind := "completed", "completed"
 		if released {
-			name, kind = "released", reprise.EventReleased
+			name, kind = "released", "released"
 		}
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -79,18 +79,18 @@ func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
 			if released {
 				wantError(t, "Release", a.Release(), store.ErrUnavailable)
 			} else {
-				complete(t, a, "answer", reprise.Unrecorded)
+				complete(t, a, "answer", reprise.EndUnrecorded)
 			}
 			b.store.heal()
 			time.Sleep(lease)
 			synctest.Wait()
 			for _, e := range b.events.list {
-				if e.Kind == reprise.EventStoreError && e.Err == nil {
+				if e.Name() == "store-error" && e.Err == nil {
 					t.Error("a failure of the store without an error is reported")
 				}
 			}
-			if last := b.events.last(); last.Kind != kind {
-				t.Errorf("the last event is %v, want %v", last.Kind, kind)
+			if last := b.events.last(); last.Name() != kind {
+				t.Errorf("the last event is %v, want %v", last.Name(), kind)
 			}
 			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 || s.Running != 0 {
 				t.Errorf("%+v", s)
@@ -111,18 +111,18 @@ func TestABackgroundCompletionThatLostItsLeaseSaysSo(t *testing.T) {
 			}
 			return store.ErrUnavailable
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		lost.Store(true)
 		time.Sleep(lease / 2)
 		synctest.Wait()
-		if n := b.events.count(reprise.EventLeaseLost); n != 1 {
-			t.Errorf("the loss is reported %d times: %v", n, b.events.kinds())
+		if n := b.events.count("lease-lost"); n != 1 {
+			t.Errorf("the loss is reported %d times: %v", n, b.events.names())
 		}
-		if n := b.events.count(reprise.EventDropped); n != 1 {
-			t.Errorf("the drop is reported %d times: %v", n, b.events.kinds())
+		if n := b.events.count("dropped"); n != 1 {
+			t.Errorf("the drop is reported %d times: %v", n, b.events.names())
 		}
-		if last := b.events.last(); last.Kind != reprise.EventDropped || last.End != reprise.EndDropped {
-			t.Errorf("the last event is %v", last.Kind)
+		if last := b.events.last(); last.Name() != "dropped" || last.End != reprise.EndDropped {
+			t.Errorf("the last event is %v", last.Name())
 		}
 	})
 }
@@ -151,13 +151,13 @@ func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+			complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
 			op := order("k")
 			op.Decoder = r
 			res, err := b.Begin(t.Context(), op)
-			errors := b.events.count(reprise.EventStoreError)
+			errors := b.events.count("store-error")
 			if name == "read" {
-				if err != nil || res.Outcome != store.Completed || errors != 0 || b.events.last().Annotation != "note" {
+				if err != nil || res.Outcome != reprise.Replayed || errors != 0 || b.events.last().Annotation != "note" {
 					t.Errorf("%v, %v, %d failures reported, annotation %q", res.Outcome, err, errors, b.events.last().Annotation)
 				}
 				return
@@ -166,7 +166,7 @@ func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
 			if r.err != nil {
 				wantError(t, "Begin", err, r.err)
 			}
-			if errors != 1 || res.Outcome != 0 || res.Payload != nil {
+			if errors != 1 || res.Outcome != reprise.Corrupt || res.Payload != nil {
 				t.Errorf("%d failures reported, outcome %v with %q", errors, res.Outcome, res.Payload)
 			}
 		})
@@ -177,10 +177,10 @@ func TestAnAnswerSaysHowLongItWasWaitedFor(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		first := b.claim(t, order("k"))
-		time.AfterFunc(2*time.Second, func() { complete(t, first, "answer", reprise.Recorded) })
+		time.AfterFunc(2*time.Second, func() { complete(t, first, "answer", reprise.EndRecorded) })
 		time.Sleep(time.Second)
-		b.want(t, wait(order("k"), lease), store.Completed)
-		if e := b.events.of(t, reprise.EventReplayed); e.WaitTime != time.Second || e.Elapsed != e.WaitTime+e.ClaimTime {
+		b.want(t, wait(order("k"), lease), reprise.Replayed)
+		if e := b.events.of(t, "replayed"); e.WaitTime != time.Second || e.Elapsed != e.WaitTime+e.ClaimTime {
 			t.Errorf("waited for %v and claimed for %v of %v, want 1s", e.WaitTime, e.ClaimTime, e.Elapsed)
 		}
 	})
@@ -189,11 +189,11 @@ func TestAnAnswerSaysHowLongItWasWaitedFor(t *testing.T) {
 func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
 	t.Parallel()
 	b := setup(t, reprise.Config{})
-	for outcome, want := range map[reprise.RequestOutcome]reprise.RequestOutcome{
-		0:                          reprise.RequestFailed,
-		reprise.RequestReplayed:    reprise.RequestReplayed,
-		reprise.RequestExpired:     reprise.RequestExpired, // the last one
-		reprise.RequestExpired + 1: reprise.RequestFailed,
+	for outcome, want := range map[reprise.Outcome]reprise.Outcome{
+		0:                  reprise.Failed,
+		reprise.Replayed:   reprise.Replayed,
+		reprise.Expired:    reprise.Expired,
+		reprise.Failed + 1: reprise.Failed,
 	} {
 		before := b.Stats().Outcomes[want]
 		b.Refuse(t.Context(), "", outcome, nil)
@@ -217,12 +217,12 @@ func TestALostLeaseAndALongRunAreReportedForTheirOwn(t *testing.T) {
 		time.Sleep(maxRun)
 		synctest.Wait()
 		wantCause(t, long.Context(), reprise.ErrRunTooLong)
-		if e := b.events.of(t, reprise.EventLeaseLost); e.ID != idOf(order("lost")) {
+		if e := b.events.of(t, "lease-lost"); e.ID != idOf(order("lost")) {
 			t.Error("the loss is reported for another attempt")
 		}
 		runs := map[store.ID]int{}
 		for _, e := range b.events.list {
-			if e.Kind == reprise.EventRunTooLong {
+			if e.Name() == "run-too-long" {
 				runs[e.ID]++
 			}
 		}

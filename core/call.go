@@ -63,11 +63,11 @@ func (c *call) remembered() time.Duration { return c.retention + c.horizon }
 // found returns the answer of the store as the policy of the call has it: a record whose
 // retention has ended, and which is remembered, has no answer any more.
 func (c *call) found(r store.ClaimResult) Result {
-	res := Result{Outcome: r.Outcome, Payload: r.Payload}
+	res := Result{Outcome: Outcome(r.Outcome), Payload: r.Payload}
 	switch {
-	case r.Outcome == store.InProgress:
+	case res.Outcome == InProgress:
 		res.Remaining = r.Remaining
-	case r.Outcome == store.Completed && c.horizon > 0 && r.Age >= c.retention:
+	case res.Outcome == Replayed && c.horizon > 0 && r.Age >= c.retention:
 		res = Result{Outcome: Expired}
 	}
 	return res
@@ -97,7 +97,7 @@ func (c *call) detached() (ctx context.Context) {
 // observe notifies the observer, with the values of the request, of what happened to the
 // call. It is called by the request's own goroutine.
 func (c *call) observe(e Event) {
-	if o := &c.engine.observing; o.wants(e.Kind) {
+	if o := &c.engine.observing; o.wants(&e) {
 		c.describe(&e)
 		o.notify(c.values, e)
 	}
@@ -105,17 +105,14 @@ func (c *call) observe(e Event) {
 
 // answer counts the outcome of a call, and notifies the observer with event, which has
 // what only Begin knows. It is the last thing that Begin does.
-func (c *call) answer(outcome RequestOutcome, a *Attempt, event Event) {
+func (c *call) answer(outcome Outcome, a *Attempt, event Event) {
 	c.tally.outcome(outcome)
-	event.Kind, event.Outcome = requestEvents[outcome], outcome
+	event.Outcome, event.Counted = outcome, true
 	if a != nil {
 		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
-		if a.number > 1 {
-			event.Kind = EventTakeover
-		}
 	}
 	o := &c.engine.observing
-	if !o.wants(event.Kind) {
+	if !o.wants(&event) {
 		return
 	}
 	c.describe(&event)

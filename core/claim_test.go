@@ -64,8 +64,8 @@ func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
 			if got := a.View().Number(); got != 1 {
 				t.Errorf("attempt %d after its claim was repeated, want 1", got)
 			}
-			complete(t, a, "answer", reprise.Recorded)
-			b.events.want(t, reprise.EventStoreError, reprise.EventStoreError, reprise.EventClaimed, reprise.EventCompleted)
+			complete(t, a, "answer", reprise.EndRecorded)
+			b.events.want(t, "store-error", "store-error", "claimed", "completed")
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 		if apart := at[3].Sub(at[2]); apart != budget {
 			t.Errorf("released %v apart, want %v", apart, budget)
 		}
-		if n := b.events.count(reprise.EventReleased); n != 1 {
+		if n := b.events.count("released"); n != 1 {
 			t.Errorf("%d releases reported, want 1", n)
 		}
 	})
@@ -208,10 +208,10 @@ func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
 			releases.add(o)
 			return b.store.Store.Release(ctx, id, o)
 		}
-		b.want(t, order("k"), store.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
 		time.Sleep(2 * budget)
 		releases.sameOwner(t, 2)
-		complete(t, held, "answer", reprise.Recorded)
+		complete(t, held, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -232,8 +232,8 @@ func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 		time.AfterFunc(budget/2, func() { _ = held.Release() })
 		a := b.claim(t, wait(order("k"), time.Minute))
 		time.Sleep(2 * budget) // the second release comes in here
-		other.want(t, order("k"), store.InProgress)
-		complete(t, a, "answer", reprise.Recorded)
+		other.want(t, order("k"), reprise.InProgress)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -291,7 +291,7 @@ func TestOwnLapsedClaimIsRenewedBeforeItRuns(t *testing.T) {
 			}
 			time.Sleep(10 * lease)
 			wantCause(t, a.Context(), nil)
-			complete(t, a, "answer", reprise.Recorded)
+			complete(t, a, "answer", reprise.EndRecorded)
 		})
 	}
 }
@@ -324,7 +324,7 @@ func TestShortLeaseIsRenewedInTime(t *testing.T) {
 		a := b.claim(t, order("k"))
 		time.Sleep(lease)
 		wantCause(t, a.Context(), nil)
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -350,16 +350,16 @@ func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
 		kept, released := b.claim(t, order("kept")), b.claim(t, order("released"))
 		time.Sleep(lease)
 		wantCause(t, kept.Context(), store.ErrLeaseLost)
-		complete(t, kept, "answer", reprise.Unrecorded)
+		complete(t, kept, "answer", reprise.EndUnrecorded)
 		wantError(t, "Release", released.Release(), store.ErrUnknown)
 		b.store.heal()
 		time.Sleep(2 * time.Second)
-		b.want(t, order("kept"), store.Completed)
+		b.want(t, order("kept"), reprise.Replayed)
 		release(t, b.claim(t, order("released")))
 	})
 }
 
-func TestAnswerThatIsNoneHasNoDefiniteAnswer(t *testing.T) {
+func TestClaimRejectsUnknownOutcome(t *testing.T) {
 	for _, outcome := range []store.Outcome{0, store.Lapsed + 1} {
 		inTimeNamed(t, outcome.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})

@@ -28,7 +28,7 @@ func TestCloseWaitsForWhatRuns(t *testing.T) {
 		}
 		_, err := b.Begin(t.Context(), order("another"))
 		wantError(t, "Begin", err, store.ErrClosed)
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.Completed)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.Replayed)
 	})
 }
 
@@ -55,7 +55,7 @@ func TestCloseTakesNoNewOperations(t *testing.T) {
 func TestCloseWaitsForTheWorkInTheBackground(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T, *bench){
 		"a completion": func(t *testing.T, b *bench) {
-			complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+			complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		},
 		"a release": func(t *testing.T, b *bench) {
 			wantError(t, "Release", b.claim(t, order("k")).Release(), store.ErrUnavailable)
@@ -106,7 +106,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 			}
 		}
 		second := setupOver(t, b.store.Store, reprise.Config{})
-		second.want(t, order("k"), store.InProgress)
+		second.want(t, order("k"), reprise.InProgress)
 		time.Sleep(lease)
 		if n := second.claim(t, order("k")); n.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2: the record lapses", n.View().Number())
@@ -116,16 +116,16 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 		if n := releases.Load(); n != 0 {
 			t.Errorf("released %d times", n)
 		}
-		if n := b.events.count(reprise.EventLeaseLost); n != 2 {
+		if n := b.events.count("lease-lost"); n != 2 {
 			t.Errorf("%d losses reported, want 2", n)
 		}
 
-		complete(t, a, "answer", reprise.Recorded) // where the store takes it
+		complete(t, a, "answer", reprise.EndRecorded) // where the store takes it
 		if err := closeWithin(t, b.Engine, time.Second); err == nil {
 			t.Error("Close again does not wait for the other")
 		}
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		complete(t, other, "answer", reprise.Unrecorded) // and where it does not, nothing goes on
+		complete(t, other, "answer", reprise.EndUnrecorded) // and where it does not, nothing goes on
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Errorf("Close again: %v", err)
 		}
@@ -159,7 +159,7 @@ func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 			<-ctx.Done()
 			return store.ErrUnknown
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		wantError(t, "Close", closeWithin(t, b.Engine, time.Minute), context.DeadlineExceeded)
 		synctest.Wait()
 		n := calls.Load()
@@ -227,7 +227,7 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 			s.begin(t.Context(), b.Engine, order("k"), 1)
 			wantError(t, "Close", closeWithin(t, b.Engine, time.Second), context.DeadlineExceeded)
 			close(let)
-			wantError(t, "Begin", s.want(t, 0, 1)[0].err, store.ErrClosed)
+			wantError(t, "Begin", s.want(t, reprise.Unavailable, 1)[0].err, store.ErrClosed)
 			release(t, setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k")))
 		})
 	}
@@ -245,11 +245,11 @@ func TestManyOperationsAtOnceLeaveNothingBehind(t *testing.T) {
 				switch {
 				case err != nil:
 					t.Error(err)
-				case res.Outcome == store.Claimed:
+				case res.Outcome == reprise.Claimed:
 					ran[i%len(ran)].Add(1)
 					time.Sleep(time.Duration(i%7) * time.Millisecond)
-					complete(t, res.Attempt, "answer", reprise.Recorded)
-				case res.Outcome != store.Completed:
+					complete(t, res.Attempt, "answer", reprise.EndRecorded)
+				case res.Outcome != reprise.Replayed:
 					t.Error(res.Outcome)
 				}
 			})

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// A Codec turns the values that [Do] keeps into bytes, and back. One that keeps errors
-// too is an [ErrorCodec]. Its methods are safe for concurrent use.
+// A Codec turns the values that [Do] keeps into bytes, and back; a nil one is that of
+// [encoding/json]. One that keeps errors too is an [ErrorCodec]. Its methods are safe for concurrent use.
 type Codec[T any] interface {
 	// Encode returns the bytes to keep, up to [store.MaxPayload] less a few. They are read
 	// at once, so they may be a part of value.
@@ -31,10 +31,7 @@ type ErrorCodec interface {
 	DecodeError(data []byte) (kept, err error)
 }
 
-// JSON returns the codec of [encoding/json], which is that of [Do] where it is given
-// none.
-func JSON[T any]() Codec[T] { return jsonCodec[T]{} }
-
+// jsonCodec is the codec of [Do] where it is given none.
 type jsonCodec[T any] struct{}
 
 func (jsonCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
@@ -53,7 +50,7 @@ func (bytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
 
 func (bytesCodec) Decode(data []byte) ([]byte, error) { return append([]byte{}, data...), nil }
 
-// NamedErrors returns codec, or the one of JSON for nil, as an [ErrorCodec] that knows
+// NamedErrors returns codec, or that of JSON for nil, as an [ErrorCodec] that knows
 // some errors by name:
 //
 //	codec := reprise.NamedErrors[Receipt](nil, map[string]error{"sold-out": ErrSoldOut})
@@ -114,7 +111,7 @@ func (e *namedError) Unwrap() error { return e.is }
 
 func orJSON[T any](codec Codec[T]) Codec[T] {
 	if codec == nil {
-		return JSON[T]()
+		return jsonCodec[T]{}
 	}
 	return codec
 }

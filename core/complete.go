@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/reprise-go/reprise/core/internal/text"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -16,41 +15,44 @@ type Completion struct {
 	DiscardEffects bool
 }
 
-// CompleteResult says what became of a completion, and so which response the client gets.
+// CompleteResult says how an attempt ended by its completion, and so which response its
+// client gets.
 type CompleteResult struct {
-	Status  CompleteStatus
-	Payload []byte // of Superseded: the answer that was kept instead; it must not be modified
-	Err     error  // why it is not Recorded; nil where the store answered
+	// End is one of these:
+	//
+	//	EndRecorded    the answer is kept: send it
+	//	EndUnrecorded  the effect is done, and the record may not be: send the answer, marked
+	//	EndSuperseded  another attempt completed first: send its answer, Payload
+	//	EndContested   another attempt runs, or may have run: 409
+	//	EndNotApplied  Atomic: nothing was applied, a retry runs again: 503
+	//	EndUndecided   Atomic: whether it was committed is unknown: 503
+	End AttemptEnd
+
+	Payload []byte // of EndSuperseded: the answer that was kept instead; it must not be modified
+	Err     error  // why the end is not EndRecorded; nil where it is
 }
 
-// CompleteStatus says how an attempt ended, and so which response its client gets.
-type CompleteStatus uint8
-
-// The answers to a completion. The zero value is not one of them.
-const (
-	Recorded   CompleteStatus = iota + 1 // the answer is kept: send it
-	Unrecorded                           // send the answer, marked: the effect is done and the record may not be
-	Superseded                           // another attempt completed first: send its answer, CompleteResult.Payload
-	Contested                            // another attempt runs, or may have run: 409
-	RolledBack                           // Atomic: nothing was applied, a retry runs again: 503
-	Undecided                            // Atomic: whether it was committed is unknown: 503
-)
-
-// lostStatus says what the claim that follows a lost lease means for the answer in hand.
-// Claimed is not in it: the record itself was lost, so the completion is tried once more.
-var lostStatus = [...]CompleteStatus{
-	store.InProgress: Contested,
-	store.Completed:  Superseded,
-	store.Mismatch:   Unrecorded,
-	store.Lapsed:     Contested,
-}
-
-// atomicStatus says what a failed completion of an Atomic attempt means.
-func atomicStatus(err error) CompleteStatus {
-	if errors.Is(err, store.ErrNotApplied) {
-		return RolledBack
+// endOfLost returns the end of an attempt that lost its lease, from the answer to the
+// claim that followed: the answer in hand was superseded or contested, or, where the key
+// now belongs to another request, is nobody's. Claimed is not asked for: the record
+// itself was lost, so the completion is tried once more.
+func endOfLost(holder store.Outcome) AttemptEnd {
+	switch holder {
+	case store.Completed:
+		return EndSuperseded
+	case store.Mismatch:
+		return EndUnrecorded
+	default: // InProgress, Lapsed
+		return EndContested
 	}
-	return Undecided
+}
+
+// endOfAtomic returns the end of an Atomic attempt whose completion failed.
+func endOfAtomic(err error) AttemptEnd {
+	if errors.Is(err, store.ErrNotApplied) {
+		return EndNotApplied
+	}
+	return EndUndecided
 }
 
 // Complete ends the attempt and keeps its answer. Call it before the response leaves: the
@@ -65,7 +67,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}
 	if a.unprotected {
 		a.conclude(EndUnrecorded, a.claimErr)
-		return CompleteResult{Status: Unrecorded, Err: a.claimErr}, nil
+		return CompleteResult{End: EndUnrecorded, Err: a.claimErr}, nil
 	}
 	ctx := a.completionContext()
 	r := store.CompleteRequest{
@@ -77,11 +79,11 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	switch {
 	case err == nil:
 		a.conclude(EndRecorded, nil)
-		return CompleteResult{Status: Recorded}, nil
+		return CompleteResult{End: EndRecorded}, nil
 	case a.atomic:
-		status := atomicStatus(err)
-		a.conclude(completeEnds[status], err)
-		return CompleteResult{Status: status, Err: err}, nil
+		end := endOfAtomic(err)
+		a.conclude(end, err)
+		return CompleteResult{End: end, Err: err}, nil
 	case errors.Is(err, store.ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
@@ -93,7 +95,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 // lost: the claim of the same owner, without takeover, says who has it now.
 func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
 	if !a.lost.Swap(true) {
-		a.observe(EventLeaseLost, nil)
+		a.observe(Event{Kind: EventLeaseLost})
 	}
 	var holder store.ClaimResult
 	err := a.repeat(ctx, func(ctx context.Context) (err error) {
@@ -105,27 +107,27 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 		if err == nil {
 			a.conclude(EndRecorded, nil)
-			return CompleteResult{Status: Recorded}
+			return CompleteResult{End: EndRecorded}
 		}
 	}
 	if err != nil {
 		return a.completeLater(r, err)
 	}
-	status := lostStatus[holder.Outcome]
-	a.conclude(completeEnds[status], store.ErrLeaseLost)
-	return CompleteResult{Status: status, Payload: holder.Payload, Err: store.ErrLeaseLost}
+	end := endOfLost(holder.Outcome)
+	a.conclude(end, store.ErrLeaseLost)
+	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
 }
 
 // completeLater lets the response leave, unrecorded, and goes on completing where that is
 // of use.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
-		a.observe(EventUnrecorded, err)
+		a.observe(Event{End: EndUnrecorded, Err: err})
 		a.engine.background.add(&task{kind: taskComplete, attempt: a, request: r, err: err})
 	} else {
 		a.conclude(EndUnrecorded, err)
 	}
-	return CompleteResult{Status: Unrecorded, Err: err}
+	return CompleteResult{End: EndUnrecorded, Err: err}
 }
 
 // completionContext returns the context in which the store is asked to end the attempt,
@@ -151,18 +153,10 @@ func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) er
 			return nil
 		}
 		if !errors.Is(err, store.ErrLeaseLost) { // which is an answer
-			a.observe(EventStoreError, err)
+			a.observe(Event{Kind: EventStoreError, Err: err})
 		}
 		if f, _ := classify(err); !f.repeatEnd || f.refused || a.atomic || !pause(ctx, wait) {
 			return err
 		}
 	}
-}
-
-// String returns the status as it appears in logs.
-func (s CompleteStatus) String() string { return text.Name(completeNames[:], int(s)) }
-
-var completeNames = [...]string{
-	Recorded: "recorded", Unrecorded: "unrecorded", Superseded: "superseded", Contested: "contested",
-	RolledBack: "rolled-back", Undecided: "undecided",
 }

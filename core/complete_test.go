@@ -18,25 +18,25 @@ func TestCompletedAnswerIsReplayed(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		op := order("k")
 		a := b.claim(t, op)
-		b.want(t, op, store.InProgress)
+		b.want(t, op, reprise.InProgress)
 		changed := op
 		changed.Fingerprint[0]++
-		b.want(t, changed, store.Mismatch)
+		b.want(t, changed, reprise.Mismatch)
 		payload := []byte("answer")
-		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.Status != reprise.Recorded {
+		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.End != reprise.EndRecorded {
 			t.Fatal(end, err)
 		}
 		copy(payload, "reused")
 		for range 2 {
-			if got := b.want(t, op, store.Completed).Payload; string(got) != "answer" {
+			if got := b.want(t, op, reprise.Replayed).Payload; string(got) != "answer" {
 				t.Fatalf("replayed %q", got)
 			}
 		}
-		b.want(t, changed, store.Mismatch)
+		b.want(t, changed, reprise.Mismatch)
 		time.Sleep(retention)
 		release(t, b.claim(t, op))
-		b.events.want(t, reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventCompleted,
-			reprise.EventReplayed, reprise.EventReplayed, reprise.EventMismatch, reprise.EventClaimed, reprise.EventReleased)
+		b.events.want(t, "claimed", "in-progress", "mismatch", "completed",
+			"replayed", "replayed", "mismatch", "claimed", "released")
 	})
 }
 
@@ -44,14 +44,14 @@ func TestAttemptEndsOnce(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
-		complete(t, completed, "answer", reprise.Recorded)
+		complete(t, completed, "answer", reprise.EndRecorded)
 		release(t, released)
 		for _, a := range []*reprise.Attempt{completed, released} {
 			_, err := a.Complete(reprise.Completion{Payload: []byte("another")})
 			wantError(t, "Complete", err, store.ErrInvalid)
 			wantError(t, "Release", a.Release(), store.ErrInvalid)
 		}
-		if got := b.want(t, order("completed"), store.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("completed"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("replayed %q", got)
 		}
 		release(t, b.claim(t, order("released")))
@@ -69,9 +69,9 @@ func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
 			}
 			return err
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
 		calls.sameOwner(t, 3)
-		b.events.want(t, reprise.EventClaimed, reprise.EventStoreError, reprise.EventStoreError, reprise.EventCompleted)
+		b.events.want(t, "claimed", "store-error", "store-error", "completed")
 	})
 }
 
@@ -88,7 +88,7 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 		payload, start := []byte("answer"), time.Now()
 		end, err := a.Complete(reprise.Completion{Payload: payload})
 		copy(payload, "reused")
-		if err != nil || end.Status != reprise.Unrecorded {
+		if err != nil || end.End != reprise.EndUnrecorded {
 			t.Fatal(end, err)
 		}
 		wantError(t, "the result", end.Err, store.ErrUnknown)
@@ -97,17 +97,17 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 		}
 
 		time.Sleep(3 * lease) // the lease is kept meanwhile
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.InProgress)
-		b.want(t, order("k"), store.InProgress)
-		if n := b.events.count(reprise.EventRunTooLong); n > 0 {
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
+		if n := b.events.count("run-too-long"); n > 0 {
 			t.Error("MaxRun counts on after the handler has returned")
 		}
 		b.store.heal()
 		time.Sleep(2 * budget)
-		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
 		}
-		if u, c := b.events.count(reprise.EventUnrecorded), b.events.count(reprise.EventCompleted); u != 1 || c != 1 {
+		if u, c := b.events.count("unrecorded"), b.events.count("completed"); u != 1 || c != 1 {
 			t.Errorf("an unrecorded response was reported %d times and its record %d, want 1 and 1", u, c)
 		}
 	})
@@ -124,7 +124,7 @@ func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) 
 			}
 			return store.ErrUnavailable
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(time.Minute)
 		before := calls.Load()
 		lost.Store(1)
@@ -132,7 +132,7 @@ func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) 
 		if n := calls.Load() - before; n != 1 {
 			t.Errorf("asked %d times after the store had said that the lease is lost, want once", n)
 		}
-		if n := b.events.count(reprise.EventUnrecorded); n != 1 {
+		if n := b.events.count("unrecorded"); n != 1 {
 			t.Errorf("one unrecorded response was reported %d times", n)
 		}
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
@@ -149,7 +149,7 @@ func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
 			calls.add(r.Owner)
 			return store.ErrCorrupt
 		}
-		end := complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		end := complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		wantError(t, "the result", end.Err, store.ErrCorrupt)
 		time.Sleep(time.Minute)
 		calls.sameOwner(t, 1)
@@ -173,20 +173,20 @@ func TestLostCompletion(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rival func(t *testing.T, other *bench, op reprise.Operation)
-		want  reprise.CompleteStatus
+		want  reprise.AttemptEnd
 		after string // what is replayed afterwards
 	}{
 		{"a rival completed", func(t *testing.T, other *bench, op reprise.Operation) {
-			complete(t, other.claim(t, op), "rival's", reprise.Recorded)
-		}, reprise.Superseded, "rival's"},
+			complete(t, other.claim(t, op), "rival's", reprise.EndRecorded)
+		}, reprise.EndSuperseded, "rival's"},
 		{"a rival runs", func(t *testing.T, other *bench, op reprise.Operation) {
 			a := other.claim(t, op)
 			time.AfterFunc(time.Second, func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("rival's")}) })
-		}, reprise.Contested, "rival's"},
-		{"nobody", func(*testing.T, *bench, reprise.Operation) {}, reprise.Recorded, "mine"},
+		}, reprise.EndContested, "rival's"},
+		{"nobody", func(*testing.T, *bench, reprise.Operation) {}, reprise.EndRecorded, "mine"},
 		{"a rival released", func(t *testing.T, other *bench, op reprise.Operation) {
 			release(t, other.claim(t, op)) // so the record itself is gone, and is claimed anew
-		}, reprise.Recorded, "mine"},
+		}, reprise.EndRecorded, "mine"},
 	} {
 		inTimeNamed(t, c.name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -195,14 +195,14 @@ func TestLostCompletion(t *testing.T) {
 			a := overtake(t, b, op)
 			c.rival(t, other, op)
 			end := complete(t, a, "mine", c.want)
-			if c.want == reprise.Superseded && string(end.Payload) != c.after {
+			if c.want == reprise.EndSuperseded && string(end.Payload) != c.after {
 				t.Errorf("the answer to send is %q", end.Payload)
 			}
 			time.Sleep(2 * time.Second)
-			if got := b.want(t, op, store.Completed).Payload; string(got) != c.after {
+			if got := b.want(t, op, reprise.Replayed).Payload; string(got) != c.after {
 				t.Errorf("replayed %q, want %q", got, c.after)
 			}
-			if n := b.events.count(reprise.EventLeaseLost); n != 1 {
+			if n := b.events.count("lease-lost"); n != 1 {
 				t.Errorf("one loss was reported %d times", n)
 			}
 		})
@@ -215,9 +215,9 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 		paused := setupOver(t, b.store.Store, reprise.Config{})
 		a := overtake(t, b, order("k"))
 		rivals := overtake(t, paused, order("k"))
-		end := complete(t, a, "mine", reprise.Contested)
+		end := complete(t, a, "mine", reprise.EndContested)
 		wantError(t, "the result", end.Err, store.ErrLeaseLost)
-		complete(t, rivals, "rival's", reprise.Recorded)
+		complete(t, rivals, "rival's", reprise.EndRecorded)
 	})
 }
 
@@ -231,10 +231,10 @@ func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T)
 		release(t, other.claim(t, order("k")))
 		changed := order("k")
 		changed.Fingerprint[0]++
-		complete(t, other.claim(t, changed), "another's", reprise.Recorded)
-		end := complete(t, a, "mine", reprise.Unrecorded)
+		complete(t, other.claim(t, changed), "another's", reprise.EndRecorded)
+		end := complete(t, a, "mine", reprise.EndUnrecorded)
 		wantError(t, "the result", end.Err, store.ErrLeaseLost)
-		b.want(t, order("k"), store.Mismatch)
+		b.want(t, order("k"), reprise.Mismatch)
 	})
 }
 
@@ -250,8 +250,8 @@ func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
 			return b.store.Store.Claim(ctx, r)
 		}
 		a := overtake(t, b, order("k"))
-		complete(t, other.claim(t, order("k")), "rival's", reprise.Recorded)
-		complete(t, a, "mine", reprise.Superseded)
+		complete(t, other.claim(t, order("k")), "rival's", reprise.EndRecorded)
+		complete(t, a, "mine", reprise.EndSuperseded)
 		claims.sameOwner(t, 4)
 	})
 }
@@ -275,9 +275,9 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 			}
 			return replaced.Claim(ctx, r)
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(time.Minute)
-		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != "answer" {
+		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
 		}
 	})
@@ -308,12 +308,12 @@ func TestReleaseThatFailsGoesOnInTheBackground(t *testing.T) {
 		if took := time.Since(start); took > budget {
 			t.Errorf("held the response back for %v, want 2s at most", took)
 		}
-		b.want(t, order("k"), store.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
 		b.store.heal()
 		time.Sleep(time.Second * 5 / 4) // the longest pause
 		synctest.Wait()
 		release(t, b.claim(t, order("k")))
-		if n := b.events.count(reprise.EventReleased); n != 2 {
+		if n := b.events.count("released"); n != 2 {
 			t.Errorf("%d releases reported, want 2", n)
 		}
 	})
@@ -348,16 +348,16 @@ func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
 			<-ctx.Done()
 			return store.ErrUnknown
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Unrecorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(lease / 2)
-		b.want(t, order("k"), store.Completed) // no need to wait for the reply
+		b.want(t, order("k"), reprise.Replayed) // no need to wait for the reply
 		time.Sleep(lease)
 		b.store.heal()
 		time.Sleep(2 * budget)
-		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
+		if n := b.events.count("lease-lost"); n > 0 {
 			t.Error("a loss was reported")
 		}
-		if n := b.events.count(reprise.EventCompleted); n != 1 {
+		if n := b.events.count("completed"); n != 1 {
 			t.Errorf("%d completions reported, want 1", n)
 		}
 	})

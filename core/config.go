@@ -51,7 +51,7 @@ type Config struct {
 
 	// Observer is notified of every transition. See [NewAuditLog]. Nil is
 	// [NewOperatorLog] over [slog.Default]: what an operator must know is logged unless
-	// somebody decides otherwise. [Silent] logs nothing.
+	// an observer replaces it. [Observers] without any logs nothing.
 	Observer Observer
 }
 

@@ -95,7 +95,7 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 				t.Errorf("%s: %v", field, err)
 			}
 			refused++
-			if e := b.events.list[refused-1]; len(b.events.list) != refused || e.Outcome != reprise.RequestFailed || e.Label != "" {
+			if e := b.events.list[refused-1]; len(b.events.list) != refused || e.Outcome != reprise.Failed || e.Label != "" {
 				t.Errorf("%s: %+v", field, b.events.list)
 			}
 		}
@@ -108,14 +108,14 @@ func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
 		b := setup(t, reprise.Config{Retention: time.Hour})
 		short := order("short")
 		short.Retention = time.Minute
-		complete(t, b.claim(t, short), "answer", reprise.Recorded)
-		complete(t, b.claim(t, order("long")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, short), "answer", reprise.EndRecorded)
+		complete(t, b.claim(t, order("long")), "answer", reprise.EndRecorded)
 		time.Sleep(time.Minute - 1)
-		b.want(t, short, store.Completed)
+		b.want(t, short, reprise.Replayed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, short))
 		time.Sleep(time.Hour - time.Minute - 1)
-		b.want(t, order("long"), store.Completed)
+		b.want(t, order("long"), reprise.Replayed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, order("long")))
 	})

@@ -4,11 +4,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/store"
+)
+
+// The causes with which the context of a handler is cancelled before its attempt ends.
+var (
+	// ErrLeaseLost says that the lease of the attempt is lost: see [store.ErrLeaseLost].
+	ErrLeaseLost = store.ErrLeaseLost
+
+	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
+	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
 
 // runContext is the context of a handler. It has the values of the request and neither
@@ -95,28 +105,15 @@ type attemptKey struct{}
 type AttemptView struct{ a *Attempt }
 
 // AttemptFrom returns the attempt of the handler with this context, and false outside of
-// an attempt. ctx may be the context of the handler's framework, see [ContextKey].
+// an attempt. ctx may be the context of the handler's framework, see [store.ContextKey].
 func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 	a, ok := ctx.Value(attemptKey{}).(*Attempt)
 	if !ok {
-		if run, found := RunContext(ctx); found {
+		if run, found := store.RunContext(ctx); found {
 			a, ok = run.Value(attemptKey{}).(*Attempt)
 		}
 	}
 	return AttemptView{a}, ok
-}
-
-// ContextKey is where an adapter keeps the context of a run in a framework's own request
-// context, such as *gin.Context, which finds values by strings only. What takes the
-// context of a handler finds it there, so that handlers may pass either context.
-const ContextKey = "github.com/reprise-go/reprise"
-
-// RunContext returns the context of the run that an adapter put under [ContextKey] into a
-// framework's context, and false if there is none. Packages that look for their own
-// values in a handler's context use it after they found none in ctx itself.
-func RunContext(ctx context.Context) (context.Context, bool) {
-	run, ok := ctx.Value(ContextKey).(context.Context)
-	return run, ok
 }
 
 // Number returns 1 for the first attempt and one more for every takeover. If it is more

@@ -26,7 +26,7 @@ func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
 func begun(t *testing.T, ctx context.Context, b *bench) *reprise.Attempt {
 	t.Helper()
 	res, err := b.Begin(ctx, order("k"))
-	if err != nil || res.Outcome != store.Claimed {
+	if err != nil || res.Outcome != reprise.Claimed {
 		t.Fatal(res, err)
 	}
 	return res.Attempt
@@ -55,7 +55,7 @@ func TestHandlersContextHasTheValuesOfTheRequestAndNotItsEnd(t *testing.T) {
 			default:
 			}
 		}
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -91,7 +91,7 @@ func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 
 func TestHandlersContextEndsWithItsAttempt(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"complete": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) },
+		"complete": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndRecorded) },
 		"release":  release,
 	} {
 		for name2, early := range map[string]bool{" asked for before": true, " and after": false} {
@@ -118,7 +118,7 @@ func TestFirstCauseStays(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})
 		a := overtake(t, b, order("k"))
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		if r, l := b.events.count(reprise.EventRunTooLong), b.events.count(reprise.EventLeaseLost); r != 1 || l != 1 {
+		if r, l := b.events.count("run-too-long"), b.events.count("lease-lost"); r != 1 || l != 1 {
 			t.Errorf("%d long runs and %d losses reported, want 1 and 1", r, l)
 		}
 		b.store.heal()
@@ -267,7 +267,7 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 		ctx, leave := client(t)
 		a := begun(t, ctx, b)
 		leave()
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -286,7 +286,7 @@ func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		s.Wait()
-		for _, got := range s.want(t, 0, 40) {
+		for _, got := range s.want(t, reprise.Unavailable, 40) {
 			if got.after < 950*time.Millisecond || got.after > time.Second {
 				t.Errorf("a claim took %v, want 950ms to 1s", got.after)
 			}
@@ -318,7 +318,7 @@ func TestAttemptFromTheContextOfAFramework(t *testing.T) {
 		if _, ok := reprise.AttemptFrom(own); ok {
 			t.Error("found an attempt before there was one")
 		}
-		own.values[reprise.ContextKey] = a.Context()
+		own.values[store.ContextKey] = a.Context()
 		for name, ctx := range map[string]context.Context{"the framework's": own, "the run's": a.Context()} {
 			if view, ok := reprise.AttemptFrom(ctx); !ok || view.ID() != idOf(order("k")) {
 				t.Errorf("%s: %v, %t", name, view, ok)

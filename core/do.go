@@ -2,7 +2,6 @@ package reprise
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -19,7 +18,7 @@ import (
 // Elsewhere an attempt that dies before its result is kept leaves a lapsed record, and
 // op.Preset decides about it.
 //
-// The codec keeps the result; nil is [JSON]. Do returns what the codec read back of what
+// The codec keeps the result; nil is that of [encoding/json]. Do returns what the codec read back of what
 // it wrote, in the first run too, so that a value of which the codec loses a part fails
 // the first test and not the first retry. replayed says that the result is that of
 // another attempt. op.Decoder must be nil.
@@ -49,58 +48,46 @@ import (
 // does with it:
 //
 //	Do returned                                          the message
-//	no error: fn ran, or its result was replayed         ack
-//	Kept, Answer: fn said Keep, now or before            ack; the refusal is the answer
-//	Status Unrecorded: fn ran, the record may not exist  ack; the value is returned beside the error
-//	ErrInProgress: another attempt runs                  nack, after Remaining
-//	a released error of fn                               nack, after a pause of the consumer's
-//	the store is unavailable, or the engine closed       nack, after a pause
-//	Status Contested: the lease was lost to another      nack, after a pause; its result follows
-//	Status RolledBack: nothing was applied               nack, after a pause
-//	Status Undecided: whether it was committed is open   nack, after a pause; the next delivery finds out
-//	Kept, no Answer: a failure that AtMostOnce kept      park
-//	ErrLapsed: the outcome of an attempt is unknown      park, until an operator resolves it
-//	ErrMismatch: the key belongs to another message      park
-//	ErrExpired: it ended, and its result is forgotten    park
-//	ErrCorrupt, ErrUnkept, ErrInvalid                    park
+//	no error: fn ran, or its result was replayed          ack
+//	Kept, Answer: fn said Keep, now or before             ack; the refusal is the answer
+//	EndUnrecorded: fn ran, the record may not exist       ack; the value is returned beside the error
+//	InProgress: another attempt runs                      nack, after Remaining
+//	a released error of fn                                nack, after a pause of the consumer's
+//	Unavailable: the store is, or the engine closed       nack, after a pause
+//	EndContested: the lease was lost to another           nack, after a pause; its result follows
+//	EndNotApplied: nothing was applied                    nack, after a pause
+//	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
+//	Kept, no Answer: a failure that AtMostOnce kept       park
+//	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
+//	Mismatch: the key belongs to another message          park
+//	Expired: it ended, and its result is forgotten        park
+//	Corrupt, Failed, ErrUnkept                            park
 //
-// An attempt whose lease was lost to another that completed (Status Superseded) returns
-// the other's result, as a replay.
+// An attempt whose lease was lost to another that completed (EndSuperseded) returns the
+// other's result, as a replay.
 func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
 	switch {
 	case e == nil || fn == nil:
-		return value, false, &DoError{Outcome: RequestFailed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
+		return value, false, &DoError{Outcome: Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
 	case op.Decoder != nil:
 		err = fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
-		e.Refuse(ctx, op.Label, RequestFailed, err)
-		return value, false, &DoError{Outcome: RequestFailed, Cause: err}
+		e.Refuse(ctx, op.Label, Failed, err)
+		return value, false, &DoError{Outcome: Failed, Cause: err}
 	}
 	d := &doing[T]{codec: orJSON(codec), preset: op.Preset}
 	op.Decoder = d
 	res, err := e.Begin(ctx, op)
 	switch {
 	case err != nil:
-		return value, false, notBegun(err)
-	case res.Outcome == store.Claimed:
+		return value, false, &DoError{Outcome: res.Outcome, Cause: err}
+	case res.Attempt != nil:
 		d.attempt = res.Attempt
 		return d.run(fn) //nolint:contextcheck // the attempt has its own
-	case res.Outcome == store.Completed:
+	case res.Outcome == Replayed:
 		return d.kept.value, true, d.kept.replayError()
 	default:
-		return value, false, &DoError{Outcome: claimOutcomes[res.Outcome], Remaining: res.Remaining, Cause: refusals[res.Outcome]}
+		return value, false, &DoError{Outcome: res.Outcome, Remaining: res.Remaining}
 	}
-}
-
-// refusals are the errors of the answers that refuse an operation.
-var refusals = [...]error{store.InProgress: ErrInProgress, store.Mismatch: ErrMismatch, store.Lapsed: ErrLapsed, Expired: ErrExpired}
-
-// notBegun returns the error for a failed Begin.
-func notBegun(err error) error {
-	outcome := outcomeOf(Result{}, err)
-	if errors.Is(err, store.ErrInvalid) {
-		outcome = RequestFailed
-	}
-	return &DoError{Outcome: outcome, Cause: err}
 }
 
 // doing is one call of [Do].
@@ -111,7 +98,7 @@ type doing[T any] struct {
 	kept    result[T] // what Decode read
 }
 
-// Decode implements [Decoder].
+// Decode reads a record for Begin: see [Operation].Decoder.
 func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
 	d.kept, err = decodeResult(d.codec, payload)
 	return "", err
@@ -162,7 +149,7 @@ func (d *doing[T]) release(err, cause error) error {
 	if failed := d.attempt.Release(); cause == nil {
 		cause = failed // it goes on in the background, or the claim lapses
 	}
-	return &DoError{Outcome: RequestClaimed, Err: undecided(err), Cause: cause}
+	return &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
 }
 
 // keep completes the attempt with what fn returned.
@@ -176,53 +163,53 @@ func (d *doing[T]) keep(value T, err error) (_ T, replayed bool, _ error) {
 	default:
 		payload, read = appendKept(keptNothing, nil), result[T]{kind: keptNothing, value: value, err: failed}
 	}
-	end, invalid := d.attempt.Complete(Completion{Payload: payload, DiscardEffects: err != nil})
+	completed, invalid := d.attempt.Complete(Completion{Payload: payload, DiscardEffects: err != nil})
 	if invalid != nil { // the attempt was ended before, which Do never does
-		return value, false, &DoError{Outcome: RequestClaimed, Err: read.err, Cause: invalid}
+		return value, false, &DoError{Outcome: Claimed, Err: read.err, Cause: invalid}
 	}
-	switch end.Status {
-	case Recorded, Unrecorded:
-		return read.value, false, d.ended(read, end)
-	case Superseded:
-		return d.superseded(end)
+	switch completed.End {
+	case EndRecorded, EndUnrecorded:
+		return read.value, false, d.ended(read, completed)
+	case EndSuperseded:
+		return d.superseded(completed)
 	default:
 		var zero T
-		return zero, false, &DoError{Outcome: RequestClaimed, Status: end.Status, Cause: end.Err}
+		return zero, false, &DoError{Outcome: Claimed, End: completed.End, Cause: completed.Err}
 	}
 }
 
 // ended returns the error, if there is one, for a result that is this attempt's own.
-func (d *doing[T]) ended(read result[T], end CompleteResult) error {
-	if read.err == nil && end.Status == Recorded {
+func (d *doing[T]) ended(read result[T], by CompleteResult) error {
+	if read.err == nil && by.End == EndRecorded {
 		return nil
 	}
 	return &DoError{
-		Outcome: RequestClaimed, Status: end.Status, Kept: read.err != nil, Answer: read.kind == keptAnswer, Err: read.err, Cause: end.Err,
+		Outcome: Claimed, End: by.End, Kept: read.err != nil, Answer: read.kind == keptAnswer, Err: read.err, Cause: by.Err,
 	}
 }
 
 // superseded returns the result that another attempt kept instead.
-func (d *doing[T]) superseded(end CompleteResult) (value T, replayed bool, _ error) {
-	other, err := decodeResult(d.codec, end.Payload)
+func (d *doing[T]) superseded(by CompleteResult) (value T, replayed bool, _ error) {
+	other, err := decodeResult(d.codec, by.Payload)
 	if err != nil {
-		return value, false, &DoError{Outcome: RequestClaimed, Status: end.Status, Cause: err}
+		return value, false, &DoError{Outcome: Claimed, End: by.End, Cause: err}
 	}
 	if other.err == nil {
 		return other.value, true, nil
 	}
 	return value, true, &DoError{
-		Outcome: RequestClaimed, Status: end.Status, Kept: true, Answer: other.kind == keptAnswer, Err: other.err, Cause: end.Err,
+		Outcome: Claimed, End: by.End, Kept: true, Answer: other.kind == keptAnswer, Err: other.err, Cause: by.Err,
 	}
 }
 
 // unprotected ends an attempt that ran without a claim. Nothing is kept of it.
 func (d *doing[T]) unprotected(value T, err error) (T, error) {
 	_ = d.attempt.Release() // of nothing
-	failure := &DoError{Outcome: RequestUnprotected, Err: undecided(err), Cause: d.attempt.claimErr}
+	failure := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
 	if err != nil && !d.keeps(err) {
 		return value, failure
 	}
-	failure.Status, failure.Kept, failure.Answer = Unrecorded, err != nil, err != nil
+	failure.End, failure.Kept, failure.Answer = EndUnrecorded, err != nil, err != nil
 	if _, read, failed := encodeResult(d.codec, value, err); failed == nil { // as with a claim
 		value, failure.Err = read.value, read.err
 	}

@@ -61,8 +61,8 @@ func (d *doer) wantRuns(t *testing.T, want int64) {
 
 func wantSettlement(t *testing.T, err error, action reprise.Action, delay time.Duration) {
 	t.Helper()
-	if got := reprise.SettlementOf(err); got != (reprise.Settlement{Action: action, Delay: delay}) {
-		t.Errorf("%v settles as %v after %v, want %v after %v", err, got.Action, got.Delay, action, delay)
+	if got, after := reprise.SettlementOf(err); got != action || after != delay {
+		t.Errorf("%v settles as %v after %v, want %v after %v", err, got, after, action, delay)
 	}
 }
 
@@ -226,47 +226,51 @@ func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
 		name    string
 		arrange func(context.Context, *doer)
 		is      error
-		outcome reprise.RequestOutcome
+		outcome reprise.Outcome
 		action  reprise.Action
 		delay   time.Duration
 	}{
-		{"running elsewhere", running(7 * time.Second), reprise.ErrInProgress, reprise.RequestInProgress, reprise.Nack, 7 * time.Second},
-		{"running for nobody knows how long", running(0), reprise.ErrInProgress, reprise.RequestInProgress, reprise.Nack, time.Second},
-		{"lapsed", lapse, reprise.ErrLapsed, reprise.RequestLapsed, reprise.Park, 0},
+		{"running elsewhere", running(7 * time.Second), nil, reprise.InProgress, reprise.Nack, 7 * time.Second},
+		{"running for nobody knows how long", running(0), nil, reprise.InProgress, reprise.Nack, time.Second},
+		{"lapsed", lapse, nil, reprise.Lapsed, reprise.Park, 0},
 		{"another message", func(ctx context.Context, d *doer) {
 			other := d.op
 			other.Fingerprint[0]++
 			_, _, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
-		}, reprise.ErrMismatch, reprise.RequestMismatch, reprise.Park, 0},
+		}, nil, reprise.Mismatch, reprise.Park, 0},
 		{"ended long ago", func(ctx context.Context, d *doer) {
 			d.op.Horizon = time.Hour
 			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
 			time.Sleep(retention)
-		}, reprise.ErrExpired, reprise.RequestExpired, reprise.Park, 0},
-		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.RequestUnavailable, reprise.Nack, 2 * time.Second},
-		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"no payload", payload(""), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
+		}, nil, reprise.Expired, reprise.Park, 0},
+		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.Unavailable, reprise.Nack, 2 * time.Second},
+		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
+		{"no payload", payload(""), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
+		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
 		{"another type", func(ctx context.Context, d *doer) {
 			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
-		}, store.ErrCorrupt, reprise.RequestCorrupt, reprise.Park, 0},
-		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
-		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.RequestFailed, reprise.Park, 0},
+		}, store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
+		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.Failed, reprise.Park, 0},
+		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, reprise.Park, 0},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 			r.arrange(t.Context(), d)
 			counted := d.Stats().Outcomes[r.outcome]
 			_, replayed, err := d.do(t.Context(), succeed)
-			wantError(t, "Do", err, r.is)
+			if r.is != nil {
+				wantError(t, "Do", err, r.is)
+			} else if !strings.HasPrefix(err.Error(), "reprise: the operation did not run: ") {
+				t.Errorf("error text %q", err)
+			}
 			wantSettlement(t, err, r.action, r.delay)
 			wantSettlement(t, fmt.Errorf("message 9: %w", err), r.action, r.delay)
-			if e := doError(t, err); e.Outcome != r.outcome || e.Status != 0 || e.Kept || e.Err != nil || replayed {
+			if e := doError(t, err); e.Outcome != r.outcome || e.End != 0 || e.Kept || e.Err != nil || replayed {
 				t.Errorf("%+v, replayed %v, want outcome %v", e, replayed, r.outcome)
 			}
 			if n := d.Stats().Outcomes[r.outcome] - counted; n != 1 {
@@ -327,7 +331,7 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 		name     string
 		arrange  func(*doer)
 		fn       func(context.Context) error
-		status   reprise.CompleteStatus
+		status   reprise.AttemptEnd
 		end      reprise.AttemptEnd
 		number   int // of the receipt that is returned
 		replayed bool
@@ -336,29 +340,29 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 		delay    time.Duration
 	}{
 		{"value/recorded", func(*doer) {}, succeed, 0, reprise.EndRecorded, 1, false, nil, reprise.Ack, 0},
-		{"answer/recorded", func(*doer) {}, answer, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/recorded", func(*doer) {}, failure, reprise.Recorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Park, 0},
+		{"answer/recorded", func(*doer) {}, answer, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/recorded", func(*doer) {}, failure, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Park, 0},
 
-		{"value/unrecorded", refuse(store.ErrCorrupt), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, store.ErrCorrupt, reprise.Ack, 0},
-		{"answer/unrecorded", refuse(store.ErrClosed), answer, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/unrecorded", refuse(store.ErrClosed), failure, reprise.Unrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
-		{"value/dropped later", refuse(store.ErrUnavailable), succeed, reprise.Unrecorded, reprise.EndDropped, 1, false, store.ErrUnavailable, reprise.Ack, 0},
-		{"value/the key is another's", lost(store.ClaimResult{Outcome: store.Mismatch}), succeed, reprise.Unrecorded, reprise.EndUnrecorded, 1, false, store.ErrLeaseLost, reprise.Ack, 0},
+		{"value/unrecorded", refuse(store.ErrCorrupt), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrCorrupt, reprise.Ack, 0},
+		{"answer/unrecorded", refuse(store.ErrClosed), answer, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/unrecorded", refuse(store.ErrClosed), failure, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
+		{"value/dropped later", refuse(store.ErrUnavailable), succeed, reprise.EndUnrecorded, reprise.EndDropped, 1, false, store.ErrUnavailable, reprise.Ack, 0},
+		{"value/the key is another's", lost(store.ClaimResult{Outcome: store.Mismatch}), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrLeaseLost, reprise.Ack, 0},
 
 		{"value/superseded by a value", lost(kept(receipt{Number: 9}, nil)), succeed, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
 		{"answer/superseded by a value", lost(kept(receipt{Number: 9}, nil)), answer, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
-		{"value/superseded by an answer", lost(kept(receipt{}, reprise.Keep(errSoldOut))), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Ack, 0},
-		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.Superseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
-		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.Superseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, reprise.Park, 0},
+		{"value/superseded by an answer", lost(kept(receipt{}, reprise.Keep(errSoldOut))), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Ack, 0},
+		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
+		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, reprise.Park, 0},
 
-		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
-		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
-		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.Contested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 
-		{"value/rolled back", atomically(store.ErrNotApplied), succeed, reprise.RolledBack, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
-		{"answer/rolled back", atomically(store.ErrNotApplied), answer, reprise.RolledBack, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
-		{"value/undecided", atomically(store.ErrUnknown), succeed, reprise.Undecided, reprise.EndUndecided, 0, false, store.ErrUnknown, reprise.Nack, 2 * second},
-		{"failure/undecided", atomically(store.ErrUnavailable), failure, reprise.Undecided, reprise.EndUndecided, 0, false, store.ErrUnavailable, reprise.Nack, 2 * second},
+		{"value/rolled back", atomically(store.ErrNotApplied), succeed, reprise.EndNotApplied, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
+		{"answer/rolled back", atomically(store.ErrNotApplied), answer, reprise.EndNotApplied, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
+		{"value/undecided", atomically(store.ErrUnknown), succeed, reprise.EndUndecided, reprise.EndUndecided, 0, false, store.ErrUnknown, reprise.Nack, 2 * second},
+		{"failure/undecided", atomically(store.ErrUnavailable), failure, reprise.EndUndecided, reprise.EndUndecided, 0, false, store.ErrUnavailable, reprise.Nack, 2 * second},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			preset := reprise.Recoverable
@@ -376,7 +380,7 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 				t.Errorf("%+v, replayed %v, want number %d, %v", got, replayed, r.number, r.replayed)
 			}
 			if err != nil {
-				if e := doError(t, err); e.Status != r.status || e.Outcome != reprise.RequestClaimed || e.Error() == "" {
+				if e := doError(t, err); e.End != r.status || e.Outcome != reprise.Claimed || e.Error() == "" {
 					t.Errorf("%+v, want status %v", e, r.status)
 				}
 			}
@@ -395,11 +399,13 @@ func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 		d.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error { return store.ErrUnavailable }
 		got, _, err := d.do(t.Context(), succeed)
-		if e := doError(t, err); e.Status != reprise.Unrecorded || e.Err != nil || got.Number != 1 {
+		if e := doError(t, err); e.End != reprise.EndUnrecorded || e.Err != nil || got.Number != 1 {
 			t.Fatalf("%+v %v", got, err)
 		}
 		_, _, err = d.do(t.Context(), succeed)
-		wantError(t, "meanwhile", err, reprise.ErrInProgress)
+		if e := doError(t, err); e.Outcome != reprise.InProgress {
+			t.Fatalf("meanwhile: %+v", e)
+		}
 		d.store.heal()
 		time.Sleep(2 * budget)
 		got, replayed, err := d.do(t.Context(), succeed)
@@ -431,11 +437,11 @@ func TestDoWithoutProtection(t *testing.T) {
 	for _, r := range []struct {
 		name   string
 		err    error
-		status reprise.CompleteStatus
+		status reprise.AttemptEnd
 		action reprise.Action
 	}{
-		{"a value", nil, reprise.Unrecorded, reprise.Ack},
-		{"an answer", reprise.Keep(errSoldOut), reprise.Unrecorded, reprise.Ack},
+		{"a value", nil, reprise.EndUnrecorded, reprise.Ack},
+		{"an answer", reprise.Keep(errSoldOut), reprise.EndUnrecorded, reprise.Ack},
 		{"an error", errSoldOut, 0, reprise.Nack},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
@@ -446,7 +452,7 @@ func TestDoWithoutProtection(t *testing.T) {
 			}
 			got, replayed, err := d.do(t.Context(), func(context.Context) error { return r.err })
 			e := doError(t, err)
-			if e.Outcome != reprise.RequestUnprotected || e.Status != r.status || replayed {
+			if e.Outcome != reprise.Unprotected || e.End != r.status || replayed {
 				t.Errorf("%+v, replayed %v", e, replayed)
 			}
 			if r.err == nil && got != (receipt{Number: 1}) || r.err != nil && !errors.Is(err, errSoldOut) {
@@ -505,7 +511,7 @@ func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		complete(t, former, "late", reprise.Superseded)
+		complete(t, former, "late", reprise.EndSuperseded)
 	})
 }
 
@@ -603,7 +609,7 @@ func TestDoEndsTheAttemptWhereAnErrorPanics(t *testing.T) {
 			_, _, _ = d.do(t.Context(), succeed)
 			d.wantRuns(t, again)
 
-			d.op.Key, d.codec = "leaves", leavingCodec{reprise.JSON[receipt]()}
+			d.op.Key, d.codec = "leaves", leavingCodec{}
 			left := make(chan struct{})
 			go func() {
 				defer close(left)

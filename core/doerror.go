@@ -8,23 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What [Do] says of an operation besides its value, for [errors.Is].
+// The failures of an operation that [Do] keeps, for [errors.Is].
 var (
-	// ErrInProgress says that another attempt is running. See DoError.Remaining.
-	ErrInProgress = errors.New("reprise: another attempt is running")
-
-	// ErrMismatch says that the key belongs to another fingerprint.
-	ErrMismatch = errors.New("reprise: the key belongs to another operation")
-
-	// ErrLapsed says that the last attempt ended without a result, and that no other may
-	// take it over: under AtMostOnce, or at Operation.MaxAttempts. An operator resolves
-	// the record, or its retention ends.
-	ErrLapsed = errors.New("reprise: the outcome of the last attempt is unknown")
-
-	// ErrExpired says that the operation has ended, and that the retention of its result
-	// has ended too. See Operation.Horizon.
-	ErrExpired = errors.New("reprise: the operation has ended, and its result is not kept any more")
-
 	// ErrPanicked says that the function panicked, or ended its goroutine, and that
 	// AtMostOnce keeps it from running again.
 	ErrPanicked = errors.New("reprise: the operation panicked")
@@ -35,21 +20,21 @@ var (
 
 // DoError is every error of [Do].
 type DoError struct {
-	// Outcome says whether fn ran: it did for RequestClaimed and RequestUnprotected.
-	Outcome RequestOutcome
+	// Outcome says whether fn ran: it did for Claimed and Unprotected.
+	Outcome Outcome
 
-	// Status says what became of the completion. It is zero where there was none: fn did
-	// not run, or its attempt was released.
-	Status CompleteStatus
+	// End says how the attempt ended by its completion. It is zero where there was none:
+	// fn did not run, or its attempt was released.
+	End AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.
-	// With Status Unrecorded a retry may run instead.
+	// With EndUnrecorded a retry may run instead.
 	Kept bool
 
 	// Answer says that fn returned Err with [Keep]: it is an answer, and no failure.
 	Answer bool
 
-	// Remaining, of ErrInProgress, is what was left of the lease of the other attempt. It
+	// Remaining, of InProgress, is what was left of the lease of the other attempt. It
 	// is zero where nobody knows.
 	Remaining time.Duration
 
@@ -67,14 +52,30 @@ func (e *DoError) Error() string {
 	switch {
 	case e.Err != nil:
 		return e.Err.Error()
-	case e.Status != 0:
-		return "reprise: the operation ran, and its result is " + e.Status.String() + because(e.Cause)
-	case e.Outcome == RequestUnprotected:
+	case e.End != 0:
+		return "reprise: the operation ran, and its result is " + e.End.String() + because(e.Cause)
+	case e.Outcome == Unprotected:
 		return "reprise: the operation ran without protection" + because(e.Cause)
 	case e.Cause != nil:
 		return e.Cause.Error()
 	default:
-		return "reprise: the operation did not run: " + e.Outcome.String()
+		return "reprise: the operation did not run: " + e.refusal()
+	}
+}
+
+// refusal says why the operation did not run.
+func (e *DoError) refusal() string {
+	switch e.Outcome {
+	case InProgress:
+		return "another attempt is running"
+	case Mismatch:
+		return "the key belongs to another operation"
+	case Lapsed:
+		return "the outcome of the last attempt is unknown"
+	case Expired:
+		return "it has ended, and its result is not kept any more"
+	default:
+		return e.Outcome.String()
 	}
 }
 
@@ -152,16 +153,8 @@ func undecided(err error) error {
 	return err
 }
 
-// Settlement is what the consumer of a message does with it.
-type Settlement struct {
-	Action Action
-
-	// Delay is the pause before the next delivery of a Nack. Zero leaves it to the
-	// consumer, whose own backoff should grow with the number of deliveries.
-	Delay time.Duration
-}
-
-// Action is the part of a [Settlement] that has a name in every queue.
+// Action is what the consumer of a message does with it. It has this name, or one like
+// it, in every queue.
 type Action uint8
 
 // The actions. The zero value is not one of them.
@@ -182,45 +175,47 @@ const (
 	pauseStore   = 2 * time.Second
 )
 
-// SettlementOf says what a consumer does with a message for which [Do] returned err. An
-// error that is not of Do is a Nack.
-func SettlementOf(err error) Settlement {
+// SettlementOf says what a consumer does with a message for which [Do] returned err. The
+// delay is the pause before the next delivery of a Nack. Zero leaves it to the consumer,
+// whose own backoff should grow with the number of deliveries. An error that is not of Do
+// is a Nack.
+func SettlementOf(err error) (action Action, delay time.Duration) {
 	if err == nil {
-		return Settlement{Action: Ack}
+		return Ack, 0
 	}
 	var e *DoError
 	if !errors.As(err, &e) {
-		return Settlement{Action: Nack}
+		return Nack, 0
 	}
 	return e.settlement()
 }
 
-func (e *DoError) settlement() Settlement {
+func (e *DoError) settlement() (action Action, delay time.Duration) {
 	switch {
-	case e.Status == RolledBack, e.Status == Contested:
-		return Settlement{Nack, pauseRunning}
-	case e.Status == Undecided:
-		return Settlement{Nack, pauseStore}
+	case e.End == EndNotApplied, e.End == EndContested:
+		return Nack, pauseRunning
+	case e.End == EndUndecided:
+		return Nack, pauseStore
 	case e.Answer:
-		return Settlement{Action: Ack}
+		return Ack, 0
 	case e.Kept:
-		return Settlement{Action: Park}
-	case e.Status == Unrecorded: // the effect is done, and another run could only repeat it
-		return Settlement{Action: Ack}
+		return Park, 0
+	case e.End == EndUnrecorded: // the effect is done, and another run could only repeat it
+		return Ack, 0
 	case errors.Is(e.Cause, store.ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
-		return Settlement{Action: Park}
+		return Park, 0
 	}
 	switch e.Outcome {
-	case RequestClaimed, RequestUnprotected: // released
-		return Settlement{Action: Nack}
-	case RequestInProgress:
+	case Claimed, Unprotected: // released
+		return Nack, 0
+	case InProgress:
 		if e.Remaining > 0 {
-			return Settlement{Nack, e.Remaining}
+			return Nack, e.Remaining
 		}
-		return Settlement{Nack, pauseRunning}
-	case RequestUnavailable:
-		return Settlement{Nack, pauseStore}
+		return Nack, pauseRunning
+	case Unavailable:
+		return Nack, pauseStore
 	default: // refused for good
-		return Settlement{Action: Park}
+		return Park, 0
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// Store keeps the records of an [Engine]: see [store.Store], the contract.
+type Store = store.Store
+
 // Engine decides, over one [Store], which request runs an operation and which gets its
 // answer. Make one per process and store with [New], and Close it when no request uses it
 // any more. Its methods are safe for concurrent use.
@@ -67,9 +70,9 @@ func (e *Engine) Binds() bool { return e.store.binder != nil }
 
 // Result is the answer to [Engine.Begin].
 type Result struct {
-	Outcome store.Outcome
-	Attempt *Attempt // of Claimed: run it, and end it by Complete or Release
-	Payload []byte   // of Completed; it must not be modified
+	Outcome Outcome
+	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
+	Payload []byte   // of Replayed; it must not be modified
 
 	// Remaining, of InProgress, is what the store said was left of the lease of the other
 	// attempt. It is zero where the store was not asked, because the attempt runs in this
@@ -85,19 +88,20 @@ type Result struct {
 // op.Wait has passed, and then answers InProgress. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
-// An error means that there is no definite answer and nothing may run: [store.ErrInvalid]
-// for an operation with a field out of its range, [store.ErrClosed] after Close, or the
-// failure of the store. A claim that may have been written anyway is released in the
-// background.
+// An error means that there is no definite answer and nothing may run. The outcome is
+// then Failed, with [store.ErrInvalid], for an operation with a field out of its range,
+// Corrupt for a record that cannot be read, and otherwise Unavailable: the failure of the
+// store, or [store.ErrClosed] after Close. A claim that may have been written anyway is
+// released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
-		e.Refuse(ctx, op.Label, RequestFailed, err)
-		return Result{}, err
+		e.Refuse(ctx, op.Label, Failed, err)
+		return Result{Outcome: Failed}, err
 	}
 	if !e.work.begin() {
-		e.Refuse(ctx, op.Label, RequestUnavailable, store.ErrClosed)
-		return Result{}, store.ErrClosed
+		e.Refuse(ctx, op.Label, Unavailable, store.ErrClosed)
+		return Result{Outcome: Unavailable}, store.ErrClosed
 	}
 	defer func() { // also when the store ends the goroutine
 		if res.Attempt == nil {
@@ -111,15 +115,18 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 // policy, and notifies the observer of it: it is how the package protocol reports the
 // requests that it refuses itself. err says why, and may be nil. Call it from the
 // goroutine of the request.
-func (e *Engine) Refuse(ctx context.Context, label string, outcome RequestOutcome, err error) {
-	if outcome < 1 || int(outcome) >= len(requestEvents) {
-		outcome = RequestFailed
+func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err error) {
+	if outcome < 1 || int(outcome) >= len(outcomeNames) {
+		outcome = Failed
 	}
 	if bounds.Label("label", label) != nil {
 		label = ""
 	}
 	e.tallies.of(label).outcome(outcome)
-	e.Report(ctx, Event{Kind: requestEvents[outcome], Label: label, Outcome: outcome, Err: err})
+	event := Event{Outcome: outcome, Counted: true, Label: label, Err: err}
+	if e.observing.wants(&event) {
+		e.observing.notify(ctx, event)
+	}
 }
 
 // Close takes no new operations, waits until the attempts that run and the work in the

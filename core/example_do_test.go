@@ -37,7 +37,8 @@ func ExampleDo() {
 			numbers++
 			return transfer{Number: numbers, Amount: len(message)}, nil
 		})
-		fmt.Println(done, replayed, err, reprise.SettlementOf(err).Action)
+		action, _ := reprise.SettlementOf(err)
+		fmt.Println(done, replayed, err, action)
 	}
 	consume("message-1", []byte("five!"))
 	consume("message-1", []byte("five!"))
@@ -45,7 +46,7 @@ func ExampleDo() {
 	// Output:
 	// {1 5} false <nil> ack
 	// {1 5} true <nil> ack
-	// {0 0} false reprise: the key belongs to another operation park
+	// {0 0} false reprise: the operation did not run: the key belongs to another operation park
 }
 
 // A refusal is an answer: it is kept, and found again by errors.Is. What failed on the
@@ -61,7 +62,8 @@ func ExampleKeep() {
 		_, replayed, err := reprise.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
 			return transfer{}, outcome
 		})
-		fmt.Println(err, errors.Is(err, errInsufficient), replayed, reprise.SettlementOf(err).Action)
+		action, _ := reprise.SettlementOf(err)
+		fmt.Println(err, errors.Is(err, errInsufficient), replayed, action)
 	}
 	try(errors.New("the bank is away"))
 	try(reprise.Keep(fmt.Errorf("account 7: %w", errInsufficient)))
@@ -79,25 +81,25 @@ func ExampleEncodeResult() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(reprise.IsResult(payload))
+	fmt.Println(reprise.DescribeResult(payload))
 	fmt.Println(reprise.DecodeResult(transfers, payload))
 	raw, err := reprise.DecodeResult(reprise.Bytes(), payload)
 	fmt.Println(string(raw), err)
 	// Output:
-	// true
+	// a value of 23 bytes
 	// {7 5} <nil>
 	// {"Number":7,"Amount":5} <nil>
 }
 
 // What a consumer tells its queue.
 func ExampleSettlementOf() {
-	running := &reprise.DoError{Outcome: reprise.RequestInProgress, Remaining: 7e9, Cause: reprise.ErrInProgress}
+	running := &reprise.DoError{Outcome: reprise.InProgress, Remaining: 7e9}
 	for _, err := range []error{nil, running, errors.New("not of Do")} {
-		switch s := reprise.SettlementOf(err); s.Action {
+		switch action, delay := reprise.SettlementOf(err); action {
 		case reprise.Ack:
 			fmt.Println("acknowledge")
 		case reprise.Nack:
-			fmt.Println("deliver again after", s.Delay)
+			fmt.Println("deliver again after", delay)
 		case reprise.Park:
 			fmt.Println("set aside:", err)
 		}

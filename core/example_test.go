@@ -41,9 +41,9 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	switch {
 	case err != nil:
 		return "", err // nothing ran: say so, and let the client retry
-	case begun.Outcome == store.Completed:
+	case begun.Outcome == reprise.Replayed:
 		return string(begun.Payload), nil
-	case begun.Outcome != store.Claimed:
+	case begun.Outcome != reprise.Claimed:
 		return "", errors.New(begun.Outcome.String())
 	}
 
@@ -52,10 +52,10 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	if err != nil {
 		return "", err
 	}
-	switch result.Status {
-	case reprise.Superseded:
+	switch result.End {
+	case reprise.EndSuperseded:
 		return string(result.Payload), nil
-	case reprise.Contested:
+	case reprise.EndContested:
 		return "", errors.New("another attempt is running")
 	default:
 		return answer, nil
@@ -120,7 +120,7 @@ func ExampleAttemptFrom() {
 	}
 	handler(begun.Attempt.Context())
 	result, err := begun.Attempt.Complete(reprise.Completion{})
-	fmt.Println(result.Status, err)
+	fmt.Println(result.End, err)
 	// Output:
 	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
 	// recorded <nil>

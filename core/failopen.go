@@ -52,7 +52,7 @@ func (c *call) startUnprotected(err error) (Result, error) {
 	if !c.engine.renewer.add(c.engine.base, a, never, never, c.engine.runUntil()) {
 		return Result{}, store.ErrClosed
 	}
-	return Result{Outcome: store.Claimed, Attempt: a}, nil
+	return Result{Outcome: Unprotected, Attempt: a}, nil
 }
 
 // discard ends an attempt that the table turned away. The call to Begin goes on without

@@ -12,6 +12,12 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// unprotected begins op, whose store is away and which fails open.
+func (b *bench) unprotected(t *testing.T, op reprise.Operation) *reprise.Attempt {
+	t.Helper()
+	return b.want(t, open(op), reprise.Unprotected).Attempt
+}
+
 func open(op reprise.Operation) reprise.Operation {
 	op.FailOpen = true
 	return op
@@ -36,30 +42,30 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				var s answers
 				s.begin(t.Context(), b.Engine, open(order("k")), 50)
 				s.Wait()
-				a := s.want(t, store.Claimed, 1)[0].Attempt
-				s.want(t, store.InProgress, 49)
+				a := s.want(t, reprise.Unprotected, 1)[0].Attempt
+				s.want(t, reprise.InProgress, 49)
 				if !a.Unprotected() || a.Atomic() || a.View().Number() != 0 {
 					t.Error("not unprotected")
 				}
-				b.want(t, changed(open(order("k"))), store.Mismatch)
-				b.want(t, order("k"), store.InProgress) // also of a policy that does not fail open
+				b.want(t, changed(open(order("k"))), reprise.Mismatch)
+				b.want(t, order("k"), reprise.InProgress) // also of a policy that does not fail open
 				time.Sleep(2 * lease)
 				wantCause(t, a.Context(), nil)
-				b.want(t, open(order("k")), store.InProgress)
+				b.want(t, open(order("k")), reprise.InProgress)
 				if v, ok := reprise.AttemptFrom(a.Context()); !ok || v.Key("call") == "" {
 					t.Error("the handler has no attempt")
 				}
 				if round%2 == 0 {
 					release(t, a)
 				} else {
-					complete(t, a, "answer", reprise.Unrecorded)
+					complete(t, a, "answer", reprise.EndUnrecorded)
 				}
 				wantCause(t, a.Context(), context.Canceled)
 			}
-			if n := b.Stats().Outcomes[reprise.RequestUnprotected]; n != 3 {
+			if n := b.Stats().Outcomes[reprise.Unprotected]; n != 3 {
 				t.Errorf("%d unprotected attempts counted, want 3", n)
 			}
-			if n := b.events.count(reprise.EventUnprotected); n != 3 {
+			if n := b.events.count("unprotected"); n != 3 {
 				t.Errorf("%d unprotected attempts reported, want 3", n)
 			}
 			b.store.heal()
@@ -82,9 +88,9 @@ func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 		opened.begin(t.Context(), b.Engine, open(order("k")), 20)
 		closed.Wait()
 		opened.Wait()
-		closed.want(t, 0, 1)
-		opened.want(t, store.InProgress, 19)
-		release(t, opened.want(t, store.Claimed, 1)[0].Attempt)
+		closed.want(t, reprise.Unavailable, 1)
+		opened.want(t, reprise.InProgress, 19)
+		release(t, opened.want(t, reprise.Unprotected, 1)[0].Attempt)
 	})
 }
 
@@ -100,9 +106,9 @@ func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, open(order("k")), 50)
 		s.Wait()
-		s.want(t, store.InProgress, 49)
-		a := s.want(t, store.Claimed, 1)[0].Attempt
-		b.want(t, open(order("k")), store.InProgress)
+		s.want(t, reprise.InProgress, 49)
+		a := s.want(t, reprise.Unprotected, 1)[0].Attempt
+		b.want(t, open(order("k")), reprise.InProgress)
 		release(t, a)
 		b.store.heal()
 	})
@@ -128,7 +134,7 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 			asked := 0
 			for i := range 1000 {
 				start, before := time.Now(), claims.Load()
-				a := b.claim(t, open(order(strconv.Itoa(i))))
+				a := b.unprotected(t, order(strconv.Itoa(i)))
 				took := time.Since(start)
 				switch {
 				case claims.Load() > before:
@@ -151,8 +157,8 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 			if a.Unprotected() {
 				t.Error("unprotected, and the store is back")
 			}
-			complete(t, a, "answer", reprise.Recorded)
-			b.want(t, open(order("back")), store.Completed)
+			complete(t, a, "answer", reprise.EndRecorded)
+			b.want(t, open(order("back")), reprise.Replayed)
 		})
 	}
 }
@@ -164,7 +170,7 @@ func TestFailOpenOpensForNothingElse(t *testing.T) {
 			away(b, err)
 			_, got := b.Begin(t.Context(), open(order("k")))
 			wantError(t, "Begin", got, err)
-			if b.Stats().Outcomes[reprise.RequestUnprotected] != 0 {
+			if b.Stats().Outcomes[reprise.Unprotected] != 0 {
 				t.Error("counted as unprotected")
 			}
 		})
@@ -175,7 +181,7 @@ func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: time.Minute})
 		away(b, store.ErrUnavailable)
-		a := b.claim(t, open(order("k")))
+		a := b.unprotected(t, order("k"))
 		time.Sleep(time.Minute)
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
 		if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) {
@@ -240,16 +246,16 @@ func TestStoreThatIsBackIsAsked(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := away(b, store.ErrUnavailable)
-		release(t, b.claim(t, open(order("1"))))
+		release(t, b.unprotected(t, order("1")))
 		for _, key := range []string{"2", "3"} {
-			if release(t, b.claim(t, open(order(key)))); claims.Load() != 1 {
+			if release(t, b.unprotected(t, order(key))); claims.Load() != 1 {
 				t.Errorf("%d claims of a store that is away", claims.Load())
 			}
 		}
 		_, err := b.Begin(t.Context(), order("closed")) // which asks in any case, and does not end the outage
 		wantError(t, "fail closed", err, store.ErrUnavailable)
 		before := claims.Load()
-		if release(t, b.claim(t, open(order("4")))); claims.Load() != before {
+		if release(t, b.unprotected(t, order("4"))); claims.Load() != before {
 			t.Errorf("%d claims more of a store that is away", claims.Load()-before)
 		}
 		time.Sleep(2 * time.Second)

@@ -42,33 +42,30 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: known %v, %04b, want %04b", c.err, known, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, errors.New("another"), store.ErrNotFound, store.ErrRecordChanged, ErrRunTooLong, ErrDropped} {
+	for _, err := range []error{nil, errors.New("another"), store.ErrNotFound, store.ErrRecordChanged, ErrRunTooLong, errDropped} {
 		if _, known := classify(err); known {
 			t.Errorf("%v is known", err)
 		}
 	}
 }
 
-func TestStatusOfALostCompletion(t *testing.T) {
+func TestEndOfAnAttemptThatLostItsLease(t *testing.T) {
 	t.Parallel()
-	for outcome, want := range map[store.Outcome]CompleteStatus{
-		store.InProgress: Contested, store.Completed: Superseded, store.Mismatch: Unrecorded, store.Lapsed: Contested,
+	for holder, want := range map[store.Outcome]AttemptEnd{
+		store.InProgress: EndContested, store.Completed: EndSuperseded, store.Mismatch: EndUnrecorded, store.Lapsed: EndContested,
 	} {
-		if got := lostStatus[outcome]; got != want {
-			t.Errorf("%v: %v, want %v", outcome, got, want)
+		if got := endOfLost(holder); got != want {
+			t.Errorf("%v: %v, want %v", holder, got, want)
 		}
-	}
-	if len(lostStatus) != int(store.Lapsed)+1 {
-		t.Errorf("the table has %d rows, and outcomes end at %d", len(lostStatus), store.Lapsed)
 	}
 }
 
-func TestStatusOfAFailedAtomicCompletion(t *testing.T) {
+func TestEndOfAFailedAtomicCompletion(t *testing.T) {
 	t.Parallel()
-	for err, want := range map[error]CompleteStatus{
-		store.ErrNotApplied: RolledBack, store.ErrUnknown: Undecided, store.ErrUnavailable: Undecided, store.ErrLeaseLost: Undecided, store.ErrNotReplicated: Undecided,
+	for err, want := range map[error]AttemptEnd{
+		store.ErrNotApplied: EndNotApplied, store.ErrUnknown: EndUndecided, store.ErrUnavailable: EndUndecided, store.ErrLeaseLost: EndUndecided, store.ErrNotReplicated: EndUndecided,
 	} {
-		if got := atomicStatus(fmt.Errorf("wrapped: %w", err)); got != want {
+		if got := endOfAtomic(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
 		}
 	}
@@ -115,44 +112,6 @@ func TestLeaseIsRenewedAtAThirdGiveOrTakeATenth(t *testing.T) {
 	for _, lease := range []time.Duration{-time.Hour, -1, 0, 1, 59, time.Millisecond} {
 		if d := renewalDue(sent, lease).mono - sent.mono; d > max(lease, 0) {
 			t.Errorf("lease %v is renewed after %v", lease, d)
-		}
-	}
-}
-
-func TestNamesInLogs(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		got  fmt.Stringer
-		want string
-	}{
-		{store.Claimed, "claimed"},
-		{store.InProgress, "in-progress"},
-		{store.Completed, "completed"},
-		{store.Mismatch, "mismatch"},
-		{store.Lapsed, "lapsed"},
-		{store.Renewed, "renewed"},
-		{store.RenewBusy, "busy"},
-		{store.RenewCompleted, "completed"},
-		{store.RenewLost, "lost"},
-		{store.Warning, "warning"},
-		{store.Unsafe, "unsafe"},
-		{Recorded, "recorded"},
-		{Unrecorded, "unrecorded"},
-		{Superseded, "superseded"},
-		{Contested, "contested"},
-		{RolledBack, "rolled-back"},
-		{Undecided, "undecided"},
-		{Recoverable, "recoverable"},
-		{AtMostOnce, "at-most-once"},
-		{EventClaimed, "claimed"},
-		{EventStoreError, "store-error"},
-		{store.Outcome(0), "invalid(0)"},
-		{Expired, "expired"},
-		{Expired + 1, "invalid(7)"},
-		{EventKind(200), "invalid(200)"},
-	} {
-		if c.got.String() != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

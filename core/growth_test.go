@@ -13,7 +13,6 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // P12: 10,000 attempts in flight take at most 1 KiB each, the record in the memory store
@@ -38,7 +37,7 @@ func TestP12AttemptsInFlightAreSmall(t *testing.T) {
 	for i := range running {
 		op.Key = list[i]
 		res, err := e.Begin(ctx, op)
-		if err != nil || res.Outcome != store.Claimed {
+		if err != nil || res.Outcome != reprise.Claimed {
 			t.Fatal(res.Outcome, err)
 		}
 		running[i] = res.Attempt

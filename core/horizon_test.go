@@ -30,26 +30,26 @@ func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, once("k"))
 		time.Sleep(5 * time.Second) // the retention counts from the completion
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		other := changed(once("k"))
 
 		time.Sleep(kept - 1)
-		if got := b.want(t, once("k"), store.Completed); string(got.Payload) != "answer" {
+		if got := b.want(t, once("k"), reprise.Replayed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 		time.Sleep(time.Nanosecond)
 		if got := b.want(t, once("k"), reprise.Expired); got.Payload != nil {
 			t.Errorf("expired with the payload %q", got.Payload)
 		}
-		b.want(t, other, store.Mismatch)
+		b.want(t, other, reprise.Mismatch)
 		time.Sleep(horizon - 1)
 		b.want(t, once("k"), reprise.Expired)
-		b.want(t, other, store.Mismatch)
+		b.want(t, other, reprise.Mismatch)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, other))
-		b.events.want(t, reprise.EventClaimed, reprise.EventCompleted, reprise.EventReplayed,
-			reprise.EventExpired, reprise.EventMismatch, reprise.EventExpired, reprise.EventMismatch,
-			reprise.EventClaimed, reprise.EventReleased)
+		b.events.want(t, "claimed", "completed", "replayed",
+			"expired", "mismatch", "expired", "mismatch",
+			"claimed", "released")
 	})
 }
 
@@ -64,7 +64,7 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 		_ = closeWithin(t, dead.Engine, 0)
 		defer func() { _ = left.Release() }()
 		time.Sleep(kept + horizon - time.Second)
-		b.want(t, op, store.Lapsed)
+		b.want(t, op, reprise.Lapsed)
 		time.Sleep(time.Second)
 		release(t, b.claim(t, op))
 	})
@@ -85,7 +85,7 @@ func TestAResolvedAnswerIsReplayedBeforeItExpires(t *testing.T) {
 		time.Sleep(time.Minute)
 		err = st.Resolve(t.Context(), idOf(op), store.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: 2 * kept})
 		wantError(t, "resolve", err, nil)
-		b.want(t, op, store.Completed)
+		b.want(t, op, reprise.Replayed)
 		time.Sleep(kept)
 		b.want(t, op, reprise.Expired)
 		time.Sleep(kept)
@@ -104,18 +104,18 @@ func TestAHorizonIsTurnedOnAndOffAgain(t *testing.T) {
 			op.Horizon = 0
 			return op
 		}
-		complete(t, b.claim(t, without("old")), "old", reprise.Recorded)
-		complete(t, b.claim(t, once("new")), "new", reprise.Recorded)
+		complete(t, b.claim(t, without("old")), "old", reprise.EndRecorded)
+		complete(t, b.claim(t, once("new")), "new", reprise.EndRecorded)
 		time.Sleep(kept - 1)
-		b.want(t, once("old"), store.Completed)
-		b.want(t, once("new"), store.Completed)
+		b.want(t, once("old"), reprise.Replayed)
+		b.want(t, once("new"), reprise.Replayed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, once("old")))
 		b.want(t, once("new"), reprise.Expired)
 
-		b.want(t, without("new"), store.Completed)
+		b.want(t, without("new"), reprise.Replayed)
 		time.Sleep(horizon - 1)
-		b.want(t, without("new"), store.Completed)
+		b.want(t, without("new"), reprise.Replayed)
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, without("new")))
 	})
@@ -126,7 +126,7 @@ func TestASharedClaimAnswersEachByItsOwnHorizon(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := slowClaims(b)
-		complete(t, b.claim(t, once("k")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, once("k")), "answer", reprise.EndRecorded)
 		time.Sleep(kept)
 		claims.Store(0)
 		longer, without := once("k"), once("k")
@@ -140,14 +140,14 @@ func TestASharedClaimAnswersEachByItsOwnHorizon(t *testing.T) {
 			}
 			for i, op := range order {
 				results[i].Wait()
-				want := store.Completed
+				want := reprise.Replayed
 				if op.Horizon > 0 && op.Retention == kept {
 					want = reprise.Expired
 				}
 				results[i].want(t, want, 2)
 			}
 		}
-		b.want(t, changed(once("k")), store.Mismatch)
+		b.want(t, changed(once("k")), reprise.Mismatch)
 		if claims.Load() >= 3*6 {
 			t.Errorf("%d claims: nothing was shared", claims.Load())
 		}
@@ -161,9 +161,9 @@ func TestAWaitingDuplicateIsAnsweredByItsHorizon(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(once("k"), time.Minute), 2)
 		time.Sleep(10 * time.Second)
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		s.Wait()
-		s.want(t, store.Completed, 2)
+		s.want(t, reprise.Replayed, 2)
 	})
 }
 
@@ -175,12 +175,12 @@ func TestAHorizonNeedsAStoreThatKnowsTheValidity(t *testing.T) {
 			r.Validity = false
 			return b.store.Store.Claim(ctx, r)
 		}
-		complete(t, b.claim(t, once("k")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, once("k")), "answer", reprise.EndRecorded)
 		_, err := b.Begin(t.Context(), once("k"))
 		wantError(t, "begin", err, store.ErrMisconfigured)
 		without := once("k")
 		without.Horizon = 0
-		b.want(t, without, store.Completed)
+		b.want(t, without, reprise.Replayed)
 	})
 }
 
@@ -194,8 +194,8 @@ func TestWithoutAHorizonNobodyAsksForTheValidity(t *testing.T) {
 			}
 			return b.store.Store.Claim(ctx, r)
 		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
-		b.want(t, order("k"), store.Completed)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
+		b.want(t, order("k"), reprise.Replayed)
 	})
 }
 
@@ -223,12 +223,12 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 // keeps longer than a shortened retention is replayed without one.
 func TestOnlyAnAnswerExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		for age, outcomes := range map[time.Duration]map[store.Outcome][2]store.Outcome{ // without a horizon, and with one
-			0:            {store.Completed: {store.Completed, store.Completed}},
-			kept - 1:     {store.Completed: {store.Completed, store.Completed}},
-			kept:         {store.Completed: {store.Completed, reprise.Expired}},
-			100 * kept:   {store.Completed: {store.Completed, reprise.Expired}, store.Mismatch: {store.Mismatch, store.Mismatch}, store.Lapsed: {store.Lapsed, store.Lapsed}},
-			-time.Second: {store.Completed: {store.Completed, store.Completed}},
+		for age, outcomes := range map[time.Duration]map[store.Outcome][2]reprise.Outcome{ // without a horizon, and with one
+			0:            {store.Completed: {reprise.Replayed, reprise.Replayed}},
+			kept - 1:     {store.Completed: {reprise.Replayed, reprise.Replayed}},
+			kept:         {store.Completed: {reprise.Replayed, reprise.Expired}},
+			100 * kept:   {store.Completed: {reprise.Replayed, reprise.Expired}, store.Mismatch: {reprise.Mismatch, reprise.Mismatch}, store.Lapsed: {reprise.Lapsed, reprise.Lapsed}},
+			-time.Second: {store.Completed: {reprise.Replayed, reprise.Replayed}},
 		} {
 			for outcome, want := range outcomes {
 				b := setup(t, reprise.Config{})
@@ -264,7 +264,7 @@ func TestWaitersOfTwoRetentionsAreAnsweredApart(t *testing.T) {
 		ended.Store(true)
 		long.Wait()
 		brief.Wait()
-		long.want(t, store.Completed, 2)
+		long.want(t, reprise.Replayed, 2)
 		brief.want(t, reprise.Expired, 2)
 	})
 }

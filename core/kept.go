@@ -81,14 +81,10 @@ func cutKept(payload []byte) (keptKind, []byte, error) {
 	return kind, content, nil
 }
 
-// IsResult reports whether the payload of a record was written by [Do], for programs that
-// show records. It does not say that the payload is sound: [DecodeResult] does.
-func IsResult(payload []byte) bool { return len(payload) > 0 && payload[0] == keptMark }
-
 // DescribeResult says, without its content, what the payload of a record of [Do] holds,
 // for programs that show records. It is empty for any other payload.
 func DescribeResult(payload []byte) string {
-	if !IsResult(payload) {
+	if len(payload) == 0 || payload[0] != keptMark {
 		return ""
 	}
 	kind, content, err := cutKept(payload)
@@ -143,7 +139,7 @@ func (r *result[T]) replayError() error {
 	if r.err == nil {
 		return nil
 	}
-	return &DoError{Outcome: RequestReplayed, Kept: true, Answer: r.kind == keptAnswer, Err: r.err}
+	return &DoError{Outcome: Replayed, Kept: true, Answer: r.kind == keptAnswer, Err: r.err}
 }
 
 // encodeResult encodes what fn returned, and returns it as a retry reads it.

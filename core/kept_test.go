@@ -45,12 +45,12 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 			t.Errorf("%s: read as %+v, %v", v.name, value, err)
 		}
 		if err != nil {
-			if e := doError(t, err); !e.Kept || e.Answer != (v.name == "answer") || e.Outcome != reprise.RequestReplayed {
+			if e := doError(t, err); !e.Kept || e.Answer != (v.name == "answer") || e.Outcome != reprise.Replayed {
 				t.Errorf("%s: %+v", v.name, e)
 			}
 		}
-		if !reprise.IsResult(payload) || reprise.IsResult(nil) || reprise.IsResult(payload[1:]) {
-			t.Errorf("%s is not told apart", v.name)
+		if other := reprise.DescribeResult(payload[1:]) + reprise.DescribeResult(nil); other != "" {
+			t.Errorf("%s: another payload is described as %q", v.name, other)
 		}
 		if got := reprise.DescribeResult(payload); got != v.described {
 			t.Errorf("%s is described as %q, want %q", v.name, got, v.described)
@@ -134,7 +134,7 @@ func TestNamedErrors(t *testing.T) {
 	}
 	_, err = reprise.DecodeResult(receipts, payload)
 	wantError(t, "with its name", err, errSoldOut)
-	later := reprise.NamedErrors(reprise.JSON[receipt](), map[string]error{"away": errAway})
+	later := reprise.NamedErrors[receipt](nil, map[string]error{"away": errAway})
 	if _, err = reprise.DecodeResult(later, payload); errors.Is(err, errSoldOut) || err == nil || err.Error() != "sold out" {
 		t.Errorf("without its name: %v", err)
 	}
@@ -285,12 +285,12 @@ func TestNamedErrorsReadWhatTheyWrote(t *testing.T) {
 func TestDoErrorEndsWithItsCause(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]reprise.DoError{
-		"reprise: the operation ran, and its result is unrecorded":                   {Status: reprise.Unrecorded},
-		"reprise: the operation ran, and its result is unrecorded: the bank is away": {Status: reprise.Unrecorded, Cause: errAway},
-		"reprise: the operation ran without protection":                              {Outcome: reprise.RequestUnprotected},
-		"reprise: the operation ran without protection: the bank is away":            {Outcome: reprise.RequestUnprotected, Cause: errAway},
-		"sold out":         {Outcome: reprise.RequestUnprotected, Status: reprise.Unrecorded, Cause: errAway, Err: errSoldOut},
-		"the bank is away": {Outcome: reprise.RequestUnavailable, Cause: errAway},
+		"reprise: the operation ran, and its result is unrecorded":                   {End: reprise.EndUnrecorded},
+		"reprise: the operation ran, and its result is unrecorded: the bank is away": {End: reprise.EndUnrecorded, Cause: errAway},
+		"reprise: the operation ran without protection":                              {Outcome: reprise.Unprotected},
+		"reprise: the operation ran without protection: the bank is away":            {Outcome: reprise.Unprotected, Cause: errAway},
+		"sold out":         {Outcome: reprise.Unprotected, End: reprise.EndUnrecorded, Cause: errAway, Err: errSoldOut},
+		"the bank is away": {Outcome: reprise.Unavailable, Cause: errAway},
 	} {
 		if got := e.Error(); got != want {
 			t.Errorf("%q, want %q", got, want)

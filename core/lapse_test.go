@@ -28,9 +28,9 @@ func TestLapsedAttemptIsTakenOver(t *testing.T) {
 		}
 		wantCause(t, first.Context(), store.ErrLeaseLost)
 		wantCause(t, second.Context(), nil)
-		complete(t, second, "second's", reprise.Recorded)
-		complete(t, first, "first's", reprise.Superseded)
-		other.events.want(t, reprise.EventTakeover, reprise.EventCompleted)
+		complete(t, second, "second's", reprise.EndRecorded)
+		complete(t, first, "first's", reprise.EndSuperseded)
+		other.events.want(t, "takeover", "completed")
 	})
 }
 
@@ -45,11 +45,11 @@ func TestTakeoverIsRefused(t *testing.T) {
 			op := order("k")
 			change(&op)
 			a := overtake(t, b, op)
-			other.want(t, op, store.Lapsed)
-			b.want(t, op, store.Lapsed)
-			other.events.want(t, reprise.EventLapsed)
-			complete(t, a, "late", reprise.Recorded) // it was running after all
-			other.want(t, op, store.Completed)
+			other.want(t, op, reprise.Lapsed)
+			b.want(t, op, reprise.Lapsed)
+			other.events.want(t, "lapsed")
+			complete(t, a, "late", reprise.EndRecorded) // it was running after all
+			other.want(t, op, reprise.Replayed)
 		})
 	}
 }
@@ -66,7 +66,7 @@ func TestMaxAttemptsAllowsThatMany(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = a.Release() })
 		}
-		b.want(t, op, store.Lapsed)
+		b.want(t, op, reprise.Lapsed)
 	})
 }
 
@@ -86,13 +86,13 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 		op := order("k")
 		zombie := b.claim(t, op)
 		time.Sleep(lease - margin - 1)
-		b.want(t, op, store.InProgress)
+		b.want(t, op, reprise.InProgress)
 		if claims != 1 {
 			t.Fatalf("%d round trips while its lease is relied on, want 1", claims)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		b.want(t, op, store.InProgress) // says the store, by its own clock
+		b.want(t, op, reprise.InProgress) // says the store, by its own clock
 		if claims != 2 {
 			t.Fatalf("%d round trips past the local deadline, want 2", claims)
 		}
@@ -101,14 +101,14 @@ func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing
 		if second.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2", second.View().Number())
 		}
-		b.want(t, op, store.InProgress)
+		b.want(t, op, reprise.InProgress)
 		if claims != 3 {
 			t.Errorf("%d round trips, want 3: the table speaks for the second attempt", claims)
 		}
-		complete(t, zombie, "zombie's", reprise.Contested)
-		b.want(t, op, store.InProgress) // the end of the first does not end the second
-		complete(t, second, "second's", reprise.Recorded)
-		if got := b.want(t, op, store.Completed).Payload; string(got) != "second's" {
+		complete(t, zombie, "zombie's", reprise.EndContested)
+		b.want(t, op, reprise.InProgress) // the end of the first does not end the second
+		complete(t, second, "second's", reprise.EndRecorded)
+		if got := b.want(t, op, reprise.Replayed).Payload; string(got) != "second's" {
 			t.Errorf("replayed %q", got)
 		}
 	})
@@ -124,11 +124,11 @@ func TestMaxRunCancelsTheHandlerAndKeepsTheLease(t *testing.T) {
 			t.Errorf("cancelled after %v, want 1m", took)
 		}
 		time.Sleep(10 * lease)
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), store.InProgress)
-		if n := b.events.count(reprise.EventRunTooLong); n != 1 {
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
+		if n := b.events.count("run-too-long"); n != 1 {
 			t.Errorf("reported %d times", n)
 		}
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -142,7 +142,7 @@ func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
 		wantCause(t, a.Context(), nil)
 		time.Sleep(time.Nanosecond)
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 	})
 }
 

@@ -23,7 +23,7 @@ import (
 func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
 	t.Helper()
 	before := asked.Load()
-	b.want(t, order("k"), store.InProgress)
+	b.want(t, order("k"), reprise.InProgress)
 	if asked.Load() != before {
 		t.Error("the table of the process has forgotten the attempt")
 	}
@@ -68,8 +68,8 @@ func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
 			if n := b.Stats().Running; n != 1 {
 				t.Errorf("%d leases are kept, want 1", n)
 			}
-			complete(t, next, "answer", reprise.Recorded)
-			if n := b.events.count(reprise.EventLeaseLost); n != 0 {
+			complete(t, next, "answer", reprise.EndRecorded)
+			if n := b.events.count("lease-lost"); n != 0 {
 				t.Errorf("%d lost leases reported", n)
 			}
 		})
@@ -78,7 +78,7 @@ func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
 
 func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"completes": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "late", reprise.Contested) },
+		"completes": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "late", reprise.EndContested) },
 		"releases":  release,
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
 			time.Sleep(5 * lease)
 			wantCause(t, next.Context(), nil)
 			b.answeredHere(t, asked)
-			complete(t, next, "answer", reprise.Recorded)
-			b.want(t, order("k"), store.Completed)
+			complete(t, next, "answer", reprise.EndRecorded)
+			b.want(t, order("k"), reprise.Replayed)
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 				return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{})) //nolint:usetesting // nothing of the request or the test
 			},
 			Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
-				if e.Kind == reprise.EventRenewed {
+				if e.Name() == "renewed" {
 					once.Do(func() {
 						close(sent)
 						<-answer
@@ -132,7 +132,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 		})
 		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
 		res, err := b.Begin(request, order("k"))
-		if err != nil || res.Outcome != store.Claimed {
+		if err != nil || res.Outcome != reprise.Claimed {
 			t.Fatal(res.Outcome, err)
 		}
 		first := res.Attempt.View()
@@ -140,7 +140,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 		release(t, res.Attempt)
 		request.over.Store(true)
 		next, err := b.Begin(context.WithValue(t.Context(), traceKey{}, "second"), order("k"))
-		if err != nil || next.Outcome != store.Claimed {
+		if err != nil || next.Outcome != reprise.Claimed {
 			t.Fatal(next.Outcome, err)
 		}
 		close(answer)
@@ -158,14 +158,14 @@ func TestBackgroundCompletesWithNothingOfTheNextRequest(t *testing.T) {
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		buffer := []byte(strings.Repeat("first ", 100))
 		a := b.claim(t, order("k"))
-		if end, err := a.Complete(reprise.Completion{Payload: buffer}); err != nil || end.Status != reprise.Unrecorded {
-			t.Fatal(end.Status, err)
+		if end, err := a.Complete(reprise.Completion{Payload: buffer}); err != nil || end.End != reprise.EndUnrecorded {
+			t.Fatal(end.End, err)
 		}
 		go copy(buffer, strings.Repeat("second", 100)) // the next request uses the buffer
 		time.Sleep(2 * lease)
 		b.store.heal()
 		time.Sleep(2 * time.Second)
-		if got := b.want(t, order("k"), store.Completed).Payload; string(got) != strings.Repeat("first ", 100) {
+		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != strings.Repeat("first ", 100) {
 			t.Errorf("kept %.12q…, which is not its own", got)
 		}
 	})

@@ -37,52 +37,52 @@ func TestEveryTransitionIsReportedOnce(t *testing.T) {
 		}
 
 		a := b.claim(t, order("k"))
-		b.want(t, order("k"), store.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
 		changed := order("k")
 		changed.Fingerprint[0]++
-		b.want(t, changed, store.Mismatch)
+		b.want(t, changed, reprise.Mismatch)
 		time.Sleep(lease * 5 / 12) // a renewal
 		time.Sleep(lease / 12)     // MaxRun
 		synctest.Wait()
-		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, order("k"), store.Completed)
+		complete(t, a, "answer", reprise.EndRecorded)
+		b.want(t, order("k"), reprise.Replayed)
 		release(t, b.claim(t, order("released")))
 
 		lapsed := overtake(t, other, order("lapsed"))
 		refused := order("lapsed")
 		refused.Preset = reprise.AtMostOnce
-		b.want(t, refused, store.Lapsed)
+		b.want(t, refused, reprise.Lapsed)
 		second := b.claim(t, order("lapsed"))
 		down.Store(true)
 		time.Sleep(lease * 5 / 12)
-		complete(t, second, "corrupt", reprise.Unrecorded)
-		complete(t, lapsed, "late", reprise.Contested)
+		complete(t, second, "corrupt", reprise.EndUnrecorded)
+		complete(t, lapsed, "late", reprise.EndContested)
 
 		b.events.want(t,
-			reprise.EventClaimed, reprise.EventInProgress, reprise.EventMismatch, reprise.EventRenewed, reprise.EventRunTooLong,
-			reprise.EventCompleted, reprise.EventReplayed, reprise.EventClaimed, reprise.EventReleased,
-			reprise.EventLapsed, reprise.EventTakeover, reprise.EventLeaseLost, reprise.EventStoreError, reprise.EventUnrecorded)
+			"claimed", "in-progress", "mismatch", "renewed", "run-too-long",
+			"completed", "replayed", "claimed", "released",
+			"lapsed", "takeover", "lease-lost", "store-error", "unrecorded")
 		for _, e := range b.events.list {
-			wantErr := e.Kind == reprise.EventStoreError || e.Kind == reprise.EventUnrecorded
+			wantErr := e.Name() == "store-error" || e.Name() == "unrecorded"
 			if (e.Err != nil) != wantErr {
-				t.Errorf("%v: error %v", e.Kind, e.Err)
+				t.Errorf("%v: error %v", e.Name(), e.Err)
 			}
-			wantAttempt := map[reprise.EventKind]int{
-				reprise.EventInProgress: 0, reprise.EventMismatch: 0, reprise.EventReplayed: 0, reprise.EventLapsed: 0,
-				reprise.EventTakeover: 2, reprise.EventLeaseLost: 2, reprise.EventStoreError: 2, reprise.EventUnrecorded: 2,
+			wantAttempt := map[string]int{
+				"in-progress": 0, "mismatch": 0, "replayed": 0, "lapsed": 0,
+				"takeover": 2, "lease-lost": 2, "store-error": 2, "unrecorded": 2,
 			}
-			want, ok := wantAttempt[e.Kind]
+			want, ok := wantAttempt[e.Name()]
 			if !ok {
 				want = 1
 			}
 			if e.Attempt != want || (e.Fence > 0) != (want > 0) {
-				t.Errorf("%v: attempt %d, fence %d", e.Kind, e.Attempt, e.Fence)
+				t.Errorf("%v: attempt %d, fence %d", e.Name(), e.Attempt, e.Fence)
 			}
-			if e.Kind == reprise.EventCompleted && e.Elapsed != lease/2 {
+			if e.Name() == "completed" && e.Elapsed != lease/2 {
 				t.Errorf("completed after %v", e.Elapsed)
 			}
 			if len(e.Scope) != 12 || e.Scope == "tenant" {
-				t.Errorf("%v: scope %q", e.Kind, e.Scope)
+				t.Errorf("%v: scope %q", e.Name(), e.Scope)
 			}
 		}
 		if b.events.list[0].ID != idOf(order("k")) {
@@ -99,14 +99,14 @@ func TestObserverThatPanicsIsHarmless(t *testing.T) {
 		a := b.claim(t, order("k"))
 		time.Sleep(lease)
 		wantCause(t, a.Context(), nil)
-		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, order("k"), store.Completed)
-		if seen.count(reprise.EventClaimed) != 1 || seen.count(reprise.EventReplayed) != 1 {
-			t.Errorf("the observer behind it saw %v", seen.kinds())
+		complete(t, a, "answer", reprise.EndRecorded)
+		b.want(t, order("k"), reprise.Replayed)
+		if seen.count("claimed") != 1 || seen.count("replayed") != 1 {
+			t.Errorf("the observer behind it saw %v", seen.names())
 		}
 
 		alone := setup(t, reprise.Config{Observer: bad})
-		complete(t, alone.claim(t, order("k")), "answer", reprise.Recorded)
+		complete(t, alone.claim(t, order("k")), "answer", reprise.EndRecorded)
 	})
 }
 
@@ -136,11 +136,11 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			var mu sync.Mutex
-			traces := make(map[reprise.EventKind]any)
+			traces := make(map[string]any)
 			b := setup(t, reprise.Config{Detach: detach, Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
 				mu.Lock()
 				defer mu.Unlock()
-				traces[e.Kind] = ctx.Value(traceKey{})
+				traces[e.Name()] = ctx.Value(traceKey{})
 			})})
 			var later any
 			b.store.onRelease = func(ctx context.Context, _ store.ID, _ store.Owner) error {
@@ -165,10 +165,10 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 			if name == "a trace" {
 				want = "trace"
 			}
-			if traces[reprise.EventClaimed] != "trace" {
+			if traces["claimed"] != "trace" {
 				t.Error("the request's own event has no trace")
 			}
-			for _, kind := range []reprise.EventKind{reprise.EventRenewed, reprise.EventStoreError, reprise.EventReleased} {
+			for _, kind := range []string{"renewed", "store-error", "released"} {
 				if got, ok := traces[kind]; !ok || got != want {
 					t.Errorf("%v: observed %t, trace %v, want %v", kind, ok, got, want)
 				}
@@ -213,11 +213,11 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 		}
 		a := b.claim(t, op)
 		time.Sleep(lease / 2)
-		b.want(t, op, store.InProgress)
-		complete(t, a, secretBody, reprise.Unrecorded)
+		b.want(t, op, reprise.InProgress)
+		complete(t, a, secretBody, reprise.EndUnrecorded)
 		b.store.heal()
 		time.Sleep(time.Minute)
-		b.want(t, op, store.Completed)
+		b.want(t, op, reprise.Replayed)
 		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
 		wantError(t, "Begin", err, store.ErrInvalid)
 
@@ -246,7 +246,7 @@ func TestAuditLogHeedsTheLevel(t *testing.T) {
 		log := &buffer{}
 		handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})
 		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
-		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
 		if text := log.String(); text != "" {
 			t.Errorf("logged %s", text)
 		}

@@ -18,7 +18,7 @@ const (
 // that blocks delays nothing but other events.
 type observing struct {
 	observer Observer
-	kinds    uint64 // those that the observer wants, as bits
+	notices  bool // the observer is the log of an engine without one, which few events concern
 
 	slow    atomic.Uint64
 	dropped atomic.Uint64
@@ -35,14 +35,21 @@ type queuedEvent struct {
 
 // init takes the configured observer, or the log that an engine without one has.
 func (o *observing) init(configured Observer) {
-	o.observer, o.kinds = configured, ^uint64(0)
+	o.observer = configured
 	if configured == nil {
-		o.observer, o.kinds = NewOperatorLog(nil), operatorKinds()
+		o.observer, o.notices = NewOperatorLog(nil), true
 	}
 }
 
-// wants reports whether the observer wants events of a kind.
-func (o *observing) wants(kind EventKind) bool { return o.kinds&(1<<kind) != 0 }
+// wants reports whether to notify the observer of an event, of which the caller has set
+// what happened.
+func (o *observing) wants(e *Event) bool {
+	if !o.notices {
+		return true
+	}
+	_, message := notice(e)
+	return message != ""
+}
 
 // notify calls the observer and counts the call if it was slow.
 func (o *observing) notify(ctx context.Context, e Event) {

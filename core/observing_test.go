@@ -26,7 +26,7 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 		seen := &events{}
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
 			seen.Observe(ctx, e)
-			if e.Kind == reprise.EventLeaseLost || e.Kind == reprise.EventStoreError {
+			if e.Name() == "lease-lost" || e.Name() == "store-error" {
 				blocked.Add(1)
 				<-block
 			}
@@ -54,14 +54,14 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 		if blocked.Load() != 1 {
 			t.Errorf("the observer is called %d times at once, want by one goroutine", blocked.Load())
 		}
-		complete(t, b.claim(t, order("another")), "answer", reprise.Recorded) // a request's own events are its own
-		b.want(t, order("another"), store.Completed)
+		complete(t, b.claim(t, order("another")), "answer", reprise.EndRecorded) // a request's own events are its own
+		b.want(t, order("another"), reprise.Replayed)
 		if s := b.Stats(); s.EventsQueued < n-1 {
 			t.Errorf("%+v, want the events queued", s)
 		}
 		close(block)
 		synctest.Wait()
-		if got := seen.count(reprise.EventLeaseLost); got != n {
+		if got := seen.count("lease-lost"); got != n {
 			t.Errorf("%d losses reported after all, want %d", got, n)
 		}
 		if s := b.Stats(); s.EventsQueued != 0 || s.EventsSlow == 0 || s.EventsDropped != 0 {
@@ -79,7 +79,7 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 		block := make(chan struct{})
 		seen := &events{}
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
-			if e.Kind == reprise.EventRenewed {
+			if e.Name() == "renewed" {
 				<-block
 			}
 			seen.Observe(ctx, e)
@@ -101,7 +101,7 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Error(err)
 		}
-		if got := seen.count(reprise.EventRenewed); got != queue+1 {
+		if got := seen.count("renewed"); got != queue+1 {
 			t.Errorf("Close left %d of %d events in the queue", queue+1-got, queue+1)
 		}
 	})
@@ -112,13 +112,13 @@ func TestCloseDoesNotWaitForAnObserverLongerThanItsContext(t *testing.T) {
 		block := make(chan struct{})
 		defer close(block)
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Kind == reprise.EventRenewed {
+			if e.Name() == "renewed" {
 				<-block
 			}
 		})})
 		a := b.claim(t, order("k"))
 		time.Sleep(lease / 2)
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		start := time.Now()
 		if err := closeWithin(t, b.Engine, time.Second); err != nil || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
@@ -131,7 +131,7 @@ func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		block := make(chan struct{})
 		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Kind == reprise.EventClaimed || e.Kind == reprise.EventCompleted {
+			if e.Name() == "claimed" || e.Name() == "completed" {
 				<-block
 			}
 		})})
@@ -140,35 +140,35 @@ func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
 		first.begin(t.Context(), b.Engine, order("k"), 1)
 		others.begin(t.Context(), b.Engine, order("k"), 10)
 		time.Sleep(time.Second)
-		others.want(t, store.InProgress, 10)
+		others.want(t, reprise.InProgress, 10)
 		first.none(t)
 		close(block)
 		first.Wait()
-		release(t, first.want(t, store.Claimed, 1)[0].Attempt)
+		release(t, first.want(t, reprise.Claimed, 1)[0].Attempt)
 	})
 }
 
 func TestReportPassesTheCallersEventOn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.Refuse(t.Context(), "orders", reprise.RequestKeyMissing, nil)
+		b.Refuse(t.Context(), "orders", reprise.KeyMissing, nil)
 		b.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved, Label: "orders", Reason: "ticket 7"})
 		op := order("k")
 		op.Label = "orders"
 		release(t, b.claim(t, op))
-		b.events.want(t, reprise.EventRefused, reprise.EventResolved, reprise.EventClaimed, reprise.EventReleased)
+		b.events.want(t, "refused", "resolved", "claimed", "released")
 		for _, e := range b.events.list {
 			if e.Label != "orders" {
-				t.Errorf("%v has the label %q", e.Kind, e.Label)
+				t.Errorf("%v has the label %q", e.Name(), e.Label)
 			}
 		}
-		if e := b.events.list[0]; e.Outcome != reprise.RequestKeyMissing || e.ID != (store.ID{}) {
+		if e := b.events.list[0]; e.Outcome != reprise.KeyMissing || e.ID != (store.ID{}) {
 			t.Errorf("%+v", e)
 		}
 		bad := newEngine(t, memstore.New(), reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug") }), reprise.Config{})
 		bad.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved})
 		bad.Refuse(t.Context(), "caf\u00e9", 0, nil)
-		if n := bad.Stats().Labels[""].Outcomes[reprise.RequestFailed]; n != 1 {
+		if n := bad.Stats().Labels[""].Outcomes[reprise.Failed]; n != 1 {
 			t.Errorf("an outcome and a label that are invalid are counted %d times", n)
 		}
 	})
@@ -183,7 +183,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &hooked{Store: memstore.New()}
 		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
-		quiet, loud := newEngine(t, st, reprise.Silent, reprise.Config{}), newEngine(t, st, nil, reprise.Config{})
+		quiet, loud := newEngine(t, st, reprise.Observers(), reprise.Config{}), newEngine(t, st, nil, reprise.Config{})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
 			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -204,11 +204,11 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			if err != nil || res.Attempt == nil {
 				t.Fatal(res, err)
 			}
-			complete(t, res.Attempt, "answer", reprise.Unrecorded)
+			complete(t, res.Attempt, "answer", reprise.EndUnrecorded)
 			time.Sleep(lease)
 			strict := order("unrecorded")
 			strict.Preset = reprise.AtMostOnce
-			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != store.Lapsed {
+			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
 				t.Fatal(res, err)
 			}
 			if err := e.Close(t.Context()); err != nil {
@@ -217,7 +217,7 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 			if e == quiet && log.String() != "" {
 				t.Errorf("an observer that does nothing is not silent: %s", log)
 			}
-			a := newEngine(t, st, reprise.Silent, reprise.Config{})
+			a := newEngine(t, st, reprise.Observers(), reprise.Config{})
 			res, err = a.Begin(t.Context(), order("unrecorded"))
 			if err != nil {
 				t.Fatal(err)
@@ -240,37 +240,55 @@ func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
 	}
 }
 
-// Every kind of event is either logged for operators or decided to be of no interest.
-func TestOperatorLogKnowsEveryKind(t *testing.T) {
+// Every event is either logged for operators or decided to be of no interest.
+func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	t.Parallel()
-	silent := map[reprise.EventKind]bool{
-		reprise.EventClaimed: true, reprise.EventReplayed: true, reprise.EventInProgress: true, reprise.EventMismatch: true,
-		reprise.EventRenewed: true, reprise.EventCompleted: true, reprise.EventReleased: true, reprise.EventNotApplied: true,
-		reprise.EventExpired: true,
+	silent := map[string]bool{
+		"claimed": true, "replayed": true, "in-progress": true, "mismatch": true, "expired": true,
+		"renewed": true, "completed": true, "released": true, "not-applied": true,
 	}
-	kinds := 0
+	list := []reprise.Event{{Outcome: reprise.Claimed, Attempt: 2}}
+	for _, outcome := range reprise.Outcomes() {
+		list = append(list, reprise.Event{Outcome: outcome})
+	}
+	for _, end := range reprise.AttemptEnds() {
+		list = append(list, reprise.Event{End: end})
+	}
 	for kind := reprise.EventKind(1); !strings.HasPrefix(kind.String(), "invalid"); kind++ {
-		kinds++
-		text := logged(reprise.Event{Kind: kind, Err: store.ErrFull, Outcome: reprise.RequestFailed, Label: "orders", ID: store.ID{1}})
-		if silent[kind] != (text == "") || !silent[kind] && !strings.Contains(text, "label=orders id=010000000000 error=") {
-			t.Errorf("%v is logged as %q", kind, text)
+		list = append(list, reprise.Event{Kind: kind})
+	}
+	names := map[string]bool{}
+	for _, e := range list {
+		name := e.Name()
+		if name == "refused" && e.Outcome != reprise.Failed {
+			continue // below
+		}
+		names[name] = true
+		e.Err, e.Label, e.ID = store.ErrFull, "orders", store.ID{1}
+		text := logged(e)
+		if silent[name] != (text == "") || !silent[name] && !strings.Contains(text, "label=orders id=010000000000 error=") {
+			t.Errorf("%s is logged as %q", name, text)
 		}
 	}
-	if kinds < 22 {
-		t.Errorf("%d kinds", kinds)
+	if len(names) != 24 {
+		t.Errorf("%d names of events: %v", len(names), names)
 	}
 	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client
 		{Kind: reprise.EventStoreError, Err: store.ErrUnavailable},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrMisconfigured},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrClosed},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestCorrupt, Err: store.ErrCorrupt},
-		{Kind: reprise.EventRefused, Outcome: reprise.RequestKeyMissing},
+		{Outcome: reprise.Unavailable, Err: store.ErrMisconfigured},
+		{Outcome: reprise.Unavailable, Err: store.ErrClosed},
+		{Outcome: reprise.Corrupt, Err: store.ErrCorrupt},
+		{Outcome: reprise.KeyMissing},
+		{Outcome: reprise.KeyInvalid},
+		{Outcome: reprise.ScopeMissing},
+		{Outcome: reprise.RequestTooLarge},
+		{Outcome: reprise.RequestInvalid},
 	} {
 		if text := logged(e); text != "" {
 			t.Errorf("%+v is logged as %q", e, text)
 		}
 	}
-	if text := logged(reprise.Event{Kind: reprise.EventRefused, Outcome: reprise.RequestUnavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no answer") {
+	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no answer") {
 		t.Errorf("an outage is logged as %q", text)
 	}
 	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
@@ -324,11 +342,11 @@ func TestOperatorLogSaysWhatItLeftOut(t *testing.T) {
 		if got := text.String(); strings.Count(got, "skipped=2") != 1 || strings.Count(got, "\n") != 2 {
 			t.Errorf("later: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Kind: reprise.EventUnprotected})
+		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected})
 		if got := text.String(); !strings.Contains(got, "cannot be protected") || strings.Contains(got, "the store is unavailable") {
 			t.Errorf("a stream: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Kind: reprise.EventUnprotected, Outcome: reprise.RequestUnprotected})
+		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected, Counted: true})
 		if got := text.String(); !strings.Contains(got, "the store is unavailable") {
 			t.Errorf("fail open: %s", got)
 		}

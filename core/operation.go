@@ -25,7 +25,7 @@ type Operation struct {
 	Endpoint string
 
 	// Fingerprint digests what the request asks for. The same key with another
-	// fingerprint is a [store.Mismatch].
+	// fingerprint is a [Mismatch].
 	Fingerprint store.Fingerprint
 
 	// Preset decides what happens to failures and to lapsed attempts.
@@ -59,20 +59,17 @@ type Operation struct {
 	// [store.MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
 	Label string
 
-	// Decoder, if not nil, reads the payload of a [store.Completed] answer before Begin
-	// returns it. If it fails, Begin answers [store.ErrCorrupt] instead.
-	Decoder Decoder
+	// Decoder, if not nil, reads the payload of a Replayed answer before Begin returns it,
+	// for the caller of Begin, who keeps what it read. It must not modify payload. It
+	// returns the annotation that the payload has, for [Event.Annotation]. If it fails,
+	// Begin answers [store.ErrCorrupt] instead.
+	Decoder interface {
+		Decode(payload []byte) (annotation string, err error)
+	}
 
 	// Wait is how long Begin may wait for another attempt to end before it answers
 	// InProgress. Zero does not wait.
 	Wait time.Duration
-}
-
-// A Decoder reads payloads for the caller of Begin, who keeps what it read.
-type Decoder interface {
-	// Decode reads the answer in payload, which it must not modify. It returns the
-	// annotation that the payload has, for [Event.Annotation].
-	Decode(payload []byte) (annotation string, err error)
 }
 
 // Preset decides together what happens to failures and what happens to attempts that

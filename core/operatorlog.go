@@ -75,31 +75,10 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 // well, for what clients cause, and for what another event of the same request tells.
 func notice(e *Event) (slog.Level, string) {
 	switch e.Kind {
-	case EventClaimed, EventReplayed, EventInProgress, EventMismatch, EventExpired, EventRenewed, EventCompleted, EventReleased:
-		return 0, ""
-	case EventNotApplied: // the client was told to retry
-		return 0, ""
-	case EventLapsed:
-		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
-	case EventTakeover:
-		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
 	case EventLeaseLost:
 		return slog.LevelWarn, "reprise: an attempt lost its lease; another one may run beside it"
 	case EventRunTooLong:
 		return slog.LevelWarn, "reprise: a handler ran longer than Config.MaxRun"
-	case EventSuperseded, EventContested:
-		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
-	case EventUnprotected:
-		if e.Outcome == 0 {
-			return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
-		}
-		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
-	case EventUnrecorded:
-		return slog.LevelError, "reprise: a response left that is not recorded"
-	case EventUndecided:
-		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
-	case EventDropped:
-		return slog.LevelError, "reprise: a completion or release was given up; its claim lapses"
 	case EventPanic:
 		return slog.LevelError, "reprise: a function of the policy panicked"
 	case EventResolved:
@@ -108,10 +87,33 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelError, "reprise: a response body could not be written to, or read from, the blob store"
 	case EventStoreError:
 		return slog.LevelError, storeNotice(e.Err)
-	case EventRefused:
-		return slog.LevelError, refusalNotice(e)
 	}
-	return 0, ""
+	switch e.End {
+	case EndSuperseded, EndContested:
+		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
+	case EndUnrecorded:
+		return slog.LevelError, "reprise: a response left that is not recorded"
+	case EndUndecided:
+		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
+	case EndDropped:
+		return slog.LevelError, "reprise: a completion or release was given up; its claim lapses"
+	}
+	switch {
+	case e.isTakeover():
+		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
+	case e.Outcome == Lapsed:
+		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
+	case e.Outcome == Unprotected && e.Counted:
+		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
+	case e.Outcome == Unprotected:
+		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
+	case e.Outcome == Failed:
+		return slog.LevelError, "reprise: a request was refused because a function of its policy failed"
+	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
+		return slog.LevelError, "reprise: a request was refused because the store gave no answer"
+	default:
+		return 0, ""
+	}
 }
 
 // storeNotice says what is wrong with a store. An unreachable one may answer the next
@@ -127,30 +129,6 @@ func storeNotice(err error) string {
 	default:
 		return ""
 	}
-}
-
-func refusalNotice(e *Event) string {
-	switch {
-	case e.Outcome == RequestFailed:
-		return "reprise: a request was refused because a function of its policy failed"
-	case e.Outcome != RequestUnavailable || errors.Is(e.Err, store.ErrClosed) || storeNotice(e.Err) != "":
-		return "" // caused by the client, expected, or reported as an EventStoreError before
-	default:
-		return "reprise: a request was refused because the store gave no answer"
-	}
-}
-
-// operatorKinds are the kinds that notice may have a message for, as bits.
-func operatorKinds() uint64 {
-	kinds := uint64(0)
-	for kind := range EventKind(len(eventNames)) {
-		for _, e := range []Event{{Kind: kind, Err: store.ErrFull}, {Kind: kind, Outcome: RequestFailed}} {
-			if _, message := notice(&e); message != "" {
-				kinds |= 1 << kind
-			}
-		}
-	}
-	return kinds
 }
 
 // due reports whether a message is to be logged now, and how often it was not since the

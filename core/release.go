@@ -37,7 +37,7 @@ func (a *Attempt) Release() error {
 	case a.atomic: // the lost connection rolls back
 		a.conclude(EndReleased, err)
 	case !f.repeatEnd:
-		a.conclude(EndDropped, fmt.Errorf("%w: %w", ErrDropped, err))
+		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
 		a.engine.background.add(&task{kind: taskRelease, attempt: a, err: err})
 	}

@@ -201,19 +201,22 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 // cancel stops the attempts whose lease is lost and the handlers that ran too long, and
 // then reports them.
 func (r *renewer) cancel(lost, tooLong []*Attempt) {
-	kinds := make([]EventKind, 0, len(lost)+len(tooLong))
+	notify := make([]bool, 0, len(lost)+len(tooLong))
 	for _, a := range lost {
-		kinds = append(kinds, a.loseLease())
+		notify = append(notify, a.loseLease())
 	}
 	for _, a := range tooLong {
-		kinds = append(kinds, a.runTooLong())
+		notify = append(notify, a.runTooLong())
 	}
-	for i, kind := range kinds {
-		if i < len(lost) {
-			lost[i].report(kind, nil)
-			lost[i].engine.background.leaseLost(lost[i])
-		} else {
-			tooLong[i-len(lost)].report(kind, nil)
+	for i, a := range lost {
+		if notify[i] {
+			a.report(Event{Kind: EventLeaseLost})
+		}
+		a.engine.background.leaseLost(a)
+	}
+	for i, a := range tooLong {
+		if notify[len(lost)+i] {
+			a.report(Event{Kind: EventRunTooLong})
 		}
 	}
 }
@@ -260,9 +263,9 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	for i, a := range batch {
 		switch {
 		case err != nil:
-			a.report(EventStoreError, err)
+			a.report(Event{Kind: EventStoreError, Err: err})
 		case statuses[i] == store.Renewed:
-			a.report(EventRenewed, nil)
+			a.report(Event{Kind: EventRenewed})
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 		a := b.claim(t, order("k"))
 		for range 200 {
 			time.Sleep(lease / 2)
-			other.want(t, order("k"), store.InProgress)
+			other.want(t, order("k"), reprise.InProgress)
 		}
 		wantCause(t, a.Context(), nil)
 		at, _ := renewals.get()
@@ -65,12 +65,12 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 			}
 			last = at
 		}
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		time.Sleep(lease)
 		if after, _ := renewals.get(); len(after) != len(at) {
 			t.Error("renewed after its completion")
 		}
-		if n := b.events.count(reprise.EventRenewed); n != len(at) {
+		if n := b.events.count("renewed"); n != len(at) {
 			t.Errorf("%d renewals reported, want %d", n, len(at))
 		}
 	})
@@ -86,7 +86,7 @@ func TestShortRunsAreNeverRenewed(t *testing.T) {
 		for i := range 100 {
 			a := b.claim(t, order(strconv.Itoa(i)))
 			time.Sleep(lease/3 - lease/30 - time.Millisecond)
-			complete(t, a, "answer", reprise.Recorded)
+			complete(t, a, "answer", reprise.EndRecorded)
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 			second := b.claim(t, order("second"))
 			time.Sleep(lease*3/4 - margin - time.Millisecond)
 			wantCause(t, first.Context(), nil)
-			b.want(t, order("first"), store.InProgress)
+			b.want(t, order("first"), reprise.InProgress)
 			time.Sleep(time.Millisecond)
 			wantCause(t, first.Context(), store.ErrLeaseLost)
 			wantCause(t, second.Context(), nil)
@@ -175,7 +175,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 			close(let)
 			release(t, first)
 			release(t, second)
-			if n := b.events.count(reprise.EventLeaseLost); n != 2 {
+			if n := b.events.count("lease-lost"); n != 2 {
 				t.Errorf("%d losses reported, want 2", n)
 			}
 		})
@@ -236,12 +236,12 @@ func TestAnswersToARenewal(t *testing.T) {
 				if took := time.Since(start); took > c.lostAt {
 					t.Errorf("cancelled after %v, want %v at most", took, c.lostAt)
 				}
-				if n := b.events.count(reprise.EventLeaseLost); n != 1 {
+				if n := b.events.count("lease-lost"); n != 1 {
 					t.Errorf("the loss was reported %d times", n)
 				}
 			}
 			b.store.heal()
-			complete(t, a, "answer", reprise.Recorded) // nobody took over
+			complete(t, a, "answer", reprise.EndRecorded) // nobody took over
 		})
 	}
 }
@@ -281,10 +281,10 @@ func TestEndDuringARenewal(t *testing.T) {
 		}
 		a := b.claim(t, order("k"))
 		<-out
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		close(answer)
 		synctest.Wait()
-		if n := b.events.count(reprise.EventLeaseLost); n > 0 {
+		if n := b.events.count("lease-lost"); n > 0 {
 			t.Error("a loss was reported")
 		}
 	})

@@ -42,19 +42,19 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 		others.begin(t.Context(), b.Engine, changed(order("k")), n)
 		s.Wait()
 		others.Wait()
-		first := s.want(t, store.Claimed, 1)[0]
-		s.want(t, store.InProgress, n-1)
-		others.want(t, store.Mismatch, n)
+		first := s.want(t, reprise.Claimed, 1)[0]
+		s.want(t, reprise.InProgress, n-1)
+		others.want(t, reprise.Mismatch, n)
 		if claims.Load() != 1 || b.Stats().SharedClaims != 2*n-1 {
 			t.Errorf("%d claims, %d shared, want 1 and the others", claims.Load(), b.Stats().SharedClaims)
 		}
-		complete(t, first.Attempt, "answer", reprise.Recorded)
+		complete(t, first.Attempt, "answer", reprise.EndRecorded)
 
 		var replays answers
 		claims.Store(0)
 		replays.begin(t.Context(), b.Engine, order("k"), n)
 		replays.Wait()
-		for _, got := range replays.want(t, store.Completed, n) {
+		for _, got := range replays.want(t, reprise.Replayed, n) {
 			if string(got.Payload) != "answer" {
 				t.Fatalf("replayed %q", got.Payload)
 			}
@@ -62,7 +62,7 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 		if claims.Load() != 1 {
 			t.Errorf("%d claims for %d replays at once", claims.Load(), n)
 		}
-		if got := b.events.count(reprise.EventReplayed); got != n {
+		if got := b.events.count("replayed"); got != n {
 			t.Errorf("%d replays reported, want %d: each is answered", got, n)
 		}
 	})
@@ -81,8 +81,8 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 		others.begin(t.Context(), b.Engine, changed(order("k")), n)
 		s.Wait()
 		others.Wait()
-		s.want(t, store.InProgress, n)
-		others.want(t, store.Mismatch, n)
+		s.want(t, reprise.InProgress, n)
+		others.want(t, reprise.Mismatch, n)
 		if got := claims.Load(); got > 3 { // the second one may be led by the wrong request, which finds out nothing for the others
 			t.Errorf("%d claims", got)
 		}
@@ -93,10 +93,10 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 	for name, end := range map[string]struct {
 		how  func(*testing.T, *reprise.Attempt)
-		want store.Outcome
+		want reprise.Outcome
 	}{
-		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.Recorded) }, store.Completed},
-		"released meanwhile":  {release, store.Claimed},
+		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndRecorded) }, reprise.Replayed},
+		"released meanwhile":  {release, reprise.Claimed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -108,7 +108,7 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 			late.begin(t.Context(), b.Engine, order("k"), 1)
 			early.Wait()
 			late.Wait()
-			early.want(t, store.InProgress, 1)
+			early.want(t, reprise.InProgress, 1)
 			got := late.want(t, end.want, 1)[0]
 			if got.Attempt != nil {
 				release(t, got.Attempt)
@@ -122,15 +122,15 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		complete(t, b.claim(t, order("k")), "answer", reprise.Recorded)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
 		slowClaims(b)
 		var wrong, right answers
 		wrong.begin(t.Context(), b.Engine, changed(order("k")), 10)
 		right.begin(t.Context(), b.Engine, order("k"), 10)
 		wrong.Wait()
 		right.Wait()
-		wrong.want(t, store.Mismatch, 10)
-		right.want(t, store.Completed, 10)
+		wrong.want(t, reprise.Mismatch, 10)
+		right.want(t, reprise.Replayed, 10)
 	})
 }
 
@@ -149,9 +149,9 @@ func TestClaimThatFailsLeavesEachOnItsOwn(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, order("k"), 10)
 		s.Wait()
-		s.want(t, store.InProgress, 8)
-		wantError(t, "the first", s.want(t, 0, 1)[0].err, store.ErrFull)
-		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
+		s.want(t, reprise.InProgress, 8)
+		wantError(t, "the first", s.want(t, reprise.Unavailable, 1)[0].err, store.ErrFull)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestAClaimThatHangsHoldsNobodyLongerThanTheBudget(t *testing.T) {
 			time.Sleep(budget / 20)
 		}
 		s.Wait()
-		for _, got := range s.want(t, 0, 20) {
+		for _, got := range s.want(t, reprise.Unavailable, 20) {
 			if got.after > budget {
 				t.Errorf("took %v, want %v at most", got.after, budget)
 			}
@@ -193,12 +193,12 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, order("k"), 3)
 		s.Wait()
-		s.want(t, store.InProgress, 1)
-		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
+		s.want(t, reprise.InProgress, 1)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Error(err)
 		}
-		if got := b.Stats().Outcomes; got[reprise.RequestUnavailable] != 1 || got[reprise.RequestClaimed] != 1 || got[reprise.RequestInProgress] != 1 {
+		if got := b.Stats().Outcomes; got[reprise.Unavailable] != 1 || got[reprise.Claimed] != 1 || got[reprise.InProgress] != 1 {
 			t.Errorf("three requests are counted as %v", got)
 		}
 	})
@@ -217,8 +217,8 @@ func TestLapsedIsNotSharedBetweenPresets(t *testing.T) {
 		runs.begin(t.Context(), b.Engine, order("k"), 1)
 		refused.Wait()
 		runs.Wait()
-		refused.want(t, store.Lapsed, 1)
-		release(t, runs.want(t, store.Claimed, 1)[0].Attempt)
+		refused.want(t, reprise.Lapsed, 1)
+		release(t, runs.want(t, reprise.Claimed, 1)[0].Attempt)
 		_ = lapsed.Release()
 	})
 }
@@ -232,12 +232,12 @@ func TestWaitersShareClaims(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		first := s.want(t, store.Claimed, 1)[0]
+		first := s.want(t, reprise.Claimed, 1)[0]
 		if claims.Load() != 1 {
 			t.Errorf("%d claims", claims.Load())
 		}
-		complete(t, first.Attempt, "answer", reprise.Recorded)
+		complete(t, first.Attempt, "answer", reprise.EndRecorded)
 		s.Wait()
-		s.want(t, store.Completed, 49)
+		s.want(t, reprise.Replayed, 49)
 	})
 }

@@ -38,7 +38,7 @@ func TestSlowRenewalsLoseNoLease(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var lost atomic.Int64
 				observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-					if e.Kind == reprise.EventLeaseLost {
+					if e.Name() == "lease-lost" {
 						lost.Add(1)
 					}
 				})

@@ -95,7 +95,7 @@ func wait(op reprise.Operation, d time.Duration) reprise.Operation {
 }
 
 // want begins op and fails the test unless the answer is the wanted one.
-func (b *bench) want(t *testing.T, op reprise.Operation, outcome store.Outcome) reprise.Result {
+func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
 	t.Helper()
 	res, err := b.Begin(t.Context(), op)
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *bench) want(t *testing.T, op reprise.Operation, outcome store.Outcome) 
 	if res.Outcome != outcome {
 		t.Fatalf("Begin answered %v, want %v", res.Outcome, outcome)
 	}
-	if (res.Attempt != nil) != (outcome == store.Claimed) {
+	if (res.Attempt != nil) != (outcome == reprise.Claimed || outcome == reprise.Unprotected) {
 		t.Fatalf("%v with attempt %v", outcome, res.Attempt)
 	}
 	return res
@@ -113,18 +113,18 @@ func (b *bench) want(t *testing.T, op reprise.Operation, outcome store.Outcome) 
 // claim begins op, which nobody else holds.
 func (b *bench) claim(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
-	return b.want(t, op, store.Claimed).Attempt
+	return b.want(t, op, reprise.Claimed).Attempt
 }
 
 // complete ends a and fails the test unless it answers as wanted.
-func complete(t *testing.T, a *reprise.Attempt, payload string, want reprise.CompleteStatus) reprise.CompleteResult {
+func complete(t *testing.T, a *reprise.Attempt, payload string, want reprise.AttemptEnd) reprise.CompleteResult {
 	t.Helper()
 	end, err := a.Complete(reprise.Completion{Payload: []byte(payload)})
 	if err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
-	if end.Status != want {
-		t.Fatalf("Complete answered %v (%v), want %v", end.Status, end.Err, want)
+	if end.End != want {
+		t.Fatalf("Complete answered %v (%v), want %v", end.End, end.Err, want)
 	}
 	return end
 }
@@ -223,10 +223,20 @@ func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.list {
-		if e.Outcome != 0 {
-			stats.Outcomes[e.Outcome]--
+		set := 0
+		for _, is := range []bool{e.Outcome != 0, e.End != 0, e.Kind != 0} {
+			if is {
+				set++
+			}
 		}
-		if e.End != 0 {
+		if set != 1 || e.Kind != 0 && e.Counted {
+			t.Errorf("not exactly one of outcome, end and kind, or a kind that counts: %+v", e)
+		}
+		switch {
+		case !e.Counted:
+		case e.Outcome != 0:
+			stats.Outcomes[e.Outcome]--
+		default:
 			stats.Ends[e.End]--
 		}
 	}
@@ -242,15 +252,15 @@ func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	}
 }
 
-// kinds returns what was observed so far, in order.
-func (s *events) kinds() []reprise.EventKind {
+// names returns the names of what was observed so far, in order.
+func (s *events) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kinds := make([]reprise.EventKind, len(s.list))
+	names := make([]string, len(s.list))
 	for i, e := range s.list {
-		kinds[i] = e.Kind
+		names[i] = e.Name()
 	}
-	return kinds
+	return names
 }
 
 // last returns the event that was observed last.
@@ -261,19 +271,19 @@ func (s *events) last() reprise.Event {
 }
 
 // want fails the test unless exactly these were observed, in order.
-func (s *events) want(t *testing.T, want ...reprise.EventKind) {
+func (s *events) want(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if got := s.kinds(); !slices.Equal(got, want) {
+	if got := s.names(); !slices.Equal(got, want) {
 		t.Fatalf("events %v, want %v", got, want)
 	}
 }
 
-// count returns how often kind was observed.
-func (s *events) count(kind reprise.EventKind) int {
+// count returns how often an event of this name was observed.
+func (s *events) count(name string) int {
 	n := 0
-	for _, k := range s.kinds() {
-		if k == kind {
+	for _, k := range s.names() {
+		if k == name {
 			n++
 		}
 	}

@@ -38,14 +38,14 @@ type sharedClaim struct {
 	next        *sharedClaim
 	done        chan struct{} // closed when there is an answer; nil until somebody joins
 
-	outcome store.Outcome // what follows is valid when done is closed
+	outcome Outcome // what follows is valid when done is closed
 	payload []byte
 	err     error
 }
 
 // join returns what the table knows about the operation of c. Otherwise it returns the
 // claim that is on its way, to wait for, or a new one that c leads.
-func (t *table) join(c *call) (known store.Outcome, claim *sharedClaim, leads bool) {
+func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
 	defer row.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *table) remove(a *Attempt) {
 
 // find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask
 // the store.
-func (row *tableRow) find(c *call) store.Outcome {
+func (row *tableRow) find(c *call) Outcome {
 	a := row.attempts
 	for a != nil && a.id != c.id {
 		a = a.next
@@ -130,9 +130,9 @@ func (row *tableRow) find(c *call) store.Outcome {
 	case a == nil || !a.engine.renewer.holds(a):
 		return 0
 	case a.fingerprint != c.fingerprint:
-		return store.Mismatch
+		return Mismatch
 	default:
-		return store.InProgress
+		return InProgress
 	}
 }
 
@@ -175,21 +175,21 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	}
 	same, fresh := s.fingerprint == c.fingerprint, round > 1
 	switch s.outcome {
-	case store.Claimed:
-		res.Outcome, ok = store.InProgress, true
-	case store.Completed:
-		res.Outcome, res.Payload, ok = store.Completed, s.payload, !same || s.rememberedAs(c)
+	case Claimed, Unprotected:
+		res.Outcome, ok = InProgress, true
+	case Replayed:
+		res.Outcome, res.Payload, ok = Replayed, s.payload, !same || s.rememberedAs(c)
 	case Expired:
 		res.Outcome, ok = Expired, !same || s.rememberedAs(c)
-	case store.InProgress:
-		res.Outcome, ok = store.InProgress, fresh
-	case store.Lapsed:
-		res.Outcome, ok = store.Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
+	case InProgress:
+		res.Outcome, ok = InProgress, fresh
+	case Lapsed:
+		res.Outcome, ok = Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
 	default: // Mismatch: of the leading call, and so of those that ask for the same
-		return Result{Outcome: store.Mismatch}, fresh && same
+		return Result{Outcome: Mismatch}, fresh && same
 	}
 	if !same { // the key belongs to the request of the leading call
-		return Result{Outcome: store.Mismatch}, ok
+		return Result{Outcome: Mismatch}, ok
 	}
 	return res, ok
 }

@@ -65,7 +65,7 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 		}
 		for key := range n {
 			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: strconv.Itoa(key)})
-			if err != nil || res.Outcome != store.InProgress { // the store would grant it
+			if err != nil || res.Outcome != InProgress { // the store would grant it
 				t.Fatalf("a duplicate of %d of %d running attempts: %v, %v", key, n, res.Outcome, err)
 			}
 		}
@@ -173,7 +173,7 @@ func TestAnsweredClaimRefersToNoOther(t *testing.T) {
 	if newer.next != older {
 		t.Fatal("not in one row")
 	}
-	table.publish(newer, Result{Outcome: store.Completed}, nil)
+	table.publish(newer, Result{Outcome: Replayed}, nil)
 	if newer.next != nil {
 		t.Error("refers to another")
 	}

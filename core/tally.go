@@ -17,11 +17,11 @@ const (
 
 // tally counts what became of the requests and attempts of one label.
 type tally struct {
-	outcomes [len(requestNames)]atomic.Uint64
+	outcomes [len(outcomeNames)]atomic.Uint64
 	ends     [len(endNames)]atomic.Uint64
 }
 
-func (t *tally) outcome(o RequestOutcome) { t.outcomes[o].Add(1) }
+func (t *tally) outcome(o Outcome) { t.outcomes[o].Add(1) }
 
 func (t *tally) end(e AttemptEnd) { t.ends[e].Add(1) }
 
@@ -66,12 +66,12 @@ func (ts *tallies) add(label string) *tally {
 // Totals counts the requests and attempts of one label, or of all. Both maps have every
 // outcome and every end.
 type Totals struct {
-	Outcomes map[RequestOutcome]uint64 // of requests
-	Ends     map[AttemptEnd]uint64     // of attempts
+	Outcomes map[Outcome]uint64    // of requests
+	Ends     map[AttemptEnd]uint64 // of attempts
 
 	// Running is how many attempts have begun and not ended: those whose handlers run,
 	// and those that the background still completes or releases. It is what
-	// Outcomes[RequestClaimed] and Outcomes[RequestUnprotected] are more than all Ends.
+	// Outcomes[Claimed] and Outcomes[Unprotected] are more than all Ends.
 	Running int
 }
 
@@ -83,10 +83,10 @@ func (s *Totals) add(t *tally) {
 		s.Ends[e] += n
 		ended += n
 	}
-	for _, o := range RequestOutcomes() {
+	for _, o := range Outcomes() {
 		n := t.outcomes[o].Load()
 		s.Outcomes[o] += n
-		if o == RequestClaimed || o == RequestUnprotected {
+		if o == Claimed || o == Unprotected {
 			begun += n
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Totals) add(t *tally) {
 
 func newTotals() Totals {
 	return Totals{
-		Outcomes: make(map[RequestOutcome]uint64, len(requestNames)-1), Ends: make(map[AttemptEnd]uint64, len(endNames)-1),
+		Outcomes: make(map[Outcome]uint64, len(outcomeNames)-1), Ends: make(map[AttemptEnd]uint64, len(endNames)-1),
 	}
 }
 

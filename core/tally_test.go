@@ -16,28 +16,28 @@ func TestStatsCountByLabel(t *testing.T) {
 		orders, refunds := order("k"), order("r")
 		orders.Label, refunds.Label = "orders", "refunds"
 		a := b.claim(t, orders)
-		b.want(t, orders, store.InProgress)
-		complete(t, a, "answer", reprise.Recorded)
-		b.want(t, orders, store.Completed)
+		b.want(t, orders, reprise.InProgress)
+		complete(t, a, "answer", reprise.EndRecorded)
+		b.want(t, orders, reprise.Replayed)
 		running := b.claim(t, refunds)
-		b.Refuse(t.Context(), "refunds", reprise.RequestKeyMissing, nil)
+		b.Refuse(t.Context(), "refunds", reprise.KeyMissing, nil)
 
 		s := b.Stats()
-		for label, want := range map[string]map[reprise.RequestOutcome]uint64{
-			"orders":  {reprise.RequestClaimed: 1, reprise.RequestInProgress: 1, reprise.RequestReplayed: 1},
-			"refunds": {reprise.RequestClaimed: 1, reprise.RequestKeyMissing: 1},
+		for label, want := range map[string]map[reprise.Outcome]uint64{
+			"orders":  {reprise.Claimed: 1, reprise.InProgress: 1, reprise.Replayed: 1},
+			"refunds": {reprise.Claimed: 1, reprise.KeyMissing: 1},
 		} {
 			got := s.Labels[label].Outcomes
-			if len(got) != len(reprise.RequestOutcomes()) {
+			if len(got) != len(reprise.Outcomes()) {
 				t.Errorf("%s has %d outcomes, want every one", label, len(got))
 			}
-			for _, o := range reprise.RequestOutcomes() {
+			for _, o := range reprise.Outcomes() {
 				if got[o] != want[o] {
 					t.Errorf("%s: %v is counted %d times, want %d", label, o, got[o], want[o])
 				}
 			}
 		}
-		if s.Outcomes[reprise.RequestClaimed] != 2 || s.Ends[reprise.EndRecorded] != 1 || len(s.Ends) != len(reprise.AttemptEnds()) {
+		if s.Outcomes[reprise.Claimed] != 2 || s.Ends[reprise.EndRecorded] != 1 || len(s.Ends) != len(reprise.AttemptEnds()) {
 			t.Errorf("in all %v, %v", s.Outcomes, s.Ends)
 		}
 		if s.Running != 1 || s.Leases != 1 || s.Labels["refunds"].Running != 1 || s.Labels["orders"].Running != 0 {
@@ -53,11 +53,11 @@ func TestLabelsAreBounded(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var all sync.WaitGroup
 		for n := range 1500 {
-			all.Go(func() { b.Refuse(t.Context(), "label-"+strconv.Itoa(n), reprise.RequestKeyMissing, nil) })
+			all.Go(func() { b.Refuse(t.Context(), "label-"+strconv.Itoa(n), reprise.KeyMissing, nil) })
 		}
 		all.Wait()
 		s := b.Stats()
-		if len(s.Labels) != 1001 || s.Labels["(others)"].Outcomes[reprise.RequestKeyMissing] != 500 || s.Outcomes[reprise.RequestKeyMissing] != 1500 {
+		if len(s.Labels) != 1001 || s.Labels["(others)"].Outcomes[reprise.KeyMissing] != 500 || s.Outcomes[reprise.KeyMissing] != 1500 {
 			t.Errorf("%d labels, of others %v", len(s.Labels), s.Labels["(others)"].Outcomes)
 		}
 	})
@@ -73,7 +73,7 @@ func (m meter) Usage() []store.Usage { return m.usage() }
 
 func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.Silent})
+		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.Observers()})
 		res, err := e.Begin(t.Context(), order("k"))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		release(t, res.Attempt)
-		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Silent})
+		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Observers()})
 		if u := bad.Stats().Store; u != nil {
 			t.Errorf("%+v", u)
 		}
@@ -95,7 +95,7 @@ func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 func TestOutcomesAndEndsHaveNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, o := range reprise.RequestOutcomes() {
+	for _, o := range reprise.Outcomes() {
 		names["outcome "+o.String()] = true
 	}
 	for _, e := range reprise.AttemptEnds() {
@@ -104,7 +104,7 @@ func TestOutcomesAndEndsHaveNames(t *testing.T) {
 	if len(names) != 15+8 || names["outcome "] || names["end "] {
 		t.Errorf("%v", names)
 	}
-	if reprise.RequestOutcome(0).String() != "invalid(0)" || reprise.AttemptEnd(9).String() != "invalid(9)" {
+	if reprise.Outcome(0).String() != "invalid(0)" || reprise.AttemptEnd(9).String() != "invalid(9)" {
 		t.Error("what is not in the table has a name")
 	}
 }

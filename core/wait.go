@@ -66,7 +66,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)
 	if !ok {
-		return Result{Outcome: store.InProgress}, nil
+		return Result{Outcome: InProgress}, nil
 	}
 	defer list.leave(scope, q, w)
 
@@ -82,7 +82,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 		case <-q.done: // both at once: the answer is worth more
 			return q.result, q.err
 		default:
-			return Result{Outcome: store.InProgress}, nil
+			return Result{Outcome: InProgress}, nil
 		}
 	case <-c.engine.work.closing:
 		return Result{}, store.ErrClosed
@@ -103,17 +103,17 @@ func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 		case e.work.isClosing():
 			return Result{}, store.ErrClosed
 		case patient.Err() != nil:
-			return Result{Outcome: store.InProgress}, nil
+			return Result{Outcome: InProgress}, nil
 		}
 		res, err := c.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
 		switch {
-		case err == nil && res.Outcome == store.InProgress:
-		case res.Outcome != store.Claimed:
+		case err == nil && res.Outcome == InProgress:
+		case res.Attempt == nil:
 			e.waiters.answer(q, res, err)
 			return res, err
 		case client.Err() != nil: // the client has left
 			res.Attempt.releaseUnrun() //nolint:contextcheck // bounded by the engine, not by its client
-			return Result{Outcome: store.InProgress}, nil
+			return Result{Outcome: InProgress}, nil
 		default:
 			return res, nil
 		}

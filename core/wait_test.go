@@ -42,7 +42,7 @@ func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Opera
 }
 
 // of returns the answers with an outcome; zero: the errors.
-func (s *answers) of(outcome store.Outcome) (list []answer) {
+func (s *answers) of(outcome reprise.Outcome) (list []answer) {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *answers) of(outcome store.Outcome) (list []answer) {
 	return list
 }
 
-func (s *answers) want(t *testing.T, outcome store.Outcome, n int) []answer {
+func (s *answers) want(t *testing.T, outcome reprise.Outcome, n int) []answer {
 	t.Helper()
 	list := s.of(outcome)
 	if len(list) != n {
@@ -86,18 +86,18 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
 			time.Sleep(20 * time.Second)
 			s.none(t)
-			complete(t, a, "answer", reprise.Recorded)
+			complete(t, a, "answer", reprise.EndRecorded)
 			if local {
 				synctest.Wait() // no poll is needed
 			} else {
 				time.Sleep(500 * time.Millisecond * 5 / 4) // the longest pause between polls
 			}
-			for _, got := range s.want(t, store.Completed, 50) {
+			for _, got := range s.want(t, reprise.Replayed, 50) {
 				if string(got.Payload) != "answer" {
 					t.Errorf("replayed %q", got.Payload)
 				}
 			}
-			if n := b.events.count(reprise.EventReplayed); n != 50 {
+			if n := b.events.count("replayed"); n != 50 {
 				t.Errorf("%d replays reported, want 50", n)
 			}
 		})
@@ -131,10 +131,10 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		release(t, held)
 		time.Sleep(time.Second)
 		b.store.heal() // before the next one asks: its claim would sleep while everybody waits for it
-		release(t, s.want(t, store.Claimed, 1)[0].Attempt)
+		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
 		for n := 2; n <= 50; n++ {
 			synctest.Wait()
-			claimed := s.want(t, store.Claimed, n)
+			claimed := s.want(t, reprise.Claimed, n)
 			release(t, claimed[n-1].Attempt)
 		}
 	})
@@ -147,14 +147,14 @@ func TestExactlyOneWaiterTakesOverAfterARelease(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
 		release(t, first)
-		second := s.want(t, store.Claimed, 1)[0].Attempt
+		second := s.want(t, reprise.Claimed, 1)[0].Attempt
 		if second.View().Number() != 1 {
 			t.Errorf("attempt %d after a release, want 1", second.View().Number())
 		}
 		time.Sleep(10 * time.Second)
-		s.want(t, store.Claimed, 1)
-		complete(t, second, "answer", reprise.Recorded)
-		s.want(t, store.Completed, 19)
+		s.want(t, reprise.Claimed, 1)
+		complete(t, second, "answer", reprise.EndRecorded)
+		s.want(t, reprise.Replayed, 19)
 	})
 }
 
@@ -171,13 +171,13 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 		time.Sleep(lease - 1)
 		s.none(t)
 		time.Sleep(time.Second)
-		second := s.want(t, store.Claimed, 1)[0].Attempt
+		second := s.want(t, reprise.Claimed, 1)[0].Attempt
 		if second.View().Number() != 2 {
 			t.Errorf("attempt %d, want 2", second.View().Number())
 		}
-		complete(t, second, "answer", reprise.Recorded)
-		s.want(t, store.Completed, 19)
-		complete(t, dead, "dead", reprise.Superseded)
+		complete(t, second, "answer", reprise.EndRecorded)
+		s.want(t, reprise.Replayed, 19)
+		complete(t, dead, "dead", reprise.EndSuperseded)
 	})
 }
 
@@ -194,8 +194,8 @@ func TestWaitersOfARefusedTakeoverAreTold(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(op, time.Minute), 5)
 		time.Sleep(lease + time.Second)
-		s.want(t, store.Lapsed, 5)
-		complete(t, dead, "dead", reprise.Recorded)
+		s.want(t, reprise.Lapsed, 5)
+		complete(t, dead, "dead", reprise.EndRecorded)
 	})
 }
 
@@ -210,15 +210,15 @@ func TestWaitEnds(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		s.none(t)
 		time.Sleep(time.Nanosecond)
-		s.want(t, store.InProgress, 3)
+		s.want(t, reprise.InProgress, 3)
 		time.Sleep(5 * time.Second)
-		for _, got := range s.want(t, store.InProgress, 4) {
+		for _, got := range s.want(t, reprise.InProgress, 4) {
 			if got.after != 10*time.Second {
 				t.Errorf("waited for %v, want 10s", got.after)
 			}
 		}
-		complete(t, a, "answer", reprise.Recorded)
-		if n := b.events.count(reprise.EventInProgress); n != 4 {
+		complete(t, a, "answer", reprise.EndRecorded)
+		if n := b.events.count("in-progress"); n != 4 {
 			t.Errorf("%d refusals reported, want 4", n)
 		}
 	})
@@ -234,14 +234,14 @@ func TestWaiterLeavesWithItsClientAndTheNextBecomesTheHead(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
 		time.Sleep(10*time.Second + 1)
 		leave()
-		for _, got := range head.want(t, store.InProgress, 1) {
+		for _, got := range head.want(t, reprise.InProgress, 1) {
 			if got.after != 10*time.Second+1 {
 				t.Errorf("left after %v, want with its client", got.after)
 			}
 		}
-		complete(t, held, "answer", reprise.Recorded)
+		complete(t, held, "answer", reprise.EndRecorded)
 		time.Sleep(time.Second)
-		s.want(t, store.Completed, 3)
+		s.want(t, reprise.Replayed, 3)
 	})
 }
 
@@ -265,7 +265,7 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 		s.begin(client, b.Engine, wait(order("k"), time.Minute), 1)
 		release(t, held)
 		time.Sleep(time.Second)
-		s.want(t, store.InProgress, 1)
+		s.want(t, reprise.InProgress, 1)
 		if !granted.Load() {
 			t.Fatal("the claim was not granted")
 		}
@@ -284,7 +284,7 @@ func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
 			return b.store.Store.Claim(ctx, r)
 		}
 		time.AfterFunc(3*time.Second/2, func() { _ = held.Release() })
-		complete(t, b.claim(t, wait(order("k"), 500*time.Millisecond)), "answer", reprise.Recorded)
+		complete(t, b.claim(t, wait(order("k"), 500*time.Millisecond)), "answer", reprise.EndRecorded)
 	})
 }
 
@@ -303,7 +303,7 @@ func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 5)
 		down.Store(true)
 		time.Sleep(5 * time.Second)
-		for _, got := range s.want(t, 0, 5) {
+		for _, got := range s.want(t, reprise.Unavailable, 5) {
 			wantError(t, "a waiter", got.err, store.ErrUnavailable)
 		}
 		release(t, held)
@@ -329,9 +329,9 @@ func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 4)
 		hang.Store(true)
 		time.Sleep(time.Second)
-		s.want(t, store.InProgress, 4)
+		s.want(t, reprise.InProgress, 4)
 		time.Sleep(budget)
-		s.want(t, 0, 1)
+		s.want(t, reprise.Unavailable, 1)
 		release(t, held)
 	})
 }
@@ -356,13 +356,13 @@ func TestCloseWakesWaiters(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 		})
-		for _, got := range s.want(t, 0, 40) {
+		for _, got := range s.want(t, reprise.Unavailable, 40) {
 			wantError(t, "a waiter", got.err, store.ErrClosed)
 		}
 		if n := claims.Load() - before; n > 0 {
 			t.Errorf("%d claims after Close", n)
 		}
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		release(t, other)
 		closed.Wait()
 	})
@@ -378,8 +378,8 @@ func TestOnlyClaimsOfWaitersSayThatTheyWait(t *testing.T) {
 			waiting = append(waiting, r.Waiting)
 			return b.store.Store.Claim(ctx, r)
 		}
-		b.want(t, order("k"), store.InProgress)
-		b.want(t, wait(order("k"), time.Second), store.InProgress)
+		b.want(t, order("k"), reprise.InProgress)
+		b.want(t, wait(order("k"), time.Second), reprise.InProgress)
 		if len(waiting) < 4 || waiting[0] || waiting[1] || slices.Contains(waiting[2:], false) {
 			t.Errorf("%v, want false for a request that does not wait and for the first look of one that does, then true", waiting)
 		}
@@ -407,7 +407,7 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		leave()
 		closed.Wait()
-		got := opened.want(t, store.Claimed, 1)[0]
+		got := opened.want(t, reprise.Unprotected, 1)[0]
 		if !got.Attempt.Unprotected() {
 			t.Error("not unprotected")
 		}

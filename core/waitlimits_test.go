@@ -6,7 +6,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestWaitLimits(t *testing.T) {
@@ -35,7 +34,7 @@ func TestWaitLimits(t *testing.T) {
 			refused := 0
 			more := func(what string, want int) {
 				t.Helper()
-				list := s.of(store.InProgress)
+				list := s.of(reprise.InProgress)
 				for _, got := range list[refused:] {
 					if got.after != 0 {
 						t.Errorf("refused after %v, want at once", got.after)
@@ -60,7 +59,7 @@ func TestWaitLimits(t *testing.T) {
 			more("any", c.all)
 
 			time.Sleep(time.Second) // they have all left
-			refused = len(s.of(store.InProgress))
+			refused = len(s.of(reprise.InProgress))
 			if refused != 12 {
 				t.Fatalf("%d answers, want 12", refused)
 			}
@@ -92,15 +91,15 @@ func TestWaiterThatLeavesMakesRoomForOne(t *testing.T) {
 		stays.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 1)
 		leaves.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 1)
 		leaves.Wait()
-		leaves.want(t, store.InProgress, 1)
+		leaves.want(t, reprise.InProgress, 1)
 		later.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
-		if refused := later.of(store.InProgress); len(refused) != 2 || refused[0].after != 0 {
+		if refused := later.of(reprise.InProgress); len(refused) != 2 || refused[0].after != 0 {
 			t.Errorf("%d of 3 are refused, want 2 at once", len(refused))
 		}
-		complete(t, a, "answer", reprise.Recorded)
+		complete(t, a, "answer", reprise.EndRecorded)
 		stays.Wait()
 		later.Wait()
-		stays.want(t, store.Completed, 1)
-		later.want(t, store.Completed, 1)
+		stays.want(t, reprise.Replayed, 1)
+		later.want(t, reprise.Replayed, 1)
 	})
 }

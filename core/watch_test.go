@@ -32,8 +32,8 @@ func TestPushShortensTheWait(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
 		time.Sleep(10*time.Second + 1)
-		complete(t, a, "answer", reprise.Recorded)
-		s.want(t, store.Completed, 10) // in the same instant
+		complete(t, a, "answer", reprise.EndRecorded)
+		s.want(t, reprise.Replayed, 10) // in the same instant
 	})
 }
 
@@ -58,9 +58,9 @@ func TestWatchIsAHint(t *testing.T) {
 			s.begin(t.Context(), e, wait(order("k"), time.Minute), 3)
 			time.Sleep(5 * time.Second)
 			s.none(t)
-			complete(t, a, "answer", reprise.Recorded)
+			complete(t, a, "answer", reprise.EndRecorded)
 			time.Sleep(time.Second)
-			s.want(t, store.Completed, 3)
+			s.want(t, reprise.Replayed, 3)
 		})
 	}
 }
@@ -76,7 +76,7 @@ func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Second), 1)
 		time.Sleep(time.Second)
-		s.want(t, store.InProgress, 1)
+		s.want(t, reprise.InProgress, 1)
 		release(t, a)
 	})
 }
@@ -97,7 +97,7 @@ func TestWatchIsStopped(t *testing.T) {
 			t.Errorf("%d watches, want the head's", open.Load())
 		}
 		time.Sleep(2 * time.Second)
-		s.want(t, store.InProgress, 3)
+		s.want(t, reprise.InProgress, 3)
 		if open.Load() != 0 || watches.Load() == 0 {
 			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
 		}
@@ -130,14 +130,14 @@ func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
 		other := &asked{Store: st}
 		e := newEngine(t, other, nil, reprise.Config{})
 		a := b.claim(t, order("k"))
-		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != store.InProgress {
+		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != reprise.InProgress {
 			t.Errorf("begin: %v, %v", got.Outcome, err)
 		}
 		var s answers
 		s.begin(t.Context(), e, wait(order("k"), time.Minute), 1)
 		time.Sleep(time.Second)
-		complete(t, a, "answer", reprise.Recorded)
-		s.want(t, store.Completed, 1)
+		complete(t, a, "answer", reprise.EndRecorded)
+		s.want(t, reprise.Replayed, 1)
 		other.mu.Lock()
 		defer other.mu.Unlock()
 		if len(other.claims) < 4 || other.claims[0] || other.claims[1] || slices.Contains(other.claims[2:], false) {

@@ -135,28 +135,31 @@ func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return
 	}
-	for _, outcome := range reprise.RequestOutcomes() {
+	for _, outcome := range reprise.Outcomes() {
 		t.requests.Add(ctx, 0, t.about(label, keyOutcome, outcome.String()))
 	}
 	for _, end := range reprise.AttemptEnds() {
 		t.attempts.Add(ctx, 0, t.about(label, keyEnd, end.String()))
 	}
-	for _, kind := range otherEvents {
-		t.events.Add(ctx, 0, t.about(label, keyEvent, kind.String()))
+	for _, name := range otherEvents {
+		t.events.Add(ctx, 0, t.about(label, keyEvent, name))
 	}
 }
 
-// otherEvents are the events that end neither a request nor an attempt.
-var otherEvents = []reprise.EventKind{
-	reprise.EventTakeover, reprise.EventRenewed, reprise.EventLeaseLost, reprise.EventRunTooLong, reprise.EventUnrecorded,
-	reprise.EventStoreError, reprise.EventPanic, reprise.EventResolved,
-	reprise.EventBlobError,
+// takeover is the name of the one event that counts both as a request and as an event.
+var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
+
+// otherEvents are the names of the events that end neither a request nor an attempt.
+var otherEvents = []string{
+	takeover, reprise.EndUnrecorded.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
+	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
+	reprise.EventResolved.String(), reprise.EventBlobError.String(),
 }
 
 // Observe implements [reprise.Observer].
 func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	t.start(ctx, e.Label)
-	if e.Outcome != 0 {
+	if e.Counted && e.Outcome != 0 {
 		about := t.about(e.Label, keyOutcome, e.Outcome.String())
 		t.requests.Add(ctx, 1, about)
 		if e.ClaimTime > 0 {
@@ -166,14 +169,14 @@ func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 			t.wait.Record(ctx, e.WaitTime.Seconds(), t.about(e.Label, "", ""))
 		}
 	}
-	if e.End != 0 {
+	if e.Counted && e.End != 0 {
 		about := t.about(e.Label, keyEnd, e.End.String())
 		t.attempts.Add(ctx, 1, about)
 		t.handler.Record(ctx, e.RunTime.Seconds(), t.about(e.Label, "", ""))
 		t.complete.Record(ctx, e.CompleteTime.Seconds(), about)
 	}
-	if (e.Outcome == 0 && e.End == 0) || e.Kind == reprise.EventTakeover {
-		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, e.Kind.String()))
+	if name := e.Name(); !e.Counted || name == takeover {
+		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, name))
 	}
 	if t.spanEvents {
 		annotateSpan(ctx, &e)

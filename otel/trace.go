@@ -47,16 +47,16 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 	if e.Attempt > 0 {
 		attributes = append(attributes, attribute.Int("reprise.attempt", e.Attempt))
 	}
-	if e.Outcome != 0 {
+	if e.Counted && e.Outcome != 0 {
 		attributes = append(attributes, keyOutcome.String(e.Outcome.String()))
 	}
-	if e.End != 0 {
+	if e.Counted && e.End != 0 {
 		attributes = append(attributes, keyEnd.String(e.End.String()))
 	}
 	if e.Err != nil {
 		attributes = append(attributes, attribute.String("exception.message", e.Err.Error()))
 	}
-	span.AddEvent("reprise."+e.Kind.String(), trace.WithAttributes(attributes...))
+	span.AddEvent("reprise."+e.Name(), trace.WithAttributes(attributes...))
 	if first := spanOf(e.Annotation); first.IsValid() { //nolint:contextcheck // the span that is read has nothing of this request
 		span.AddLink(trace.Link{SpanContext: first, Attributes: []attribute.KeyValue{attribute.String("reprise.link", "first-run")}})
 	}

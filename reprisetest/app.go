@@ -61,7 +61,7 @@ func (a *App) start(cfg protocol.Config) {
 	a.tb.Helper()
 	store, faults := faultstore.New(a.store)
 	engine, err := reprise.New(store, reprise.Config{
-		Lease: lease, ClaimTimeout: attempt, CompleteTimeout: attempt, Observer: reprise.Silent,
+		Lease: lease, ClaimTimeout: attempt, CompleteTimeout: attempt, Observer: reprise.Observers(),
 	})
 	if err != nil {
 		a.tb.Fatal(err)
@@ -113,7 +113,7 @@ func (a *App) Lapse(r *http.Request) *Answer {
 	a.now.faults.Always(faultstore.Claim, faultstore.LoseReply())
 	a.silence()
 	lost := m.send(a.tb, a.now.handler)
-	if !a.counted(reprise.RequestUnavailable, 1) {
+	if !a.counted(reprise.Unavailable, 1) {
 		a.tb.Errorf("the request was not claimed by the guard: %s\n\n%v", unguarded, lost)
 		return lost
 	}
@@ -135,7 +135,7 @@ func (a *App) Crash(r *http.Request) *Answer {
 	a.now.faults.Always(faultstore.Complete, down)
 	a.silence()
 	lost := m.send(a.tb, a.now.handler)
-	if !a.counted(reprise.RequestClaimed, 1) {
+	if !a.counted(reprise.Claimed, 1) {
 		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, lost)
 		return lost
 	}
@@ -158,26 +158,26 @@ func (a *App) takeOver(m message) *Answer {
 	a.tb.Helper()
 	a.start(a.cfg)
 	early := m.send(a.tb, a.now.handler)
-	if !a.counted(reprise.RequestInProgress, 1) {
+	if !a.counted(reprise.InProgress, 1) {
 		a.tb.Errorf("the retry before the lease lapsed was not refused:\n\n%v", early)
 		return early
 	}
 	a.store.Advance(lease)
 	late := m.send(a.tb, a.now.handler)
 	if a.cfg.Preset == reprise.AtMostOnce || a.cfg.MaxAttempts == 1 {
-		if !a.counted(reprise.RequestLapsed, 1) {
+		if !a.counted(reprise.Lapsed, 1) {
 			a.tb.Errorf("the retry after the lease lapsed was not refused with outcome-unknown:\n\n%v", late)
 		}
 		return late
 	}
-	if !a.counted(reprise.RequestClaimed, 1) {
+	if !a.counted(reprise.Claimed, 1) {
 		a.tb.Errorf("the retry after the lease lapsed did not run:\n\n%v", late)
 	}
 	return late
 }
 
 // counted reports whether the process has counted n requests of an outcome.
-func (a *App) counted(outcome reprise.RequestOutcome, n uint64) bool {
+func (a *App) counted(outcome reprise.Outcome, n uint64) bool {
 	return a.now.engine.Stats().Totals.Outcomes[outcome] == n
 }
 
@@ -185,9 +185,9 @@ func (a *App) counted(outcome reprise.RequestOutcome, n uint64) bool {
 // the guard refuses it, or, with FailOpen, runs it unprotected. Then the store is back.
 func (a *App) StoreDown(r *http.Request) *Answer {
 	a.tb.Helper()
-	want := reprise.RequestUnavailable
+	want := reprise.Unavailable
 	if a.cfg.FailOpen {
-		want = reprise.RequestUnprotected
+		want = reprise.Unprotected
 	}
 	before := a.now.engine.Stats().Totals.Outcomes[want]
 	a.now.faults.Always(faultstore.Claim, down)
@@ -223,11 +223,11 @@ func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark strin
 	} else {
 		a.now.faults.Always(faultstore.Complete, fault)
 	}
-	claimed := a.now.engine.Stats().Totals.Outcomes[reprise.RequestClaimed]
+	claimed := a.now.engine.Stats().Totals.Outcomes[reprise.Claimed]
 	first = m.send(a.tb, a.now.handler)
 	a.now.faults.Clear(faultstore.Complete)
 	switch {
-	case !a.counted(reprise.RequestClaimed, claimed+1):
+	case !a.counted(reprise.Claimed, claimed+1):
 		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, first)
 		return first, first
 	case first.Panic != nil || first.Header.Get("Idempotency-Status") != mark:
@@ -242,8 +242,8 @@ func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark strin
 	}
 	again = m.send(a.tb, a.now.handler)
 	wantReplay(a.tb, first, again)
-	if again.Replayed() && !a.counted(reprise.RequestClaimed, claimed+1) {
-		a.tb.Errorf("the handler ran %d times, want 1", a.now.engine.Stats().Totals.Outcomes[reprise.RequestClaimed]-claimed)
+	if again.Replayed() && !a.counted(reprise.Claimed, claimed+1) {
+		a.tb.Errorf("the handler ran %d times, want 1", a.now.engine.Stats().Totals.Outcomes[reprise.Claimed]-claimed)
 	}
 	return first, again
 }

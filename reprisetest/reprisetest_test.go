@@ -22,7 +22,7 @@ import (
 // guarded returns a handler with its middleware, over a store of its own.
 func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handler {
 	tb.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Silent})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
 	if err != nil {
 		tb.Fatal(err)
 	}

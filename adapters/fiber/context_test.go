@@ -126,7 +126,7 @@ func TestNothingOfAReusedContextIsRead(t *testing.T) {
 			values[e.Scope] = make(map[any]bool)
 		}
 		values[e.Scope][ctx.Value("tenant")] = true
-		if e.Kind == reprise.EventCompleted {
+		if e.Name() == "completed" {
 			completed <- struct{}{}
 		}
 	})

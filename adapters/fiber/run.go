@@ -6,8 +6,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // recording is one run of a handler, whose response Fiber holds in memory.
@@ -26,17 +26,17 @@ func run(c *fiber.Ctx, x *protocol.Exchange) error {
 	r := recording{x: x, ctx: c.Context(), resp: c.Response(), outer: fasthttp.AcquireResponse()}
 	r.resp.Header.CopyTo(&r.outer.Header)
 	x.Before(fields(&r.outer.Header, false))
-	userContext, outside := c.UserContext(), r.ctx.UserValue(reprise.ContextKey)
+	userContext, outside := c.UserContext(), r.ctx.UserValue(store.ContextKey)
 	defer func() { // also where the chain panics
 		r.abandon()
 		if r.owns() {
 			c.SetUserContext(userContext)
-			r.ctx.SetUserValue(reprise.ContextKey, outside)
+			r.ctx.SetUserValue(store.ContextKey, outside)
 		}
 		r.close()
 	}()
 	c.SetUserContext(x.Context())
-	r.ctx.SetUserValue(reprise.ContextKey, x.Context())
+	r.ctx.SetUserValue(store.ContextKey, x.Context())
 	if c.Request().IsBodyStream() {
 		c.Request().SetBodyStream(x.Body(), c.Request().Header.ContentLength())
 	}
@@ -61,7 +61,7 @@ func respond(c *fiber.Ctx, err error) {
 // owns reports whether the request context is still that of this run. A chain that
 // outlived a timeout, as the deprecated timeout.New lets it, finds another request there,
 // and must not touch it.
-func (r *recording) owns() bool { return r.ctx.UserValue(reprise.ContextKey) == r.x.Context() }
+func (r *recording) owns() bool { return r.ctx.UserValue(store.ContextKey) == r.x.Context() }
 
 // finish finishes the exchange of a handler that returned, or leaves it to its stream.
 func (r *recording) finish() {

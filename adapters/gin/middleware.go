@@ -23,8 +23,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Scope returns the authenticated principal that a request's key belongs to: a tenant, an
@@ -66,7 +66,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	outer, request, reported := c.Writer, c.Request, len(c.Errors)
 	started := outer.Written()
 	w := newWriter(c, x)
-	outside, _ := c.Get(reprise.ContextKey)
+	outside, _ := c.Get(store.ContextKey)
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
 		if !reused(c, x, w) {
@@ -74,13 +74,13 @@ func run(c *gin.Context, x *protocol.Exchange) {
 				request.MultipartForm = form // the server removes its files
 			}
 			c.Writer, c.Request = outer, request
-			c.Set(reprise.ContextKey, outside)
+			c.Set(store.ContextKey, outside)
 		}
 	}()
 	c.Writer = w
 	c.Request = request.WithContext(x.Context())
 	c.Request.Body = x.Body()
-	c.Set(reprise.ContextKey, x.Context())
+	c.Set(store.ContextKey, x.Context())
 	c.Next()
 	switch {
 	case reused(c, x, w):

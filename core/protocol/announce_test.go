@@ -277,7 +277,7 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 	} {
 		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {
 			for _, expires := range []bool{false, true} {
-				engine, err := reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Observer: reprise.Silent})
+				engine, err := reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Observer: reprise.Observers()})
 				if err != nil {
 					t.Fatal(err)
 				}

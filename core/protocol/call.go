@@ -84,13 +84,13 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 	req := c.request()
 	g, concerned, err := g.concerns(ctx, &req)
 	if err != nil {
-		g.report(ctx, reprise.EventPanic, err)
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return Field{}
 	}
 	if _, lines := g.keyLines(&req); !concerned || lines == 0 {
 		return Field{}
 	}
-	g.report(ctx, reprise.EventUnprotected, errStream)
+	g.report(ctx, reprise.Event{Outcome: reprise.Unprotected, Err: errStream})
 	return markUnprotected
 }
 

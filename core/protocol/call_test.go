@@ -260,7 +260,7 @@ func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
 	} {
 		var told int
 		g := callGuard(t, Config{}, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Kind == reprise.EventStoreError {
+			if e.Name() == "store-error" {
 				told++
 			}
 		}))
@@ -288,7 +288,7 @@ func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
 	away := awayStore{memstore.New()}
-	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Observer: reprise.Silent})
+	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Observer: reprise.Observers()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,19 +340,19 @@ func TestCallFieldsOfARecord(t *testing.T) {
 // A Select that panics runs the stream unmarked, and the observer hears of it.
 func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 	t.Parallel()
-	var events []reprise.EventKind
-	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e.Kind) })
+	var events []string
+	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e.Name()) })
 	for name, c := range map[string]struct {
 		choose func(context.Context, *Request) *Guard
 		mark   Field
-		kind   reprise.EventKind
+		kind   string
 	}{
-		"chosen": {func(context.Context, *Request) *Guard { return nil }, markUnprotected, reprise.EventUnprotected},
-		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, reprise.EventPanic},
+		"chosen": {func(context.Context, *Request) *Guard { return nil }, markUnprotected, "unprotected"},
+		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, "panic"},
 	} {
 		events = nil
 		g := callGuard(t, Config{Select: c.choose}, observer)
-		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []reprise.EventKind{c.kind}) {
+		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []string{c.kind}) {
 			t.Errorf("%s: %v, %v", name, mark, events)
 		}
 	}
@@ -367,7 +367,7 @@ func TestStreamWithKey(t *testing.T) {
 		t.Errorf("without a key: %v, %v", mark, events)
 	}
 	mark := g.PassStream(t.Context(), callOf("k", ""))
-	if mark != markUnprotected || len(events) != 1 || events[0].Kind != reprise.EventUnprotected || events[0].Label != "orders" || events[0].Err == nil {
+	if mark != markUnprotected || len(events) != 1 || events[0].Name() != "unprotected" || events[0].Label != "orders" || events[0].Err == nil {
 		t.Errorf("with a key: %v, %v", mark, events)
 	}
 }
@@ -392,7 +392,7 @@ func TestStreamThatThePolicyDoesNotConcern(t *testing.T) {
 	} {
 		unprotected := 0
 		g := callGuard(t, c.cfg, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Kind == reprise.EventUnprotected {
+			if e.Name() == "unprotected" {
 				unprotected++
 			}
 		}))

@@ -53,7 +53,7 @@ func (g *Guard) result(ctx context.Context, r Response) CallResult {
 	}
 	result, problem := callResult(r)
 	if problem == CodeRecordCorrupt {
-		g.report(ctx, reprise.EventStoreError, errStoredCall)
+		g.report(ctx, reprise.Event{Kind: reprise.EventStoreError, Err: errStoredCall})
 	}
 	if problem != "" {
 		p := g.problems.of(problem, 0)

@@ -3,7 +3,7 @@ package protocol
 import (
 	"context"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A Decision says whether a response is kept or its claim released.
@@ -53,11 +53,11 @@ func decideFor(ctx context.Context, decide func(*Exchange)) bool {
 }
 
 // exchangeOf returns the exchange of a handler's context, or of its framework's context
-// (see [reprise.ContextKey]), and nil outside of one.
+// (see [store.ContextKey]), and nil outside of one.
 func exchangeOf(ctx context.Context) *Exchange {
 	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
 	if !ok {
-		if run, found := reprise.RunContext(ctx); found {
+		if run, found := store.RunContext(ctx); found {
 			x, _ = run.Value(exchangeKey{}).(*Exchange)
 		}
 	}

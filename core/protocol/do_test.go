@@ -28,11 +28,11 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, store.ErrCorrupt) || reprise.IsResult(response) {
+	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, store.ErrCorrupt) || reprise.DescribeResult(response) != "" {
 		t.Errorf("a response is read as a result: %v", err)
 	}
 
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Silent})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 	if err := do("guard"); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("Do over a record of a guard: %v", err)
 	}
-	if n := engine.Stats().Outcomes[reprise.RequestCorrupt]; n != 2 {
+	if n := engine.Stats().Outcomes[reprise.Corrupt]; n != 2 {
 		t.Errorf("%d corrupt records are counted, want 2", n)
 	}
 }

@@ -186,8 +186,8 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := log.events[len(log.events)-1]
-		if replay.Status != 201 || string(replay.Body) != "answer" || last.Kind != reprise.EventReplayed || last.Annotation != c.want {
-			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Kind, last.Annotation, c.want)
+		if replay.Status != 201 || string(replay.Body) != "answer" || last.Name() != "replayed" || last.Annotation != c.want {
+			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Name(), last.Annotation, c.want)
 		}
 		for f := range replay.Header.All() {
 			if strings.Contains(f.Value, parent) {

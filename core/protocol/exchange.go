@@ -295,22 +295,22 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
-	case end.Status == reprise.Unrecorded:
+	case end.End == reprise.EndUnrecorded:
 		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none
 	}
-	switch end.Status {
-	case reprise.Superseded:
+	switch end.End {
+	case reprise.EndSuperseded:
 		return Reply{Replace: true, Response: x.replayPayload(end.Payload)}
-	case reprise.Contested:
+	case reprise.EndContested:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(CodeOutcomeUnknown, 0)
 		}
 		return x.instead(CodeInProgress, retryRunning)
-	case reprise.RolledBack:
+	case reprise.EndNotApplied:
 		return x.instead(CodeNotApplied, retryRunning)
-	case reprise.Undecided:
+	case reprise.EndUndecided:
 		return x.instead(CodeStoreUnavailable, retryStore)
 	default: // Recorded
 		return Reply{Added: x.announced}

@@ -190,7 +190,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		t.Errorf("outside of a handler: %v", err)
 	}
 
-	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Observer: reprise.Silent})
+	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Observer: reprise.Observers()})
 	if err != nil {
 		t.Fatal(err)
 	}

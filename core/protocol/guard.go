@@ -187,8 +187,8 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 		return answer
 	}
 	op.Decoder, s.asked = s, asked{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
-	res, err := g.engine.Begin(ctx, op)
-	if err == nil && res.Outcome == store.Claimed {
+	res, _ := g.engine.Begin(ctx, op) // the outcome says what the error means for a client
+	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
 		if g.cfg.WriteProblem != nil || req.isCall() {
@@ -199,7 +199,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	}
 	replay := s.decoded
 	s.free()
-	return Admission{Response: g.answer(ctx, req, res, &replay, err)}
+	return Admission{Response: g.answer(ctx, req, res.Outcome, &replay)}
 }
 
 var errUnchecked = errors.New("reprise: the request was not checked to its end: its body, or the scope function, ended the goroutine")
@@ -277,24 +277,24 @@ func (g *Guard) keyLines(req *Request) (line string, n int) {
 
 // answer is the table of what a client gets if the handler does not run. The engine has
 // counted it.
-func (g *Guard) answer(ctx context.Context, req *Request, res reprise.Result, replay *stored, err error) Response {
-	switch {
-	case errors.Is(err, store.ErrCorrupt):
-		return g.problem(ctx, req, CodeRecordCorrupt, 0)
-	case err != nil:
-		return g.problem(ctx, req, CodeStoreUnavailable, retryStore)
-	}
-	switch res.Outcome {
-	case store.Completed:
+func (g *Guard) answer(ctx context.Context, req *Request, outcome reprise.Outcome, replay *stored) Response {
+	switch outcome {
+	case reprise.Replayed:
 		return g.replay(ctx, req, replay)
-	case store.InProgress:
+	case reprise.InProgress:
 		return g.problem(ctx, req, CodeInProgress, retryRunning)
-	case store.Mismatch:
+	case reprise.Mismatch:
 		return g.problem(ctx, req, CodeKeyReused, 0)
+	case reprise.Lapsed:
+		return g.problem(ctx, req, CodeOutcomeUnknown, 0)
 	case reprise.Expired:
 		return g.problem(ctx, req, CodeResultExpired, 0)
-	default: // Lapsed; Claimed never gets here
-		return g.problem(ctx, req, CodeOutcomeUnknown, 0)
+	case reprise.Corrupt:
+		return g.problem(ctx, req, CodeRecordCorrupt, 0)
+	case reprise.Failed:
+		return g.problem(ctx, req, CodeInternalError, 0)
+	default:
+		return g.problem(ctx, req, CodeStoreUnavailable, retryStore)
 	}
 }
 
@@ -311,13 +311,13 @@ func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admissio
 }
 
 // refusals maps the codes of the refusals before Begin to what is counted for them.
-var refusals = map[Code]reprise.RequestOutcome{
-	CodeKeyMissing:      reprise.RequestKeyMissing,
-	CodeKeyInvalid:      reprise.RequestKeyInvalid,
-	CodeScopeMissing:    reprise.RequestScopeMissing,
+var refusals = map[Code]reprise.Outcome{
+	CodeKeyMissing:      reprise.KeyMissing,
+	CodeKeyInvalid:      reprise.KeyInvalid,
+	CodeScopeMissing:    reprise.ScopeMissing,
 	CodeRequestTooLarge: reprise.RequestTooLarge,
 	CodeRequestInvalid:  reprise.RequestInvalid,
-	CodeInternalError:   reprise.RequestFailed,
+	CodeInternalError:   reprise.Failed,
 }
 
 // count counts a refusal before Begin, and notifies the engine's observer of it.
@@ -326,6 +326,7 @@ func (g *Guard) count(ctx context.Context, code Code, err error) {
 }
 
 // report notifies the engine's observer of something that the engine did not see.
-func (g *Guard) report(ctx context.Context, kind reprise.EventKind, err error) {
-	g.engine.Report(ctx, reprise.Event{Kind: kind, Label: g.cfg.Name, Err: err})
+func (g *Guard) report(ctx context.Context, event reprise.Event) {
+	event.Label = g.cfg.Name
+	g.engine.Report(ctx, event)
 }

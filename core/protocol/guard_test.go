@@ -196,7 +196,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 				})
 				switch {
 				case failOpen && c.opens:
-					if !ran || w.Code != 201 || w.Header().Get("Idempotency-Status") != "unprotected" || engine.Stats().Outcomes[reprise.RequestUnprotected] != 1 {
+					if !ran || w.Code != 201 || w.Header().Get("Idempotency-Status") != "unprotected" || engine.Stats().Outcomes[reprise.Unprotected] != 1 {
 						t.Errorf("open: ran %v, %d %v", ran, w.Code, w.Header())
 					}
 				case ran || w.Code != c.status || !strings.Contains(w.Body.String(), c.code):

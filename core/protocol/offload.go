@@ -211,5 +211,5 @@ func (r readUntil) Read(p []byte) (int, error) {
 
 // reportBlob notifies the observer of a failure of the blob store.
 func (g *Guard) reportBlob(ctx context.Context, id store.ID, err error) {
-	g.engine.Report(ctx, reprise.Event{Kind: reprise.EventBlobError, Label: g.cfg.Name, ID: id, Err: err})
+	g.report(ctx, reprise.Event{Kind: reprise.EventBlobError, ID: id, Err: err})
 }

@@ -102,7 +102,7 @@ func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config))
 	t.Helper()
 	o := &offloading{store: new(blobs), dir: t.TempDir(), events: make(chan reprise.Event, 100)}
 	engine, err := reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-		if e.Kind == reprise.EventBlobError {
+		if e.Name() == "blob-error" {
 			o.events <- e
 		}
 	})})

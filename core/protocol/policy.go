@@ -107,7 +107,7 @@ func (g *Guard) annotation(ctx context.Context) string {
 	note, err := g.ownAnnotation(ctx)
 	switch {
 	case err != nil:
-		g.report(ctx, reprise.EventPanic, err)
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return ""
 	case !validAnnotation(note):
 		return ""
@@ -141,7 +141,7 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
-		g.report(ctx, reprise.EventPanic, err)
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return g.problems.response(p)
 	}
 	return g.problems.completed(r, p)

@@ -34,14 +34,14 @@ func (l *eventLog) outcomes() (list []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.events {
-		switch e.Kind {
-		case reprise.EventRefused:
+		switch e.Name() {
+		case "refused":
 			list = append(list, e.Label+" refused "+e.Outcome.String())
 			err = e.Err
-		case reprise.EventPanic:
+		case "panic":
 			err = e.Err
-		case reprise.EventClaimed, reprise.EventReplayed, reprise.EventMismatch, reprise.EventInProgress:
-			list = append(list, e.Label+" "+e.Kind.String())
+		case "claimed", "replayed", "mismatch", "in-progress":
+			list = append(list, e.Label+" "+e.Name())
 		default:
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // bench is a guard over a memory store, and a way to send it requests without a network:
@@ -360,7 +361,7 @@ func TestR36DecisionsWithTheContextOfAFramework(t *testing.T) {
 		t.Error("there is something to decide about outside of an exchange")
 	}
 	b.run("k", func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		own.values[reprise.ContextKey] = x.Context()
+		own.values[store.ContextKey] = x.Context()
 		if view, ok := reprise.AttemptFrom(own); !ok || view.Number() != 1 {
 			t.Errorf("attempt %v, %v", view, ok)
 		}

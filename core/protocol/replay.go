@@ -21,7 +21,7 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 	g, ctx := x.guard, x.Context()
 	s, err := g.decode(payload, x.sealedFor())
 	if err != nil {
-		g.report(ctx, reprise.EventStoreError, err)
+		g.report(ctx, reprise.Event{Kind: reprise.EventStoreError, Err: err})
 		return g.problem(ctx, x.request, CodeRecordCorrupt, 0)
 	}
 	return g.replay(context.WithoutCancel(ctx), x.request, &s) // the attempt, and its context, have ended

@@ -251,10 +251,6 @@ const (
 	Completed                     // the operation is completed: replay the payload
 	Mismatch                      // the key belongs to another request
 	Lapsed                        // the last attempt lapsed, and takeover was refused
-
-	// Expired is an answer of engines, and of no store: the operation is completed, and the
-	// retention of its answer has ended.
-	Expired
 )
 
 // String returns the outcome as it appears in logs.
@@ -262,5 +258,4 @@ func (o Outcome) String() string { return text.Name(outcomeNames[:], int(o)) }
 
 var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",
-	Expired: "expired",
 }

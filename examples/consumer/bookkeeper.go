@@ -111,7 +111,7 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 
 // keepAlive tells JetStream, until stop is called, that the message is being worked on.
 // Without it a message that takes longer than AckWait is delivered again; that delivery
-// is answered ErrInProgress, and costs no more than a round trip.
+// is answered InProgress, and costs no more than a round trip.
 func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 	done := make(chan struct{})
 	var ended sync.WaitGroup
@@ -135,7 +135,7 @@ func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 // An acknowledgement that is lost does no harm: the message is delivered again, and its
 // result replayed.
 func settle(msg jetstream.Msg, err error) error {
-	switch s := reprise.SettlementOf(err); s.Action {
+	switch action, delay := reprise.SettlementOf(err); action {
 	case reprise.Ack:
 		return msg.Ack()
 	case reprise.Park:
@@ -143,7 +143,6 @@ func settle(msg jetstream.Msg, err error) error {
 		// the stream; "reprise show" says what became of its operation.
 		return msg.TermWithReason(err.Error())
 	default:
-		delay := s.Delay
 		if delay == 0 {
 			delay = backoff(msg)
 		}

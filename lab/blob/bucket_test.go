@@ -111,7 +111,7 @@ func serve(t *testing.T, bucket *blob.Bucket) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Silent})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func (s *shop) serve(tb testing.TB, open stores) []*url.URL {
 	store := open(tb)
 	var addresses []*url.URL
 	for _, wait := range []time.Duration{200 * time.Millisecond, 0} {
-		engine, err := reprise.New(store(), reprise.Config{Observer: reprise.Silent})
+		engine, err := reprise.New(store(), reprise.Config{Observer: reprise.Observers()})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestEveryRequestAndEveryAttemptIsCountedOnce(t *testing.T) {
 			})
 		}
 	})
-	for _, o := range reprise.RequestOutcomes() {
+	for _, o := range reprise.Outcomes() {
 		if met.outcomes[o] == 0 {
 			t.Errorf("no request of the test ended as %v", o)
 		}
@@ -78,7 +78,7 @@ type countedProcess struct {
 // counted is an observer that counts what the events carry.
 type counted struct {
 	mu       sync.Mutex
-	outcomes map[reprise.RequestOutcome]uint64
+	outcomes map[reprise.Outcome]uint64
 	ends     map[reprise.AttemptEnd]uint64
 	labels   map[string]uint64 // of outcomes
 	flaws    []string
@@ -86,7 +86,7 @@ type counted struct {
 
 func newCounted() *counted {
 	return &counted{
-		outcomes: make(map[reprise.RequestOutcome]uint64), ends: make(map[reprise.AttemptEnd]uint64), labels: make(map[string]uint64),
+		outcomes: make(map[reprise.Outcome]uint64), ends: make(map[reprise.AttemptEnd]uint64), labels: make(map[string]uint64),
 	}
 }
 
@@ -94,14 +94,14 @@ func newCounted() *counted {
 func (c *counted) Observe(_ context.Context, e reprise.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.Outcome != 0 {
+	if e.Counted && e.Outcome != 0 {
 		c.outcomes[e.Outcome]++
 		c.labels[e.Label]++
 		if e.End != 0 || e.ClaimTime < 0 || e.WaitTime < 0 || e.ClaimTime+e.WaitTime != e.Elapsed {
 			c.flaws = append(c.flaws, fmt.Sprintf("%+v", e))
 		}
 	}
-	if e.End != 0 {
+	if e.Counted && e.End != 0 {
 		c.ends[e.End]++
 		if e.RunTime < 0 || e.CompleteTime < 0 || e.RunTime+e.CompleteTime > e.Elapsed {
 			c.flaws = append(c.flaws, fmt.Sprintf("%+v", e))
@@ -272,7 +272,7 @@ func (p *countedProcess) check(t *testing.T) {
 	if outcomes != requests || byLabel != requests {
 		t.Errorf("%d requests, %d outcomes, %d by label: %v", requests, outcomes, byLabel, s.Outcomes)
 	}
-	if begun := s.Outcomes[reprise.RequestClaimed] + s.Outcomes[reprise.RequestUnprotected]; begun != attempts || ends != attempts {
+	if begun := s.Outcomes[reprise.Claimed] + s.Outcomes[reprise.Unprotected]; begun != attempts || ends != attempts {
 		t.Errorf("%d attempts, %d begun, %d ends: %v", attempts, begun, ends, s.Ends)
 	}
 	if s.Running != 0 || s.Waiting != 0 || s.Background != 0 || s.EventsDropped != 0 {

@@ -42,7 +42,7 @@ type messages struct {
 	runs   map[string]int
 	kept   map[string]string      // the recorded result of a message, as its callers saw it
 	met    map[reprise.Action]int // what was met, so that the test shows something
-	status map[reprise.CompleteStatus]int
+	status map[reprise.AttemptEnd]int
 }
 
 var errRefused = errors.New("refused")
@@ -51,11 +51,11 @@ func newMessages(t *testing.T, preset reprise.Preset, seed uint64) *messages {
 	t.Helper()
 	q := &messages{
 		t: t, preset: preset, random: rand.New(rand.NewPCG(seed, 14)),
-		runs: make(map[string]int), kept: make(map[string]string), met: make(map[reprise.Action]int), status: make(map[reprise.CompleteStatus]int),
+		runs: make(map[string]int), kept: make(map[string]string), met: make(map[reprise.Action]int), status: make(map[reprise.AttemptEnd]int),
 	}
 	store := memstore.New()
 	for range 2 {
-		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Observer: reprise.Silent, Lease: 5 * time.Second}))
+		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Observer: reprise.Observers(), Lease: 5 * time.Second}))
 	}
 	return q
 }
@@ -97,7 +97,7 @@ func (q *messages) run() {
 	if q.met[reprise.Ack] == 0 || q.met[reprise.Nack] == 0 || (q.preset == reprise.AtMostOnce) != (q.met[reprise.Park] > 0) {
 		q.t.Errorf("settled: %v, so this shows too little", q.met)
 	}
-	if q.status[reprise.Unrecorded] == 0 {
+	if q.status[reprise.EndUnrecorded] == 0 {
 		q.t.Errorf("completed: %v, so this shows too little", q.status)
 	}
 }
@@ -120,14 +120,14 @@ func (q *messages) consume(id string) {
 			q.t.Errorf("%s is never settled", id)
 			return
 		}
-		settlement := q.deliver(id)
+		action, delay := q.deliver(id)
 		q.mu.Lock()
-		q.met[settlement.Action]++
+		q.met[action]++
 		runs := q.runs[id]
 		q.mu.Unlock()
-		switch settlement.Action {
+		switch action {
 		case reprise.Nack:
-			inTime(max(settlement.Delay, 100*time.Millisecond))
+			inTime(max(delay, 100*time.Millisecond))
 		case reprise.Ack:
 			if runs == 0 {
 				q.t.Errorf("%s is lost: acknowledged, and never worked on", id)
@@ -143,7 +143,7 @@ func (q *messages) consume(id string) {
 }
 
 // deliver works on one delivery.
-func (q *messages) deliver(id string) reprise.Settlement {
+func (q *messages) deliver(id string) (action reprise.Action, delay time.Duration) {
 	p := q.processes[q.draw(len(q.processes))]
 	op := reprise.Operation{Scope: "consumer", Key: id, Preset: q.preset, Fingerprint: store.FingerprintOf([]byte(id))}
 	codec := reprise.NamedErrors[int](nil, map[string]error{"refused": errRefused})
@@ -184,8 +184,8 @@ func (q *messages) look(id string, value int, err error) {
 		q.t.Errorf("%s ran %d times", id, q.runs[id])
 	}
 	if failed, ok := errors.AsType[*reprise.DoError](err); ok {
-		q.status[failed.Status]++
-		if !failed.Kept || failed.Status == reprise.Unrecorded {
+		q.status[failed.End]++
+		if !failed.Kept || failed.End == reprise.EndUnrecorded {
 			return
 		}
 		if failed.Answer && !errors.Is(err, errRefused) {

@@ -16,29 +16,29 @@ func TestEngineSurvivesALostReply(t *testing.T) {
 	inBubble(t, "claim", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Claim, faultstore.LoseReply(), faultstore.LoseReply())
-		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		if n := attempt.View().Number(); n != 1 {
 			t.Errorf("attempt %d, want 1: the repeated claim is the first one", n)
 		}
-		b.begin(t, engineOrder("k"), store.InProgress)
-		a.end(t, attempt, "answer", reprise.Recorded)
+		b.begin(t, engineOrder("k"), reprise.InProgress)
+		a.end(t, attempt, "answer", reprise.EndRecorded)
 		b.replays(t, engineOrder("k"), "answer")
 	})
 	inBubble(t, "renew", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Renew, faultstore.LoseReply(), faultstore.LoseReply())
-		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		inTime(3 * engineLease)
 		if err := context.Cause(attempt.Context()); err != nil {
 			t.Errorf("cancelled: %v", err)
 		}
-		b.begin(t, engineOrder("k"), store.InProgress)
-		a.end(t, attempt, "answer", reprise.Recorded)
+		b.begin(t, engineOrder("k"), reprise.InProgress)
+		a.end(t, attempt, "answer", reprise.EndRecorded)
 	})
 	inBubble(t, "complete", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Complete, faultstore.LoseReply(), faultstore.LoseReply())
-		a.end(t, a.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
+		a.end(t, a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.EndRecorded)
 		if n := a.faults.Count(faultstore.Complete); n != 3 {
 			t.Errorf("asked %d times, want 3", n)
 		}
@@ -47,10 +47,10 @@ func TestEngineSurvivesALostReply(t *testing.T) {
 	inBubble(t, "release", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Release, faultstore.LoseReply())
-		if err := a.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); err != nil {
+		if err := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); err != nil {
 			t.Fatal(err)
 		}
-		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
+		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -59,15 +59,15 @@ func TestEngineReleaseThatExecutesLateHarmsNobody(t *testing.T) {
 	inBubble(t, "release", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Minute))
-		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		if err := attempt.Release(); !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("Release: %v, want unknown", err)
 		}
 		inTime(engineBudget)
-		next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
+		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		a.faults.Wait()
-		a.begin(t, engineOrder("k"), store.InProgress)
-		b.end(t, next, "answer", reprise.Recorded)
+		a.begin(t, engineOrder("k"), reprise.InProgress)
+		b.end(t, next, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -81,7 +81,7 @@ func TestEngineClaimThatExecutesLateFreesItsKey(t *testing.T) {
 			}
 			a.faults.Wait()
 			inTime(2 * engineBudget)
-			b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
+			b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.EndRecorded)
 		})
 	}
 }
@@ -102,20 +102,20 @@ func TestEngineCompletionThatFailsForGood(t *testing.T) {
 			a, b := twoProcesses(t)
 			a.faults.Always(faultstore.Complete, c.fault)
 			start := time.Now()
-			a.end(t, a.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Unrecorded)
+			a.end(t, a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.EndUnrecorded)
 			if took := time.Since(start); took > engineBudget {
 				t.Errorf("held the response back for %v", took)
 			}
 			inTime(2 * engineLease)
 			if !c.repeats { // nobody keeps the lease
-				next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
+				next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 				if n := next.View().Number(); n != 2 {
 					t.Errorf("attempt %d, want 2", n)
 				}
-				b.end(t, next, "second", reprise.Recorded)
+				b.end(t, next, "second", reprise.EndRecorded)
 				return
 			}
-			b.begin(t, engineOrder("k"), store.InProgress)
+			b.begin(t, engineOrder("k"), reprise.InProgress)
 			a.faults.Clear()
 			a.faults.LetGo()
 			inTime(2 * engineBudget)
@@ -129,15 +129,15 @@ func TestEngineLostCompletion(t *testing.T) {
 	lose := func(t *testing.T, a *faultyEngine) *reprise.Attempt {
 		t.Helper()
 		a.faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
-		attempt := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		attempt := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		inTime(engineLease)
 		return attempt
 	}
 	inBubble(t, "with a rival that completed", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "rival's", reprise.Recorded)
-		if end := a.end(t, attempt, "mine", reprise.Superseded); string(end.Payload) != "rival's" {
+		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "rival's", reprise.EndRecorded)
+		if end := a.end(t, attempt, "mine", reprise.EndSuperseded); string(end.Payload) != "rival's" {
 			t.Errorf("the answer to send is %q", end.Payload)
 		}
 		a.replays(t, engineOrder("k"), "rival's")
@@ -145,34 +145,34 @@ func TestEngineLostCompletion(t *testing.T) {
 	inBubble(t, "with a rival that runs", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		rival := b.begin(t, engineOrder("k"), store.Claimed).Attempt
-		a.end(t, attempt, "mine", reprise.Contested)
-		b.end(t, rival, "rival's", reprise.Recorded)
+		rival := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		a.end(t, attempt, "mine", reprise.EndContested)
+		b.end(t, rival, "rival's", reprise.EndRecorded)
 		a.replays(t, engineOrder("k"), "rival's")
 	})
 	inBubble(t, "without a rival", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		a.end(t, attempt, "mine", reprise.Recorded)
+		a.end(t, attempt, "mine", reprise.EndRecorded)
 		b.replays(t, engineOrder("k"), "mine")
 	})
 	inBubble(t, "with a rival that gave up", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		if err := b.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); err != nil {
+		if err := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); err != nil {
 			t.Fatal(err)
 		}
 		a.faults.Next(faultstore.Claim, faultstore.LoseReply()) // of the claim that asks who has it
-		a.end(t, attempt, "mine", reprise.Recorded)
+		a.end(t, attempt, "mine", reprise.EndRecorded)
 		b.replays(t, engineOrder("k"), "mine")
 	})
 	inBubble(t, "with a store that is gone", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		attempt := lose(t, a)
-		rival := b.begin(t, engineOrder("k"), store.Claimed).Attempt
+		rival := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		a.faults.Always(faultstore.Claim, faultstore.Hang())
-		a.end(t, attempt, "mine", reprise.Unrecorded)
-		b.end(t, rival, "rival's", reprise.Recorded)
+		a.end(t, attempt, "mine", reprise.EndUnrecorded)
+		b.end(t, rival, "rival's", reprise.EndRecorded)
 	})
 }
 
@@ -181,16 +181,16 @@ func TestEngineReleaseThatFailsGoesOn(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Release, faultstore.Hang())
 		start := time.Now()
-		if err := a.begin(t, engineOrder("k"), store.Claimed).Attempt.Release(); !errors.Is(err, store.ErrUnknown) {
+		if err := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt.Release(); !errors.Is(err, store.ErrUnknown) {
 			t.Fatalf("Release: %v, want unknown", err)
 		}
 		if took := time.Since(start); took > engineBudget {
 			t.Errorf("held the response back for %v", took)
 		}
-		b.begin(t, engineOrder("k"), store.InProgress)
+		b.begin(t, engineOrder("k"), reprise.InProgress)
 		a.faults.Clear()
 		inTime(2 * engineBudget)
-		b.end(t, b.begin(t, engineOrder("k"), store.Claimed).Attempt, "answer", reprise.Recorded)
+		b.end(t, b.begin(t, engineOrder("k"), reprise.Claimed).Attempt, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -200,9 +200,9 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 	inBubble(t, "handler", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Renew, faultstore.Hang())
-		zombie := a.begin(t, engineOrder("k"), store.Claimed).Attempt
+		zombie := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 		inTime(engineLease*9/10 - time.Nanosecond)
-		a.begin(t, engineOrder("k"), store.InProgress)
+		a.begin(t, engineOrder("k"), reprise.InProgress)
 		if n := a.faults.Count(faultstore.Claim); n != 1 {
 			t.Fatalf("%d claims before the local deadline, want 1: the table answers", n)
 		}
@@ -211,15 +211,15 @@ func TestEngineLeaseLostWhileTheHandlerIgnoresItsContext(t *testing.T) {
 		if err := context.Cause(zombie.Context()); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("cause %v, want lease lost", err)
 		}
-		a.begin(t, engineOrder("k"), store.InProgress)
+		a.begin(t, engineOrder("k"), reprise.InProgress)
 		if n := a.faults.Count(faultstore.Claim); n != 2 {
 			t.Fatalf("%d claims after the local deadline, want 2: the store answers", n)
 		}
 		inTime(engineLease / 10)
-		next := b.begin(t, engineOrder("k"), store.Claimed).Attempt
-		a.begin(t, engineOrder("k"), store.InProgress)
-		a.end(t, zombie, "zombie's", reprise.Contested)
-		b.end(t, next, "answer", reprise.Recorded)
+		next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
+		a.begin(t, engineOrder("k"), reprise.InProgress)
+		a.end(t, zombie, "zombie's", reprise.EndContested)
+		b.end(t, next, "answer", reprise.EndRecorded)
 		a.replays(t, engineOrder("k"), "answer")
 	})
 }
@@ -230,29 +230,29 @@ func TestEngineRenewBatchThatHangs(t *testing.T) {
 		a.faults.Next(faultstore.Renew, faultstore.Hang())
 		attempts := make([]*reprise.Attempt, 10)
 		for i := range attempts {
-			attempts[i] = a.begin(t, engineOrder(string(rune('a'+i))), store.Claimed).Attempt
+			attempts[i] = a.begin(t, engineOrder(string(rune('a'+i))), reprise.Claimed).Attempt
 		}
 		inTime(2 * engineLease)
 		for i, attempt := range attempts {
 			if err := context.Cause(attempt.Context()); err != nil {
 				t.Errorf("%d: cancelled: %v", i, err)
 			}
-			b.begin(t, engineOrder(string(rune('a'+i))), store.InProgress)
-			a.end(t, attempt, "answer", reprise.Recorded)
+			b.begin(t, engineOrder(string(rune('a'+i))), reprise.InProgress)
+			a.end(t, attempt, "answer", reprise.EndRecorded)
 		}
 	})
 	inBubble(t, "for good", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Always(faultstore.Renew, faultstore.Hang())
-		attempt, start := a.begin(t, engineOrder("k"), store.Claimed).Attempt, time.Now()
+		attempt, start := a.begin(t, engineOrder("k"), reprise.Claimed).Attempt, time.Now()
 		<-attempt.Context().Done()
 		if took := time.Since(start); took != engineLease*9/10 {
 			t.Errorf("told after %v, want 27s", took)
 		}
-		b.begin(t, engineOrder("k"), store.InProgress)
+		b.begin(t, engineOrder("k"), reprise.InProgress)
 		if n := a.faults.Count(faultstore.Renew); n < 2 || n > 4 {
 			t.Errorf("%d batches, want 2 to 4: one at a time", n)
 		}
-		a.end(t, attempt, "answer", reprise.Recorded)
+		a.end(t, attempt, "answer", reprise.EndRecorded)
 	})
 }

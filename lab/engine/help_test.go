@@ -66,7 +66,7 @@ func engineOrder(key string) reprise.Operation {
 }
 
 // begin begins op and fails the test unless the outcome is the wanted one.
-func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want store.Outcome) reprise.Result {
+func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want reprise.Outcome) reprise.Result {
 	t.Helper()
 	res, err := f.Begin(t.Context(), op)
 	if err != nil {
@@ -79,14 +79,14 @@ func (f *faultyEngine) begin(t *testing.T, op reprise.Operation, want store.Outc
 }
 
 // end completes a and fails the test unless it answers as wanted.
-func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, want reprise.CompleteStatus) reprise.CompleteResult {
+func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, want reprise.AttemptEnd) reprise.CompleteResult {
 	t.Helper()
 	end, err := a.Complete(reprise.Completion{Payload: []byte(payload)})
 	if err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
-	if end.Status != want {
-		t.Fatalf("Complete answered %v (%v), want %v", end.Status, end.Err, want)
+	if end.End != want {
+		t.Fatalf("Complete answered %v (%v), want %v", end.End, end.Err, want)
 	}
 	return end
 }
@@ -94,7 +94,7 @@ func (f *faultyEngine) end(t *testing.T, a *reprise.Attempt, payload string, wan
 // replays fails the test unless op is answered from its record with payload.
 func (f *faultyEngine) replays(t *testing.T, op reprise.Operation, payload string) {
 	t.Helper()
-	if got := f.begin(t, op, store.Completed).Payload; string(got) != payload {
+	if got := f.begin(t, op, reprise.Replayed).Payload; string(got) != payload {
 		t.Fatalf("replayed %q, want %q", got, payload)
 	}
 }

@@ -134,11 +134,11 @@ func (r *modelRun) begin(ctx context.Context, s modelStep) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("begin: %w", err)
-	case res.Outcome != st.outcome:
+	case res.Outcome != reprise.Outcome(st.outcome):
 		return fmt.Errorf("begin answered %v, want %v", res.Outcome, st.outcome)
-	case res.Outcome == store.Completed && string(res.Payload) != r.model.find(id).payload:
+	case res.Outcome == reprise.Replayed && string(res.Payload) != r.model.find(id).payload:
 		return fmt.Errorf("replayed %q, want %q", res.Payload, r.model.find(id).payload)
-	case res.Outcome == store.Claimed && res.Attempt.View().Number() != st.attempt:
+	case res.Outcome == reprise.Claimed && res.Attempt.View().Number() != st.attempt:
 		return fmt.Errorf("attempt %d, want %d", res.Attempt.View().Number(), st.attempt)
 	}
 	return nil
@@ -156,9 +156,9 @@ func (r *modelRun) complete(a *modelAttempt) error {
 	want := completeStatus(a.store.taken, a.store.outcome)
 	r.met.add(want, a.store.outcome)
 	switch {
-	case end.Status != want:
-		return fmt.Errorf("complete answered %v (%w), want %v", end.Status, end.Err, want)
-	case want == reprise.Superseded && string(end.Payload) != r.model.find(a.ID()).payload:
+	case end.End != want:
+		return fmt.Errorf("complete answered %v (%w), want %v", end.End, end.Err, want)
+	case want == reprise.EndSuperseded && string(end.Payload) != r.model.find(a.ID()).payload:
 		return fmt.Errorf("superseded by %q, want %q", end.Payload, r.model.find(a.ID()).payload)
 	}
 	return nil
@@ -216,7 +216,7 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	}
 	t.Log(met.count)
 	for _, what := range []string{
-		"claimed false", "claimed true", "in-progress false", "completed false", "mismatch false", "lapsed false",
+		"claimed false", "claimed true", "in-progress false", "replayed false", "mismatch false", "lapsed false",
 		"recorded claimed", "superseded completed", "contested in-progress", "contested lapsed", "unrecorded mismatch",
 	} {
 		if n := met.count[what]; n < 5 && !t.Failed() {

@@ -60,16 +60,16 @@ func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, 
 
 // completeStatus says how a completion is answered that the store took or did not, and
 // then said who has the ID.
-func completeStatus(taken bool, who store.Outcome) reprise.CompleteStatus {
+func completeStatus(taken bool, who store.Outcome) reprise.AttemptEnd {
 	switch {
 	case taken:
-		return reprise.Recorded
+		return reprise.EndRecorded
 	case who == store.Mismatch:
-		return reprise.Unrecorded
+		return reprise.EndUnrecorded
 	case who == store.Completed:
-		return reprise.Superseded
+		return reprise.EndSuperseded
 	default:
-		return reprise.Contested
+		return reprise.EndContested
 	}
 }
 

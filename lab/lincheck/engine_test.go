@@ -53,8 +53,8 @@ func (s *engineStore) claimed(id store.ID, from time.Duration) {
 func (s *engineStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	op := reprise.Operation{Scope: "lincheck", Key: r.ID.String(), Fingerprint: r.Fingerprint, Retention: r.Retention}
 	res, err := s.Begin(ctx, op)
-	if err != nil || res.Outcome != store.Claimed {
-		return store.ClaimResult{Outcome: res.Outcome, Payload: res.Payload}, err
+	if err != nil || res.Outcome != reprise.Claimed {
+		return store.ClaimResult{Outcome: store.Outcome(res.Outcome), Payload: res.Payload}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,12 +87,12 @@ func (s *engineStore) Complete(_ context.Context, r store.CompleteRequest) error
 	switch {
 	case err != nil:
 		return err
-	case res.Status == reprise.Recorded:
+	case res.End == reprise.EndRecorded:
 		return nil
-	case s.wire != nil && (res.Status == reprise.Superseded || res.Status == reprise.Contested):
+	case s.wire != nil && (res.End == reprise.EndSuperseded || res.End == reprise.EndContested):
 		return store.ErrLeaseLost
 	default:
-		return fmt.Errorf("%w: %v: %w", store.ErrCorrupt, res.Status, res.Err) // no fault was made: what no model knows
+		return fmt.Errorf("%w: %v: %w", store.ErrCorrupt, res.End, res.Err) // no fault was made: what no model knows
 	}
 }
 
@@ -110,7 +110,7 @@ func engines(t *testing.T, d *deployment) *deployment {
 	d.pace.lease = cmp.Or(d.pace.lease, longLease)
 	for i, st := range d.stores {
 		below, _ := st.(*wire)
-		engine, err := reprise.New(st, reprise.Config{Lease: d.pace.lease, Observer: reprise.Silent})
+		engine, err := reprise.New(st, reprise.Config{Lease: d.pace.lease, Observer: reprise.Observers()})
 		if err != nil {
 			t.Fatal(err)
 		}

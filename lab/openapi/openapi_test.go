@@ -46,7 +46,7 @@ func serve(t *testing.T, cfg protocol.Config) *api {
 	a := &api{T: t, store: memstore.New(), held: make(chan struct{}), release: make(chan struct{})}
 	var store store.Store
 	store, a.faults = faultstore.New(a.store)
-	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Observer: reprise.Silent})
+	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Observer: reprise.Observers()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 	families := s.scrape()
 	stats := s.engine.Stats().Labels["orders"]
 
-	for _, outcome := range reprise.RequestOutcomes() {
+	for _, outcome := range reprise.Outcomes() {
 		got, ok := value(families["reprise_requests_total"], "reprise_label", "orders", "reprise_outcome", outcome.String())
 		if want := stats.Outcomes[outcome]; !ok || got != float64(want) {
 			t.Errorf("%v: %v, %v; the engine counted %d", outcome, got, ok, want)
@@ -31,7 +31,7 @@ func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 			t.Errorf("%v: %v, %v; the engine counted %d", end, got, ok, want)
 		}
 	}
-	if stats.Outcomes[reprise.RequestReplayed] != 1 || stats.Outcomes[reprise.RequestInProgress] != 1 || stats.Outcomes[reprise.RequestKeyMissing] != 1 {
+	if stats.Outcomes[reprise.Replayed] != 1 || stats.Outcomes[reprise.InProgress] != 1 || stats.Outcomes[reprise.KeyMissing] != 1 {
 		t.Errorf("the traffic was not what it should be: %+v", stats)
 	}
 	for _, name := range []string{

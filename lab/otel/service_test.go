@@ -165,9 +165,9 @@ func (s *service) stuck() {
 // outcomeUnknown reports whether a retry is refused because the last attempt lapsed.
 func (s *service) outcomeUnknown(key string) bool {
 	s.Helper()
-	before := s.engine.Stats().Outcomes[reprise.RequestLapsed]
+	before := s.engine.Stats().Outcomes[reprise.Lapsed]
 	s.send(key, "", "")
-	return s.engine.Stats().Outcomes[reprise.RequestLapsed] > before
+	return s.engine.Stats().Outcomes[reprise.Lapsed] > before
 }
 
 // scrape returns what Prometheus gets, by name.

@@ -100,7 +100,7 @@ func TestPostgresInTx(t *testing.T) {
 		f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
 		effects := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")) }
 		s := newPgInTx(t, f, server.URL(), sqlDB)
-		begin := func(key string, want store.Outcome) reprise.Result {
+		begin := func(key string, want reprise.Outcome) reprise.Result {
 			t.Helper()
 			got, err := s.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key})
 			pgWant(t, "begin", err, nil)
@@ -110,13 +110,13 @@ func TestPostgresInTx(t *testing.T) {
 			return got
 		}
 
-		kept := begin("kept", store.Claimed).Attempt
+		kept := begin("kept", reprise.Claimed).Attempt
 		pgWant(t, "run", s.run(kept.Context(), "answer", func() error {
 			if n := effects(); n != 0 {
 				t.Errorf("%d effects are visible before the commit", n)
 			}
 			start := time.Now()
-			begin("kept", store.InProgress)
+			begin("kept", reprise.InProgress)
 			another := pgClaim() // of another process
 			another.ID, another.Fingerprint = kept.ID(), store.Fingerprint{}
 			if got := pgMustNotFail(t, f.Leased(t), another); got.Outcome == store.Claimed {
@@ -128,33 +128,33 @@ func TestPostgresInTx(t *testing.T) {
 			return nil
 		}), nil)
 		result, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
-		if err != nil || result.Status != reprise.Recorded {
+		if err != nil || result.End != reprise.EndRecorded {
 			t.Errorf("complete with the same answer: %v, %v", result, err)
 		}
-		if got := begin("kept", store.Completed); string(got.Payload) != "answer" {
+		if got := begin("kept", reprise.Replayed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 
-		other := begin("other", store.Claimed).Attempt
+		other := begin("other", reprise.Claimed).Attempt
 		pgWant(t, "run", s.run(other.Context(), "stored", nothingBetween), nil)
 		result, err = other.Complete(reprise.Completion{Payload: []byte("written")})
-		if err != nil || result.Status != reprise.Superseded || string(result.Payload) != "stored" {
+		if err != nil || result.End != reprise.EndSuperseded || string(result.Payload) != "stored" {
 			t.Errorf("complete with another answer: %+v, %v, want the stored one", result, err)
 		}
 
-		undone := begin("undone", store.Claimed).Attempt
+		undone := begin("undone", reprise.Claimed).Attempt
 		refused := errors.New("no")
 		pgWant(t, "run", s.run(undone.Context(), "answer", func() error { return refused }), refused)
 		pgWant(t, "release", undone.Release(), nil)
-		undone = begin("undone", store.Claimed).Attempt
+		undone = begin("undone", reprise.Claimed).Attempt
 		pgWant(t, "release", undone.Release(), nil)
 
-		released := begin("released", store.Claimed).Attempt
+		released := begin("released", reprise.Claimed).Attempt
 		pgWant(t, "run", s.run(released.Context(), "answer", nothingBetween), nil)
 		pgWant(t, "release after the commit", released.Release(), nil)
-		begin("released", store.Completed)
+		begin("released", reprise.Replayed)
 
-		stale := begin("stale", store.Claimed).Attempt
+		stale := begin("stale", reprise.Claimed).Attempt
 		id := stale.ID()
 		nobody := store.NewOwner()
 		f.exec(t, "UPDATE "+f.records()+" SET owner = $2 WHERE id = $1", id[:], nobody[:])
@@ -188,11 +188,11 @@ func TestPostgresInTxThatWasUndone(t *testing.T) {
 			f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", id[:])
 		}
 		result, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte("refused")})
-		if err != nil || result.Status != reprise.Recorded {
+		if err != nil || result.End != reprise.EndRecorded {
 			t.Errorf("gone %t: complete: %+v, %v", gone, result, err)
 		}
 		got, err := s.engine.Begin(t.Context(), op)
-		if err != nil || got.Outcome != store.Completed || string(got.Payload) != "refused" {
+		if err != nil || got.Outcome != reprise.Replayed || string(got.Payload) != "refused" {
 			t.Errorf("gone %t: a retry got %v, %q, %v", gone, got.Outcome, got.Payload, err)
 		}
 	}
@@ -327,8 +327,8 @@ func TestPostgresInTxKills(t *testing.T) {
 // try is one request of a client, and reports whether it was answered.
 func (s *pgInTx) try(t *testing.T, key string) bool {
 	begun, err := s.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key})
-	if err != nil || begun.Outcome != store.Claimed {
-		return err == nil && begun.Outcome == store.Completed
+	if err != nil || begun.Outcome != reprise.Claimed {
+		return err == nil && begun.Outcome == reprise.Replayed
 	}
 	if err := s.run(begun.Attempt.Context(), key, nothingBetween); err != nil {
 		_ = begun.Attempt.Release()

@@ -234,7 +234,7 @@ func TestPostgresConfigurationHeals(t *testing.T) {
 				service.Pool.Reset()
 			}
 			result, err := begun.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
-			if err != nil || result.Status != reprise.Unrecorded {
+			if err != nil || result.End != reprise.EndUnrecorded {
 				t.Errorf("complete answered %v, %v, want Unrecorded", result, err)
 			}
 			_, err = engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "another"})
@@ -242,7 +242,7 @@ func TestPostgresConfigurationHeals(t *testing.T) {
 			fault.heals()
 			pgEventually(t, "the completion is made up for", func() bool {
 				again, err := engine.Begin(t.Context(), op)
-				return err == nil && again.Outcome == store.Completed && string(again.Payload) == "answer"
+				return err == nil && again.Outcome == reprise.Replayed && string(again.Payload) == "answer"
 			})
 		})
 	}

@@ -104,7 +104,7 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 	engine, err := reprise.New(st, reprise.Config{})
 	pgWant(t, "engine", err, nil)
 	op := reprise.Operation{Scope: "tenant", Key: "key"}
-	begin := func(want store.Outcome) reprise.Result {
+	begin := func(want reprise.Outcome) reprise.Result {
 		t.Helper()
 		got, err := engine.Begin(t.Context(), op)
 		pgWant(t, "begin", err, nil)
@@ -113,21 +113,21 @@ func TestPostgresTxThroughTheEngine(t *testing.T) {
 		}
 		return got
 	}
-	released := begin(store.Claimed).Attempt
+	released := begin(reprise.Claimed).Attempt
 	tx, ok := reprisepg.Tx(released.Context())
 	if !ok || !released.Atomic() {
 		t.Fatal("the attempt has no transaction")
 	}
 	f.insert(t, tx, 1)
 	pgWant(t, "release", released.Release(), nil)
-	kept := begin(store.Claimed).Attempt
+	kept := begin(reprise.Claimed).Attempt
 	tx, _ = reprisepg.Tx(kept.Context())
 	f.insert(t, tx, 2)
 	result, err := kept.Complete(reprise.Completion{Payload: []byte("answer")})
-	if err != nil || result.Status != reprise.Recorded {
+	if err != nil || result.End != reprise.EndRecorded {
 		t.Errorf("complete: %v, %v", result, err)
 	}
-	if got := begin(store.Completed); string(got.Payload) != "answer" {
+	if got := begin(reprise.Replayed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q", got.Payload)
 	}
 	if n := f.effects(t); n != 1 {

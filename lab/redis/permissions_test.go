@@ -223,8 +223,8 @@ func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 				redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
 				result, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
 				redisWant(t, "complete", err, nil)
-				if result.Status != reprise.Unrecorded {
-					t.Errorf("completed as %v, %v; want unrecorded", result.Status, result.Err)
+				if result.End != reprise.EndUnrecorded {
+					t.Errorf("completed as %v, %v; want unrecorded", result.End, result.Err)
 				}
 				redisEventually(t, "a new key is refused as misconfigured", func() bool {
 					_, err := st.Claim(t.Context(), redisClaim())
@@ -280,7 +280,7 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	begun := time.Now()
 	go func() {
 		got, err := second.Begin(t.Context(), op)
-		if err != nil || got.Outcome != store.Completed {
+		if err != nil || got.Outcome != reprise.Replayed {
 			t.Errorf("the duplicate: %v, %v", got.Outcome, err)
 		}
 		answers <- string(got.Payload)

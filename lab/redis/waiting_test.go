@@ -176,7 +176,7 @@ func TestRedisAWaiterHearsAtOnce(t *testing.T) {
 		ended[i] = make(chan time.Time, 1)
 		go func() {
 			got, err := waiter.Begin(t.Context(), op(i))
-			if err != nil || got.Outcome != store.Completed {
+			if err != nil || got.Outcome != reprise.Replayed {
 				t.Errorf("the duplicate: %v, %v", got.Outcome, err)
 			}
 			ended[i] <- time.Now()

@@ -197,7 +197,7 @@ func (e *env) serve(with setup) *service {
 		with.store = memstore.New()
 	}
 	if with.engine.Observer == nil {
-		with.engine.Observer = reprise.Silent
+		with.engine.Observer = reprise.Observers()
 	}
 	if with.scope == nil {
 		with.scope = unscoped

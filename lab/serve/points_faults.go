@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A build with the tag reprise_faults has named points at which the process can be told
@@ -168,18 +168,18 @@ func (p *points) note(e Event) {
 
 // pointStore is a store with points and a history.
 type pointStore struct {
-	reprise.Store
+	store.Store
 	points *points
 }
 
 // Unwrap returns the store below.
-func (s *pointStore) Unwrap() reprise.Store { return s.Store }
+func (s *pointStore) Unwrap() store.Store { return s.Store }
 
-// Claim implements [reprise.Store].
-func (s *pointStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise.ClaimResult, error) {
+// Claim implements [store.Store].
+func (s *pointStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	sent := time.Now()
 	got, err := s.Store.Claim(ctx, r)
-	if err == nil && got.Outcome == reprise.Claimed {
+	if err == nil && got.Outcome == store.Claimed {
 		s.points.pass(afterClaim)
 		s.points.note(Event{
 			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Fence: got.Fence, Atomic: got.Atomic,
@@ -189,12 +189,12 @@ func (s *pointStore) Claim(ctx context.Context, r reprise.ClaimRequest) (reprise
 	return got, err
 }
 
-// Renew implements [reprise.Store].
-func (s *pointStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]reprise.RenewStatus, error) {
+// Renew implements [store.Store].
+func (s *pointStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	sent := time.Now()
 	got, err := s.Store.Renew(ctx, rs)
 	for i := range got {
-		if err == nil && got[i] == reprise.Renewed {
+		if err == nil && got[i] == store.Renewed {
 			s.points.note(Event{
 				Kind: "renew", ID: rs[i].ID.String(), Owner: hex.EncodeToString(rs[i].Owner[:]), Until: sent.Add(rs[i].Lease).UnixNano(),
 			})
@@ -203,8 +203,8 @@ func (s *pointStore) Renew(ctx context.Context, rs []reprise.RenewRequest) ([]re
 	return got, err
 }
 
-// Complete implements [reprise.Store].
-func (s *pointStore) Complete(ctx context.Context, r reprise.CompleteRequest) error {
+// Complete implements [store.Store].
+func (s *pointStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	e := Event{Kind: "end", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:])}
 	s.points.note(e)
 	s.points.pass(beforeComplete)
@@ -218,10 +218,10 @@ func (s *pointStore) Complete(ctx context.Context, r reprise.CompleteRequest) er
 }
 
 // complete completes, or makes a mistake of the kind that tests want to be found.
-func (s *pointStore) complete(ctx context.Context, r reprise.CompleteRequest) error {
+func (s *pointStore) complete(ctx context.Context, r store.CompleteRequest) error {
 	switch s.points.mistake {
 	case "unfenced": // an owner that lost its lease is told that it completed
-		if err := s.Store.Complete(ctx, r); !errors.Is(err, reprise.ErrLeaseLost) {
+		if err := s.Store.Complete(ctx, r); !errors.Is(err, store.ErrLeaseLost) {
 			return err
 		}
 		return nil
@@ -240,8 +240,8 @@ func (s *pointStore) complete(ctx context.Context, r reprise.CompleteRequest) er
 	return s.Store.Complete(ctx, r)
 }
 
-// Release implements [reprise.Store].
-func (s *pointStore) Release(ctx context.Context, id reprise.ID, owner reprise.Owner) error {
+// Release implements [store.Store].
+func (s *pointStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	s.points.note(Event{Kind: "end", ID: id.String(), Owner: hex.EncodeToString(owner[:])})
 	return s.Store.Release(ctx, id, owner)
 }

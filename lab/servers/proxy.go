@@ -24,6 +24,9 @@ type Proxy struct {
 	changed  chan struct{} // closed and replaced when mode changes
 	up, down time.Duration
 	rate     int // bytes a second of each stream; 0: as many as pass
+	shared   int // bytes a second of each direction; 0: as many as pass
+	upFree   time.Time // when a direction has passed on what it was given, where it is shared
+	downFree time.Time
 	rules    []*rule
 	links    map[*link]struct{}
 	counts   ProxyCounts
@@ -56,7 +59,7 @@ type ProxyCounts struct {
 	Open     int   // connections now
 	Ended    int   // connections that the proxy ended by itself
 	Lost     int   // pieces of a stream, among them requests and replies, that were discarded
-	Held     int   // times that something was kept back, by Stall, Delay or Throttle
+	Held     int   // times that something was kept back, by Stall, Delay, Throttle or Share
 	Up, Down int64 // bytes passed on to the server and to the client
 }
 
@@ -130,6 +133,7 @@ func (p *Proxy) Heal(tb testing.TB) {
 	tb.Helper()
 	p.Delay(0, 0)
 	p.Throttle(0)
+	p.Share(0)
 	p.mu.Lock()
 	p.rules = nil
 	p.mu.Unlock()
@@ -151,6 +155,14 @@ func (p *Proxy) Throttle(bytesPerSecond int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rate = bytesPerSecond
+}
+
+// Share passes on so many bytes a second in each direction, of all connections together,
+// which take turns: a network of that width. 0 passes on all at once.
+func (p *Proxy) Share(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shared = bytesPerSecond
 }
 
 // Retarget connects new connections to another server (host:port). Those that are open

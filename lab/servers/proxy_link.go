@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 )
 
 // link is one connection through a proxy.
@@ -114,7 +113,7 @@ func (l *link) passUp(piece []byte) bool {
 
 	if next.action != LoseRequest {
 		p.count(&p.counts.Up, len(piece)) // before anybody can see that they passed
-		if err := l.write(l.server, piece); err != nil {
+		if err := l.write(l.server, &p.upFree, piece); err != nil {
 			l.abort()
 			return false
 		}
@@ -150,34 +149,11 @@ func (l *link) passDown(piece []byte) bool {
 		return false
 	}
 	p.count(&p.counts.Down, len(piece))
-	if err := l.write(l.client, piece); err != nil {
+	if err := l.write(l.client, &p.downFree, piece); err != nil {
 		l.abort()
 		return false
 	}
 	return true
-}
-
-// throttled is how often a second a stream that is throttled passes on some bytes.
-const throttled = 20
-
-// write writes a piece, at the pace that the proxy was told.
-func (l *link) write(to *net.TCPConn, piece []byte) error {
-	for len(piece) > 0 {
-		l.proxy.mu.Lock()
-		rate := l.proxy.rate
-		l.proxy.mu.Unlock()
-		some := piece
-		if rate > 0 {
-			some = piece[:min(len(piece), max(1, rate/throttled))]
-		}
-		if _, err := to.Write(some); err != nil {
-			return err
-		}
-		if piece = piece[len(some):]; rate > 0 {
-			l.pause(time.Second / throttled)
-		}
-	}
-	return nil
 }
 
 // abort tells both sides that one of them reset the connection.

@@ -321,6 +321,35 @@ func TestProxyThrottlesToItsRate(t *testing.T) {
 	}
 }
 
+// Connections that share a link take turns: together they get its width, and one that has
+// little to say does not wait for all that another has.
+func TestProxySharesALinkAmongConnections(t *testing.T) {
+	t.Parallel()
+	proxy := servers.StartProxy(t, startLineServer(t).addr)
+	const width, line = 400_000, 50_000
+	var asking sync.WaitGroup
+	start := time.Now()
+	proxy.Share(width)
+	for range 2 { // 200,000 bytes down in all
+		c := dial(t, proxy.Addr())
+		asking.Go(func() {
+			for range 2 {
+				c.mustAsk(strings.Repeat("x", line))
+			}
+		})
+	}
+	small := dial(t, proxy.Addr())
+	for range 3 {
+		small.mustAsk("small")
+	}
+	early := time.Since(start)
+	asking.Wait()
+	took := time.Since(start)
+	if took < 450*time.Millisecond || early > took/2 {
+		t.Errorf("200,000 bytes took %v at %d bytes a second, and three short lines beside them %v", took, width, early)
+	}
+}
+
 // What was armed and what is half-open is gone, too.
 func TestProxyHealsWhole(t *testing.T) {
 	t.Parallel()
@@ -335,6 +364,7 @@ func TestProxyHealsWhole(t *testing.T) {
 	proxy.On("", servers.LoseReply)
 	proxy.Delay(time.Minute, time.Minute)
 	proxy.Throttle(1)
+	proxy.Share(1)
 	proxy.Set(t, servers.Stall)
 	proxy.Heal(t)
 	if _, err := c.ask("again", patient); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

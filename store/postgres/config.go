@@ -1,14 +1,14 @@
 package reprisepg
 
 import (
-	"fmt"
+	"cmp"
 	"log/slog"
 	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
 // The values that a zero [Config] stands for.
@@ -34,8 +34,8 @@ type Config struct {
 	// ExecMode is how single statements are sent. Zero prepares those of every request in
 	// each session where the pool's mode is [pgx.QueryExecModeCacheStatement], pgx's
 	// default, until a pooler turns out to lend sessions out without them; it sends
-	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves nothing in
-	// the session. QueryExecModeExec never prepares a statement. The statements of the
+	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves nothing
+	// in the session. QueryExecModeExec never prepares a statement. The statements of the
 	// handlers of the transactional store follow the mode of the pool.
 	ExecMode pgx.QueryExecMode
 
@@ -67,51 +67,27 @@ type Config struct {
 // another tool needs no thought about quoting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 
-// The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
-// the table has 13.
-const (
-	maxSchema = 63
-	maxTable  = 50
-)
-
-// withDefaults returns c with its defaults filled in, or an ErrInvalid that names the
-// first invalid field.
-func (c Config) withDefaults() (Config, error) {
-	if c.Schema == "" {
-		c.Schema = DefaultSchema
-	}
-	if c.Table == "" {
-		c.Table = DefaultTable
-	}
-	if c.ExecMode == 0 {
-		c.ExecMode = pgx.QueryExecModeExec
-	}
-	if c.TxTimeout == 0 {
-		c.TxTimeout = DefaultTxTimeout
-	}
-	if c.Isolation == "" {
-		c.Isolation = pgx.ReadCommitted
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
+// options returns c with its defaults filled in, or an ErrInvalid that names the first
+// invalid field.
+func (c Config) options() (table.Options, error) {
+	o := table.Options{
+		Schema: cmp.Or(c.Schema, DefaultSchema), Table: cmp.Or(c.Table, DefaultTable),
+		Mode: c.ExecMode, ExecMode: cmp.Or(c.ExecMode, pgx.QueryExecModeExec), NoCombining: c.NoCombining,
+		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout), Isolation: cmp.Or(c.Isolation, pgx.ReadCommitted),
+		Logger: cmp.Or(c.Logger, slog.Default()),
 	}
 	const names = "want at most %d bytes: a letter or underscore, then letters, digits, _ and $"
 	switch {
-	case len(c.Schema) > maxSchema || !identifier.MatchString(c.Schema):
-		return c, invalid("Config.Schema %q: "+names, c.Schema, maxSchema)
-	case len(c.Table) > maxTable || !identifier.MatchString(c.Table):
-		return c, invalid("Config.Table %q: "+names, c.Table, maxTable)
-	case c.ExecMode < pgx.QueryExecModeCacheStatement || c.ExecMode > pgx.QueryExecModeSimpleProtocol:
-		return c, invalid("Config.ExecMode %d is not a mode of pgx", c.ExecMode)
-	case c.TxTimeout < time.Second || c.TxTimeout > 24*time.Hour:
-		return c, invalid("Config.TxTimeout %v: want 1s to 24h", c.TxTimeout)
-	case c.Isolation != pgx.ReadCommitted && c.Isolation != pgx.RepeatableRead && c.Isolation != pgx.Serializable:
-		return c, invalid("Config.Isolation %q: want read committed, repeatable read or serializable", c.Isolation)
+	case len(o.Schema) > table.MaxSchema || !identifier.MatchString(o.Schema):
+		return o, table.Invalid("Config.Schema %q: "+names, o.Schema, table.MaxSchema)
+	case len(o.Table) > table.MaxTable || !identifier.MatchString(o.Table):
+		return o, table.Invalid("Config.Table %q: "+names, o.Table, table.MaxTable)
+	case o.ExecMode < pgx.QueryExecModeCacheStatement || o.ExecMode > pgx.QueryExecModeSimpleProtocol:
+		return o, table.Invalid("Config.ExecMode %d is not a mode of pgx", o.ExecMode)
+	case o.TxTimeout < time.Second || o.TxTimeout > 24*time.Hour:
+		return o, table.Invalid("Config.TxTimeout %v: want 1s to 24h", o.TxTimeout)
+	case o.Isolation != pgx.ReadCommitted && o.Isolation != pgx.RepeatableRead && o.Isolation != pgx.Serializable:
+		return o, table.Invalid("Config.Isolation %q: want read committed, repeatable read or serializable", o.Isolation)
 	}
-	return c, nil
-}
-
-// invalid is the error for an argument of the caller.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
+	return o, nil
 }

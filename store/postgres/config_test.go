@@ -13,11 +13,11 @@ import (
 
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := Config{}.withDefaults()
+	c, err := Config{}.options()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.ExecMode != pgx.QueryExecModeExec || c.Logger == nil {
+	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.ExecMode != pgx.QueryExecModeExec || c.Mode != 0 || c.Logger == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }
@@ -31,7 +31,7 @@ func TestConfigAtItsBounds(t *testing.T) {
 		{ExecMode: pgx.QueryExecModeSimpleProtocol, TxTimeout: 24 * time.Hour, Isolation: pgx.RepeatableRead},
 		{Isolation: pgx.Serializable},
 	} {
-		if got, err := c.withDefaults(); err != nil || c.Isolation != "" && got.Isolation != c.Isolation {
+		if got, err := c.options(); err != nil || c.Isolation != "" && got.Isolation != c.Isolation {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		"TxTimeout is negative": {TxTimeout: -time.Second},
 		"unknown isolation":     {Isolation: "chaos"},
 	} {
-		if _, err := c.withDefaults(); !errors.Is(err, store.ErrInvalid) {
+		if _, err := c.options(); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 		if _, err := Migrations(c); !errors.Is(err, store.ErrInvalid) {

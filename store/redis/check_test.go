@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // sound is what a server says about itself that gives every guarantee.
@@ -52,19 +53,19 @@ func soundServer(info string, override func(command []string) string) func(conn,
 			return claimed
 		}
 		switch command[1] {
-		case claimScript.digest:
-			if command[4][64]&flagWaiting > 0 {
+		case record.ClaimScript.Digest:
+			if command[4][64]&record.FlagWaiting > 0 {
 				return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
 			}
 			return claimed
-		case completeScript.digest:
+		case record.CompleteScript.Digest:
 			completed = true
 			return bulk("D")
-		case inspectScript.digest:
+		case record.InspectScript.Digest:
 			return bulk("R\x21" + strings.Repeat("\x00", 62))
-		case resolveScript.digest:
+		case record.ResolveScript.Digest:
 			return bulk("N")
-		case releaseScript.digest:
+		case record.ReleaseScript.Digest:
 			held = false
 			return bulk("W")
 		default:
@@ -109,7 +110,7 @@ func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
 			var got []string
 			for _, finding := range findings {
 				got = append(got, finding.Code+" "+finding.Severity.String())
-				if !strings.HasPrefix(finding.Detail, f.addr+": ") {
+				if !strings.HasPrefix(finding.Detail, f.Addr+": ") {
 					t.Errorf("the finding does not name the server: %s", finding.Detail)
 				}
 			}
@@ -176,7 +177,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 			}
 			return ""
 		}))
-		findings, err := newClusterStore(t, f.addr, func(*redis.Options) {}).Check(t.Context())
+		findings, err := newClusterStore(t, f.Addr, func(*redis.Options) {}).Check(t.Context())
 		var got []string
 		for _, f := range findings {
 			if f.Severity == store.Unsafe {
@@ -231,7 +232,7 @@ func TestCheckFindsChannelsThatDoNotWork(t *testing.T) {
 // A server or a user that refuses one script is found before an operation has run.
 func TestOpenTriesEveryOperation(t *testing.T) {
 	t.Parallel()
-	for _, s := range []*script{claimScript, renewScript, completeScript, releaseScript, inspectScript, resolveScript} {
+	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.InspectScript, record.ResolveScript} {
 		for answer, want := range map[string]error{
 			"-NOPERM this user has no permissions to run the 'set' command\r\n":       store.ErrMisconfigured,
 			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": store.ErrMisconfigured,
@@ -239,7 +240,7 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 			bulk("?"): store.ErrUnknown,
 		} {
 			f := newFake(t, soundServer("", func(command []string) string {
-				if len(command) > 1 && command[1] == s.digest {
+				if len(command) > 1 && command[1] == s.Digest {
 					return answer
 				}
 				return ""
@@ -260,8 +261,8 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 		answer        string
 	}{
 		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
-		{"renew", "evalsha", renewScript.digest, bulk("X")},
-		{"complete", "evalsha", completeScript.digest, bulk("X")},
+		{"renew", "evalsha", record.RenewScript.Digest, bulk("X")},
+		{"complete", "evalsha", record.CompleteScript.Digest, bulk("X")},
 		{"read an expiry", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
 	} {
 		f := newFake(t, soundServer("", func(command []string) string {
@@ -312,7 +313,7 @@ func TestCheckSaysThatItCouldNotLook(t *testing.T) {
 func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, soundServer("", nil))
-	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	s, err := New(client, Config{})
 	if err != nil {

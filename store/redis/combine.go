@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // lanes is the number of batches that are on their way to replicas at once.
@@ -36,7 +37,7 @@ func newCombiner(transmit func(context.Context, []*command) func(), longest time
 
 // combines reports whether c may be in a batch. Renewals are batches already.
 func (b *combiner) combines(c *command) bool {
-	return b != nil && c.wait && c.script != renewScript && len(c.payload) <= largestPipelined
+	return b != nil && c.wait && c.script != record.RenewScript && len(c.payload) <= largestPipelined
 }
 
 // send sends c, alone or in a batch. It returns when c has its answer or its error, or

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // The confirmation of a batch occupies no lane, and holds up only those that wrote.
@@ -296,7 +297,7 @@ func TestWhatGoesThroughTheCombiner(t *testing.T) {
 	}
 	batch := make([]*command, 2)
 	for i := range batch {
-		batch[i] = &command{script: resolveScript, wait: true}
+		batch[i] = &command{script: record.ResolveScript, wait: true}
 		s.call(t.Context(), batch[i], store.ID{})
 	}
 	if s.run(t.Context(), batch); combined != 1 {
@@ -313,12 +314,12 @@ func TestWhatIsNotCombined(t *testing.T) {
 		c    *command
 		want bool
 	}{
-		{"a claim", b, &command{script: claimScript, wait: true}, true},
-		{"a small payload", b, &command{script: completeScript, wait: true, payload: make([]byte, largestPipelined)}, true},
-		{"a large payload", b, &command{script: completeScript, wait: true, payload: make([]byte, largestPipelined+1)}, false},
-		{"a renewal", b, &command{script: renewScript, wait: true}, false},
-		{"what replicas do not confirm", b, &command{script: releaseScript}, false},
-		{"no combiner", nil, &command{script: claimScript, wait: true}, false},
+		{"a claim", b, &command{script: record.ClaimScript, wait: true}, true},
+		{"a small payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, largestPipelined)}, true},
+		{"a large payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, largestPipelined+1)}, false},
+		{"a renewal", b, &command{script: record.RenewScript, wait: true}, false},
+		{"what replicas do not confirm", b, &command{script: record.ReleaseScript}, false},
+		{"no combiner", nil, &command{script: record.ClaimScript, wait: true}, false},
 	} {
 		if got := c.b.combines(c.c); got != c.want {
 			t.Errorf("%s: combined %v, want %v", c.name, got, c.want)
@@ -354,7 +355,7 @@ func TestWhichStoresCombine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.combiner.combines(&command{script: claimScript, wait: true}); got != c.combines || (s.pipelines != nil) != c.pipelines {
+		if got := s.combiner.combines(&command{script: record.ClaimScript, wait: true}); got != c.combines || (s.pipelines != nil) != c.pipelines {
 			t.Errorf("%s: combines %v, pipelines %v; want %v, %v", c.name, got, s.pipelines != nil, c.combines, c.pipelines)
 		}
 	}
@@ -380,7 +381,7 @@ func TestOnePipelineConfirmsWhatHasToBe(t *testing.T) {
 		}
 	})
 	s := newStore(t, f, Config{Durability: Acked(1)})
-	release, granted := &command{script: releaseScript}, &command{script: claimScript, wait: true}
+	release, granted := &command{script: record.ReleaseScript}, &command{script: record.ClaimScript, wait: true}
 	for _, c := range []*command{release, granted} {
 		s.call(t.Context(), c, store.ID{})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // command is one call and its answer: of a script, or a native claim, which is two
@@ -14,7 +15,7 @@ import (
 // so its arguments live in it and are passed by address.
 type command struct {
 	*redis.StringCmd
-	script *script
+	script *record.Script
 	key    string
 	wait   bool // whether the durability level applies
 
@@ -32,7 +33,7 @@ type command struct {
 	head    blob
 	payload blob
 	span    int64
-	buf     [maxFixed]byte // backs fixed and head
+	buf     [record.MaxFixed]byte // backs fixed and head
 
 	granted     bool     // a native claim wrote its record
 	sendErr     error    // how the last attempt failed, nil when it was answered
@@ -57,14 +58,14 @@ func (s *Store) call(ctx context.Context, c *command, id store.ID, args ...any) 
 
 // callScript makes c a call of its script on its key.
 func (c *command) callScript(ctx context.Context, args ...any) {
-	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.digest, 1, &c.key
+	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.Digest, 1, &c.key
 	n := 4 + copy(c.args[4:], args)
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
 	c.SetFirstKeyPos(3)
 }
 
 // withSource makes the next attempt send the source of the script instead of its digest.
-func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.source }
+func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source }
 
 // NoRetry tells go-redis to leave repetitions to [Store.run], which has to know what
 // became of each attempt.
@@ -94,7 +95,7 @@ func (c *command) hasWritten() bool {
 		return c.granted
 	}
 	answer := c.reply()
-	return c.sendErr == nil && len(answer) > 0 && wrote(answer[0])
+	return c.sendErr == nil && len(answer) > 0 && record.Wrote(answer[0])
 }
 
 // reply returns the answer of the script, never empty when the command succeeded.

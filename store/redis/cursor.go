@@ -51,16 +51,20 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 		len(b) != cursorSize && len(b) != cursorSize+len(store.ID{}) {
 		return at, errCursor("it is not one of a Redis store")
 	}
-	f := fields{rest: b}
-	if f.u64() != s.listed() {
+	number := func() uint64 {
+		n := binary.BigEndian.Uint64(b)
+		b = b[8:]
+		return n
+	}
+	if number() != s.listed() {
 		return at, errCursor("it belongs to another prefix or database")
 	}
-	at.shape = f.u64()
-	at.node = int(binary.BigEndian.Uint16(f.take(2)))
-	at.last.process, at.last.data = f.u64(), f.u64()
-	at.scan, at.next = f.u64(), f.u64()
-	if len(f.rest) > 0 {
-		at.after = f.rest
+	at.shape = number()
+	at.node, b = int(binary.BigEndian.Uint16(b)), b[2:]
+	at.last.process, at.last.data = number(), number()
+	at.scan, at.next = number(), number()
+	if len(b) > 0 {
+		at.after = b
 	}
 	return at, nil
 }

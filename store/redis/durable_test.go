@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // confirming returns a server that answers a script with what the test says, and a wait
@@ -46,7 +47,7 @@ func TestAWriteWaitsOnItsOwnConnection(t *testing.T) {
 			if _, err := claim(t, newStore(t, f, Config{Durability: c.level})); err != nil {
 				t.Error(err)
 			}
-			if n := f.pings.Load(); n > 1 {
+			if n := f.Pings.Load(); n > 1 {
 				t.Errorf("%d pings", n)
 			}
 			if !regexp.MustCompile(c.sent).MatchString(f.seen()) {
@@ -202,7 +203,7 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		}
 	})
 	client := redis.NewClient(&redis.Options{
-		Addr: f.addr, Protocol: 2, DisableIdentity: true, PoolSize: 2, ReadTimeout: time.Second,
+		Addr: f.Addr, Protocol: 2, DisableIdentity: true, PoolSize: 2, ReadTimeout: time.Second,
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	for _, config := range []Config{{}, {NoCombining: true}} {
@@ -249,7 +250,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	}
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
 	c := &n.command
-	c.script, c.wait = claimScript, true
+	c.script, c.wait = record.ClaimScript, true
 	n.prepare(t.Context())
 	confirm := s.transmit(t.Context(), []*command{c})
 	<-slots
@@ -298,7 +299,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch := []*command{{script: claimScript, wait: true}, {script: claimScript, wait: true}}
+		batch := []*command{{script: record.ClaimScript, wait: true}, {script: record.ClaimScript, wait: true}}
 		for _, c := range batch {
 			s.call(t.Context(), c, store.ID{})
 		}
@@ -326,11 +327,11 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	t.Parallel()
 	there := confirming(t, claimed, ":1\r\n")
-	here := confirming(t, "-MOVED 0 "+there.addr+"\r\n", ":1\r\n")
+	here := confirming(t, "-MOVED 0 "+there.Addr+"\r\n", ":1\r\n")
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{
 		Protocol: 2, DisableIdentity: true, PoolSize: 8,
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: here.addr}}}}, nil
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: here.Addr}}}}, nil
 		},
 	})
 	t.Cleanup(func() { _ = cluster.Close() })
@@ -341,11 +342,11 @@ func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	if _, err := claim(t, s); err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(here.addr)
+	_, port, _ := net.SplitHostPort(here.Addr)
 	if addrs := slices.Collect(maps.Keys(s.confirmSlots.byAddr)); len(addrs) != 1 || !strings.HasSuffix(addrs[0], ":"+port) {
-		t.Errorf("the nodes with slots are %v, want that of the cluster, %s", addrs, here.addr)
+		t.Errorf("the nodes with slots are %v, want that of the cluster, %s", addrs, here.Addr)
 	}
-	node := redis.NewClient(&redis.Options{Addr: there.addr, PoolSize: 8})
+	node := redis.NewClient(&redis.Options{Addr: there.Addr, PoolSize: 8})
 	t.Cleanup(func() { _ = node.Close() })
 	n := s.confirmSlots.of(node)
 	if cap(n.slots) != 4 {
@@ -366,7 +367,7 @@ func TestOnlyTheFirstWritePings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := f.pings.Load(); n != 1 {
+	if n := f.Pings.Load(); n != 1 {
 		t.Errorf("three writes sent %d pings, want one", n)
 	}
 }
@@ -375,13 +376,13 @@ func TestOnlyTheFirstWritePings(t *testing.T) {
 func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	f.hangs.Store(true)
+	f.Hangs.Store(true)
 	s := newStore(t, f, Config{Durability: Acked(1), NoCombining: true})
 	long, cancel := context.WithTimeout(t.Context(), time.Minute)
 	first := make(chan error, 1)
 	r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}
 	go func() { _, err := s.Claim(long, r); first <- err }()
-	for f.pings.Load() == 0 {
+	for f.Pings.Load() == 0 {
 		runtime.Gosched()
 	}
 	short, cancelShort := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -108,6 +108,9 @@ func classifyReply(err error) (failure, bool) {
 	return failure{class: store.ErrUnknown}, true
 }
 
+// errUnreadable is the error for a record that this release cannot read.
+var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
+
 // fail wraps cause once, as an error of class.
 func fail(class, cause error) error {
 	return fmt.Errorf("%w: redis: %v", class, cause) //nolint:errorlint // one class an error, the cause is for people

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // errChangedBefore is the cause of [store.ErrUnknown] where an earlier try of a call
@@ -13,17 +14,17 @@ var errChangedBefore = errors.New("the record has changed, maybe by this call, w
 
 // Inspect implements [store.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	c := &command{script: inspectScript}
+	c := &command{script: record.InspectScript}
 	c.fixed = append(c.buf[:0], "payload"...)
 	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return store.Record{}, err
 	}
-	if answer[0] == tagNone {
+	if answer[0] == record.TagNone {
 		return store.Record{}, store.ErrNotFound
 	}
-	r, _, ok := parseView(id, answer)
+	r, _, ok := record.ParseView(id, answer)
 	if !ok {
 		return store.Record{}, fail(store.ErrUnknown, errUnexpected)
 	}
@@ -38,18 +39,18 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: resolveScript, wait: true, payload: r.Payload, span: completedSpan(r.Retention)}
-	c.fixed = appendResolution(c.buf[:0], &r)
+	c := &command{script: record.ResolveScript, wait: true, payload: r.Payload, span: record.CompletedSpan(r.Retention)}
+	c.fixed = record.AppendResolution(c.buf[:0], &r)
 	s.call(ctx, c, id, &c.fixed, &c.span, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
 		return err
-	case answer[0] == tagNone && c.uncertain:
+	case answer[0] == record.TagNone && c.uncertain:
 		return fail(store.ErrUnknown, errChangedBefore)
-	case answer[0] == tagNone:
+	case answer[0] == record.TagNone:
 		return store.ErrRecordChanged
-	case answer[0] != tagChanged:
+	case answer[0] != record.TagChanged:
 		return fail(store.ErrUnknown, errUnexpected)
 	}
 	return nil

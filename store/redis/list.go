@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 const (
@@ -179,7 +180,7 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 	open := make([]*command, len(ids))
 	for i, id := range ids {
 		c := &commands[i]
-		c.script = inspectScript
+		c.script = record.InspectScript
 		c.fixed = append(c.buf[:0], "record"...)
 		l.store.call(ctx, c, id, &c.fixed)
 		open[i] = c
@@ -192,10 +193,10 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 		if err != nil {
 			return nil, err
 		}
-		if answer[0] == tagNone {
+		if answer[0] == record.TagNone {
 			continue
 		}
-		r, at, ok := parseView(ids[i], answer)
+		r, at, ok := record.ParseView(ids[i], answer)
 		if !ok {
 			return nil, fail(store.ErrUnknown, errUnexpected)
 		}

@@ -50,7 +50,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 				return bulk("R\x23" + strings.Repeat("\x00", 62))
 			}
 		})
-		self = f.addr
+		self = f.Addr
 		addrs = append(addrs, self)
 	}
 	slices.Sort(addrs)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // nativeClaim is a claim by two commands of Redis in one write:
@@ -38,8 +39,8 @@ func (n *nativeClaim) prepare(ctx context.Context) {
 		c.useScript(ctx)
 		return
 	}
-	c.fixed = appendClaimRecord(c.buf[:0], &n.request)
-	c.span = claimSpan(n.request.Lease, n.request.Retention)
+	c.fixed = record.AppendClaimed(c.buf[:0], &n.request)
+	c.span = record.ClaimSpan(n.request.Lease, n.request.Retention)
 	c.args = [8]any{argSet, &c.key, &c.fixed, argNX, argGet, argPX, &c.span}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:7]...)
 	c.SetFirstKeyPos(1)
@@ -56,7 +57,7 @@ func (c *command) useScript(ctx context.Context) {
 	if c.claim == nil {
 		return
 	}
-	c.fixed = appendClaim(c.buf[:0], &c.claim.request)
+	c.fixed = record.AppendClaim(c.buf[:0], &c.claim.request)
 	c.claim, c.tail, c.validity = nil, nil, nil
 	c.callScript(ctx, &c.fixed)
 }
@@ -101,7 +102,7 @@ func (c *command) decideClaimed() decision {
 	// start of the millisecond of the claim.
 	expires, err := c.tail.Result()
 	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
-		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fenceAt(began), Remaining: n.request.Lease - time.Millisecond}
+		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
 		c.err = c.ackErr
 		return decided
 	}
@@ -124,20 +125,20 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 func (c *command) decideFound() decision {
 	n := c.claim
 	found := c.reply()
-	r, ok := parseRecord(found)
+	r, ok := record.Parse(found)
 	switch {
 	case !ok:
 		c.err = errUnreadable
-	case !r.forgotten && r.fingerprint != n.request.Fingerprint:
+	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:
 		n.result, c.err = store.ClaimResult{Outcome: store.Mismatch}, nil
-	case r.completed && c.validity != nil:
+	case r.Completed && c.validity != nil:
 		result, ok := c.validity.answer(found, &r)
 		if !ok {
 			return undecided // the script reads both at one instant
 		}
 		n.result, c.err = result, nil
-	case r.completed:
-		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.payload}, nil
+	case r.Completed:
+		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}, nil
 	default:
 		return undecided // whose it is, and whether it lapsed
 	}

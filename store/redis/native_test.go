@@ -10,13 +10,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // nativeOf returns the claim that claim makes, as it is before it is sent.
 func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
-	n.script, n.key = claimScript, "key"
+	n.script, n.key = record.ClaimScript, "key"
 	n.prepare(t.Context())
 	stamp([]*command{&n.command})
 	return n
@@ -126,7 +127,7 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 	t.Parallel()
 	const span = time.Hour - time.Millisecond // how long after its completion the key expires
 	found := string(replayable("payload"))
-	same, later := found[:identitySize], found[:identitySize-1]+"\xff"
+	same, later := found[:record.IdentitySize], found[:record.IdentitySize-1]+"\xff"
 	for _, c := range []struct {
 		name       string
 		left, head string
@@ -150,7 +151,7 @@ func TestTheValidityIsThatOfTheRecordThatWasFound(t *testing.T) {
 				case "pttl":
 					return c.left
 				case "getrange":
-					if from, to := command[2], command[3]; from != "0" || to != strconv.Itoa(identitySize-1) {
+					if from, to := command[2], command[3]; from != "0" || to != strconv.Itoa(record.IdentitySize-1) {
 						t.Errorf("asked for the bytes %s to %s", from, to)
 					}
 					return c.head
@@ -216,7 +217,7 @@ func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 			return claimed
 		})
 		client := redis.NewClient(&redis.Options{
-			Addr: f.addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+			Addr: f.Addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
 		})
 		t.Cleanup(func() { _ = client.Close() })
 		s, err := New(client, config)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
 )
 
 // recorder is a connection that notes its deadlines, and takes only part of a write.
@@ -285,7 +285,7 @@ func TestAnIdleConnectionIsForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
 	const idle = 400 * time.Millisecond
-	s := newClusterStore(t, f.addr, func(o *redis.Options) { o.ConnMaxIdleTime, o.ReadTimeout = idle, 100*time.Millisecond })
+	s := newClusterStore(t, f.Addr, func(o *redis.Options) { o.ConnMaxIdleTime, o.ReadTimeout = idle, 100*time.Millisecond })
 	release := func() {
 		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
 			t.Fatal(err)
@@ -348,7 +348,7 @@ func TestASilentServerIsNoticed(t *testing.T) {
 // newPipelinedOver is newPipelined with a client of the test's.
 func newPipelinedOver(t *testing.T, f *fake, change func(*redis.Options)) *Store {
 	t.Helper()
-	o := &redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1}
+	o := &redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1}
 	change(o)
 	client := redis.NewClient(o)
 	t.Cleanup(func() { _ = client.Close() })
@@ -385,7 +385,7 @@ func TestACallLeavesItsPipelineInTime(t *testing.T) {
 		return bulk("W")
 	})
 	s := newPipelinedOver(t, f, func(o *redis.Options) { o.ReadTimeout = 20 * time.Second })
-	t.Cleanup(f.stop) // before the store is closed, which would wait for answers
+	t.Cleanup(f.Stop) // before the store is closed, which would wait for answers
 	muted.Store(lastConnection(f), true)
 	conn := connOf(s)
 	for range 3 { // one a second goes through the client

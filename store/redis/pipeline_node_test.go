@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // The times of a pipeline follow the options of its client.
@@ -73,7 +74,7 @@ func TestWhatAPipelineSends(t *testing.T) {
 	t.Parallel()
 	s := &Store{}
 	for size, want := range map[int]bool{0: true, largestPipelined: true, largestPipelined + 1: false} {
-		c := &command{script: completeScript, payload: make([]byte, size)}
+		c := &command{script: record.CompleteScript, payload: make([]byte, size)}
 		s.call(t.Context(), c, store.ID{}, &c.payload)
 		if v := (&pipelineCall{}); v.encode(c) != want || want && (v.want != 1 || len(v.out) <= size) {
 			t.Errorf("a payload of %d bytes: %d replies to %d bytes, want it sent: %v", size, v.want, len(v.out), want)
@@ -198,7 +199,7 @@ func TestAPipelinedConnectionIsReplacedInTime(t *testing.T) {
 	t.Parallel()
 	for lifetime, replaced := range map[time.Duration]bool{0: false, time.Nanosecond: true, time.Hour: false} {
 		f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
-		o := &redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, ConnMaxLifetime: lifetime}
+		o := &redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, ConnMaxLifetime: lifetime}
 		client := redis.NewClient(o)
 		t.Cleanup(func() { _ = client.Close() })
 		s, err := New(client, Config{})
@@ -238,7 +239,7 @@ func TestPipelinedClaims(t *testing.T) {
 		case "pttl":
 			return ":5000\r\n"
 		case "getrange":
-			return bulk(completed[:identitySize])
+			return bulk(completed[:record.IdentitySize])
 		default:
 			return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
 		}
@@ -251,7 +252,7 @@ func TestPipelinedClaims(t *testing.T) {
 		if p.Batch == 1 {
 			batched.Add(1)
 		}
-		if p.Start.Before(start) || p.Duration <= 0 || p.Duration > time.Minute || p.Server != f.addr || p.Command == "" {
+		if p.Start.Before(start) || p.Duration <= 0 || p.Duration > time.Minute || p.Server != f.Addr || p.Command == "" {
 			t.Errorf("the hook hears %+v", p)
 		}
 	}})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // newPipelined returns a store over f whose pipeline is connected, and a count of the
@@ -166,7 +167,7 @@ func TestWhichNodesOfAClusterHavePipelines(t *testing.T) {
 		{"credentials change on connections that are in use", func(o *redis.Options) { o.StreamingCredentialsProvider = streamed{} }, false},
 	} {
 		s := newClusterStore(t, "127.0.0.1:1", c.change)
-		command := &command{script: releaseScript}
+		command := &command{script: record.ReleaseScript}
 		s.call(t.Context(), command, store.ID{})
 		if got := s.pipelineFor(t.Context(), command); (got != nil) != c.want {
 			t.Errorf("%s: a pipeline %v, want %v", c.name, got != nil, c.want)
@@ -198,8 +199,8 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 func TestCloseEndsAPipelineThatWasForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
-	s := newClusterStore(t, f.addr, func(*redis.Options) {})
-	command := &command{script: releaseScript}
+	s := newClusterStore(t, f.Addr, func(*redis.Options) {})
+	command := &command{script: record.ReleaseScript}
 	s.call(t.Context(), command, store.ID{})
 	n := s.pipelineFor(t.Context(), command)
 	s.pipelines.forget(n)

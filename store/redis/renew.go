@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An
@@ -24,8 +25,8 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	open := make([]*command, len(rs))
 	for i := range rs {
 		c := &commands[i]
-		c.script, c.wait = renewScript, true
-		c.fixed = appendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
+		c.script, c.wait = record.RenewScript, true
+		c.fixed = record.AppendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
 		s.call(ctx, c, rs[i].ID, &c.fixed)
 		open[i] = c
 	}
@@ -49,11 +50,11 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 func (c *command) renewed() store.RenewStatus {
 	if c.err == nil {
 		switch c.reply()[0] {
-		case tagChanged:
+		case record.TagChanged:
 			return store.Renewed
-		case tagFinished:
+		case record.TagFinished:
 			return store.RenewCompleted
-		case tagLost:
+		case record.TagLost:
 			return store.RenewLost
 		}
 		c.err = fail(store.ErrUnknown, errUnexpected)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // A command that was not executed because of a broken connection or a server in
@@ -76,7 +77,7 @@ func (s *Store) send(ctx context.Context, open []*command) {
 
 // pipelineFor returns the pipeline that takes c, and nil when none does.
 func (s *Store) pipelineFor(ctx context.Context, c *command) *nodePipeline {
-	if s.pipelines == nil || c.viaClient || c.redirect != "" || c.script == renewScript || c.wait && s.durability.level != async {
+	if s.pipelines == nil || c.viaClient || c.redirect != "" || c.script == record.RenewScript || c.wait && s.durability.level != async {
 		return nil
 	}
 	node, err := s.nodeFor(ctx, c.key)
@@ -168,9 +169,9 @@ func (c *command) refusal() error {
 	switch {
 	case len(answer) == 0:
 		return fail(store.ErrUnknown, errUnexpected)
-	case answer[0] == tagCorrupt:
+	case answer[0] == record.TagCorrupt:
 		return errUnreadable
-	case wrote(answer[0]):
+	case record.Wrote(answer[0]):
 		return c.ackErr
 	default:
 		return nil

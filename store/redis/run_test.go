@@ -200,7 +200,7 @@ func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	s := newStore(t, f, Config{})
-	f.stop()
+	f.Stop()
 	if _, err := claim(t, s); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("claim: %v, want ErrUnavailable", err)
 	}
@@ -223,7 +223,7 @@ func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
 					return second
 				}
 				if second == "" {
-					f.stop()
+					f.Stop()
 				}
 				return cut
 			})
@@ -288,7 +288,7 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 		cancel()
 		return "-LOADING Redis is loading the dataset in memory\r\n"
 	})
-	client := redis.NewClient(&redis.Options{Addr: f.addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
+	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
 	t.Cleanup(func() { _ = client.Close() })
 	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
 	s, err := New(client, Config{})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/listener"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // Store keeps records in Redis. It is a [reprise.Store], [store.Waiter],
@@ -22,7 +24,7 @@ type Store struct {
 	pipelines    *pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
 
-	watches watches
+	watches listener.Set
 }
 
 var (
@@ -88,7 +90,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	}
 	n := &nativeClaim{request: r}
 	c := &n.command
-	c.script, c.wait, c.key = claimScript, true, s.key(r.ID)
+	c.script, c.wait, c.key = record.ClaimScript, true, s.key(r.ID)
 	n.prepare(ctx)
 	answer, err := s.runOne(ctx, c)
 	switch {
@@ -97,7 +99,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	case c.claim != nil:
 		return n.result, nil
 	}
-	result, ok := parseClaim(answer)
+	result, ok := record.ParseClaim(answer)
 	if !ok {
 		return store.ClaimResult{}, fail(store.ErrUnknown, errUnexpected)
 	}
@@ -110,18 +112,18 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: completeScript, wait: true, payload: r.Payload, span: completedSpan(r.Retention)}
-	c.fixed = appendExpected(c.buf[:0], &r)
-	c.head = appendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
+	c := &command{script: record.CompleteScript, wait: true, payload: r.Payload, span: record.CompletedSpan(r.Retention)}
+	c.fixed = record.AppendExpected(c.buf[:0], &r)
+	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
 	s.call(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return err
 	}
 	switch answer[0] {
-	case tagDone:
+	case record.TagDone:
 		return nil
-	case tagLost:
+	case record.TagLost:
 		return store.ErrLeaseLost
 	default:
 		return fail(store.ErrUnknown, errUnexpected)
@@ -131,11 +133,11 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 // Release implements [reprise.Store] in one command. It does not wait for replicas: a
 // release that a failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	c := &command{script: releaseScript}
+	c := &command{script: record.ReleaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
 	s.call(ctx, c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
-	if err == nil && answer[0] != tagChanged && answer[0] != tagNone {
+	if err == nil && answer[0] != record.TagChanged && answer[0] != record.TagNone {
 		err = fail(store.ErrUnknown, errUnexpected)
 	}
 	return err

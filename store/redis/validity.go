@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // validityQuestion asks, behind the two commands of a native claim, how long the record
@@ -24,11 +25,7 @@ type validityQuestion struct {
 	args [2 + 4]any
 }
 
-// identitySize is the size of the start of a completed record that no other record of the
-// key has: up to its fence, included.
-const identitySize = 1 + 16 + 32 + 7
-
-var argTTL, argRange, argStart, argEnd any = "pttl", "getrange", 0, identitySize - 1
+var argTTL, argRange, argStart, argEnd any = "pttl", "getrange", 0, record.IdentitySize - 1
 
 // ask adds the question to a native claim.
 func (c *command) ask(ctx context.Context) {
@@ -50,27 +47,19 @@ func (c *command) following(yield func(redis.Cmder) bool) {
 // answer returns the answer to a claim that found the completed record r. It is not ok
 // where the server refused to say how long the record stays valid, or another one may
 // have taken its place meanwhile.
-func (q *validityQuestion) answer(found []byte, r *record) (result store.ClaimResult, ok bool) {
+func (q *validityQuestion) answer(found []byte, r *record.Found) (result store.ClaimResult, ok bool) {
 	ms, err := q.left.Result()
 	head, headErr := q.head.Bytes()
-	if err != nil || headErr != nil || ms < -1 || len(head) != identitySize || !bytes.Equal(head, found[:identitySize]) {
+	if err != nil || headErr != nil || ms < -1 || len(head) != record.IdentitySize || !bytes.Equal(head, found[:record.IdentitySize]) {
 		return result, false
 	}
 	if ms < 0 { // somebody made it persist
-		return r.replay(store.MaxDuration, store.MaxDuration), true
+		return r.Replay(store.MaxDuration, store.MaxDuration), true
 	}
 	// A key is there until the end of its last millisecond, and nobody knows how much is
 	// left of this one.
 	left := time.Duration(ms) * time.Millisecond
-	return r.replay(max(left, time.Nanosecond), left+time.Millisecond), true
-}
-
-// replay returns the answer to a claim of a completed record, which is valid for between
-// least and most. It was completed some time in the millisecond from which its retention
-// counts.
-func (r *record) replay(least, most time.Duration) store.ClaimResult {
-	span := time.Duration(completedSpan(r.retention)) * time.Millisecond
-	return store.ClaimResult{Outcome: store.Completed, Payload: r.payload, Validity: least, Age: max(span-most, 0)}
+	return r.Replay(max(left, time.Nanosecond), left+time.Millisecond), true
 }
 
 // rewind prepares the question for another attempt.

@@ -12,22 +12,22 @@ import (
 // [reprise.Engine.Stats].
 type counted struct {
 	mu       sync.Mutex
-	outcomes map[reprise.RequestOutcome]uint64
+	outcomes map[reprise.Outcome]uint64
 	ends     map[reprise.AttemptEnd]uint64
 }
 
 func newCounted() *counted {
-	return &counted{outcomes: make(map[reprise.RequestOutcome]uint64), ends: make(map[reprise.AttemptEnd]uint64)}
+	return &counted{outcomes: make(map[reprise.Outcome]uint64), ends: make(map[reprise.AttemptEnd]uint64)}
 }
 
 // Observe implements [reprise.Observer].
 func (c *counted) Observe(_ context.Context, e reprise.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.Outcome != 0 {
+	if e.Counted && e.Outcome != 0 {
 		c.outcomes[e.Outcome]++
 	}
-	if e.End != 0 {
+	if e.Counted && e.End != 0 {
 		c.ends[e.End]++
 	}
 }

@@ -15,7 +15,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/chance"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // budget bounds the calls of the engines.
@@ -84,7 +83,7 @@ func (s *simulation) boot(place int) *simProcess {
 		Store: s.store, seed: s.seed + s.actors<<32, faulty: &s.faulty, lost: &s.lost, dead: make(chan struct{}),
 	}
 	s.networks = append(s.networks, n)
-	engine, err := reprise.New(n, reprise.Config{Lease: s.lease, ClaimTimeout: budget, CompleteTimeout: budget, Observer: reprise.Silent})
+	engine, err := reprise.New(n, reprise.Config{Lease: s.lease, ClaimTimeout: budget, CompleteTimeout: budget, Observer: reprise.Observers()})
 	if err != nil {
 		panic(err) // a good configuration
 	}
@@ -216,15 +215,15 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	p.net.awake(d)
 	s.say(op.Key, "%s begins for %s: %v %v", p.name, name, res.Outcome, err)
 	switch {
-	case err != nil, res.Outcome == store.InProgress:
+	case err != nil, res.Outcome == reprise.InProgress:
 		return false
-	case res.Outcome == store.Completed:
+	case res.Outcome == reprise.Replayed:
 		s.replays.Add(1)
 		s.recorded(op.Key, string(res.Payload))
 		return true
-	case res.Outcome == store.Lapsed && op.Preset == reprise.AtMostOnce:
+	case res.Outcome == reprise.Lapsed && op.Preset == reprise.AtMostOnce:
 		return true // until an operator resolves it
-	case res.Outcome != store.Claimed:
+	case res.Outcome != reprise.Claimed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.violate(op.Key, "it was answered %v", res.Outcome)
@@ -241,18 +240,18 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	}
 	end, err := res.Attempt.Complete(reprise.Completion{Payload: []byte(name)}) //nolint:contextcheck // the engine bounds the end of an attempt
 	p.net.awake(d)
-	s.say(op.Key, "%s completes for %s: %v", p.name, name, end.Status)
+	s.say(op.Key, "%s completes for %s: %v", p.name, name, end.End)
 	switch {
 	case err != nil:
 		panic(err) // it was not ended before
-	case end.Status == reprise.Recorded:
+	case end.End == reprise.EndRecorded:
 		s.recorded(op.Key, name)
 		return true
-	case end.Status == reprise.Superseded:
+	case end.End == reprise.EndSuperseded:
 		s.late.Add(1)
 		s.recorded(op.Key, string(end.Payload))
 		return true
-	case end.Status == reprise.Contested:
+	case end.End == reprise.EndContested:
 		s.late.Add(1)
 	}
 	return false

@@ -1,0 +1,143 @@
+package reprise
+
+import (
+	"context"
+	"time"
+
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Observer is notified of every transition that an [Engine] makes or sees, from many
+// goroutines at once. A panic in it is swallowed: observers cannot break a request.
+//
+// An event of a request is observed by the goroutine of the request, which waits for it:
+// be quick. The context has the values of the request, such as its trace; do not keep it.
+// Events that no request waits for (renewals, losses, and the work in the background)
+// come from a separate goroutine, one after the other. Their context has the values that
+// [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
+// others are dropped, and nothing else is delayed; see [Stats].
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// ObserverFunc makes an [Observer] of a function.
+type ObserverFunc func(ctx context.Context, e Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
+
+// Observers joins several observers into one, called in order. A nil one is skipped, and
+// one that panics does not keep the others from being called. Without any it is silent.
+func Observers(list ...Observer) Observer {
+	return ObserverFunc(func(ctx context.Context, e Event) {
+		for _, o := range list {
+			notify(ctx, o, e)
+		}
+	})
+}
+
+// notify calls one observer and swallows its panic.
+func notify(ctx context.Context, o Observer, e Event) {
+	if o == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	o.Observe(ctx, e)
+}
+
+// Event is one transition. It never holds a key, a scope, a body or a header field.
+type Event struct {
+	// Exactly one of these says what happened, and [Event.Name] is its name.
+	Outcome Outcome
+	End     AttemptEnd
+	Kind    EventKind
+
+	// Counted is true in the one event with the Outcome that ends a request, and in the
+	// one event with the End of an attempt. An observer that counts these, and nothing
+	// else, counts what [Engine.Stats] has. The others with an Outcome or an End are:
+	//
+	//	Unprotected    a streaming call with a key passed through
+	//	EndUnrecorded  a response left before its record, and the background goes on:
+	//	               EndRecorded or EndDropped follows, and is counted
+	//	EndReleased    a claim that no caller got was released
+	//	EndDropped     the release of such a claim was given up
+	Counted bool
+
+	Label   string   // of the policy: see Operation.Label
+	ID      store.ID // log [store.ID.Short] of it; zero where the operation is not known
+	Scope   string   // the first 12 hexadecimal digits of the scope's SHA-256; empty where it is not known
+	Attempt int      // the attempt's number; 0 where there is none
+	Fence   uint64   // likewise
+	Err     error    // of a failure; nil otherwise
+
+	Elapsed time.Duration // since the call to Begin
+
+	// The counted event of a request has the parts of the call to Begin: how long it
+	// waited for another attempt to end, and how long it took besides, which is the time
+	// of its claim.
+	ClaimTime, WaitTime time.Duration
+
+	// The counted event of an attempt has its parts: how long its caller had it, which is
+	// the time of the handler, and how long its completion or release took, also in the
+	// background.
+	RunTime, CompleteTime time.Duration
+
+	Annotation string // of Replayed: what was kept beside the answer; see protocol.Config.Annotate
+	Reason     string // of EventResolved: what the operator wrote
+}
+
+// EventKind names a transition that ends neither a request nor an attempt.
+type EventKind uint8
+
+// The kinds. The zero value is not one of them.
+const (
+	EventRenewed    EventKind = iota + 1 // a lease was renewed
+	EventLeaseLost                       // an attempt lost its lease, or could not renew it in time
+	EventRunTooLong                      // an attempt ran longer than Config.MaxRun
+	EventStoreError                      // a call to the store failed
+	EventPanic                           // a function of the policy panicked beside the outcome of its request
+	EventResolved                        // an operator resolved a record: see Engine.Report
+	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offload
+)
+
+// String returns the kind as it appears in logs.
+func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
+
+var kindNames = [...]string{
+	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
+	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error",
+}
+
+// Name returns the name of the event in logs, metrics and traces. A claim that took over
+// a lapsed record is a "takeover", an attempt that ended as EndRecorded is "completed",
+// and a request that got no answer because of itself, its policy or the store is
+// "refused". Every other event has the name of its Outcome, End or Kind.
+func (e Event) Name() string {
+	switch {
+	case e.Kind != 0:
+		return e.Kind.String()
+	case e.End == EndRecorded:
+		return "completed"
+	case e.End != 0:
+		return e.End.String()
+	case e.isTakeover():
+		return "takeover"
+	case e.Outcome > Unprotected:
+		return "refused"
+	default:
+		return e.Outcome.String()
+	}
+}
+
+func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
+
+// Report notifies the engine's observer of something that its caller saw or did, as the
+// engine does: a panic beside a request, or the resolution of a record by an operator. It
+// counts nothing: see [Engine.Refuse].
+func (e *Engine) Report(ctx context.Context, event Event) {
+	event.Counted = false
+	if e.observing.wants(&event) {
+		e.observing.notify(ctx, event)
+	}
+}

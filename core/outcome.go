@@ -1,0 +1,91 @@
+package reprise
+
+import (
+	"github.com/reprise-go/reprise/core/internal/text"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Outcome says what became of a request with a key: whether its handler ran, and if not,
+// why. Each request has exactly one, which the engine counts under the label of its
+// policy (see [Stats]), and which exactly one counted [Event] carries.
+//
+// A request is a call to [Engine.Begin], or a request that the package protocol refuses
+// before it calls Begin. A caller that leaves while it waits for another attempt counts
+// as InProgress: that is the answer it would have got.
+type Outcome uint8
+
+// The outcomes of a request. The zero value is not one of them. Those that a store
+// answers have the numbers of [store.Outcome].
+const (
+	Claimed    = Outcome(store.Claimed)    // an attempt started: the handler runs
+	InProgress = Outcome(store.InProgress) // refused: another attempt is running
+	Replayed   = Outcome(store.Completed)  // answered from the record
+	Mismatch   = Outcome(store.Mismatch)   // refused: the key belongs to another request
+	Lapsed     = Outcome(store.Lapsed)     // refused: the outcome of the last attempt is unknown
+)
+
+// The outcomes that no store answers.
+const (
+	Expired         Outcome = iota + 1 + Lapsed // refused: the retention of the answer has ended, and its horizon has not
+	Unprotected                                 // an attempt started without a claim: see Operation.FailOpen
+	Unavailable                                 // refused: the store gave no definite answer, or the engine is closed
+	Corrupt                                     // refused: the record is unreadable
+	KeyMissing                                  // refused: the policy requires a key
+	KeyInvalid                                  // refused: the key is malformed
+	ScopeMissing                                // refused: the caller is unknown
+	RequestTooLarge                             // refused: the body is over the limit
+	RequestInvalid                              // refused: the request could not be read or understood
+	Failed                                      // refused: a function of the policy failed, or the operation is invalid
+)
+
+// String returns the outcome as it appears in logs and metrics.
+func (o Outcome) String() string { return text.Name(outcomeNames[:], int(o)) }
+
+var outcomeNames = [...]string{
+	Claimed: "claimed", InProgress: "in-progress", Replayed: "replayed", Mismatch: "mismatch", Lapsed: "lapsed",
+	Expired: "expired", Unprotected: "unprotected", Unavailable: "unavailable", Corrupt: "corrupt",
+	KeyMissing: "key-missing", KeyInvalid: "key-invalid", ScopeMissing: "scope-missing",
+	RequestTooLarge: "too-large", RequestInvalid: "request-invalid", Failed: "internal-error",
+}
+
+// Outcomes returns every outcome of a request.
+func Outcomes() []Outcome { return enumerate[Outcome](len(outcomeNames)) }
+
+// AttemptEnd says how an attempt ended. Each attempt that Begin returned and that its
+// caller ended has exactly one, which the engine counts under the label of its policy
+// (see [Stats]), and which exactly one counted [Event] carries.
+//
+// An attempt whose completion goes on in the background has not ended: its response left
+// unrecorded, and it ends as EndRecorded or EndDropped.
+type AttemptEnd uint8
+
+// The ends of an attempt. The zero value is not one of them.
+const (
+	EndRecorded   AttemptEnd = iota + 1 // its answer is kept
+	EndReleased                         // its claim is forgotten: the next request runs
+	EndUnrecorded                       // its response left, and no record will have it: the claim lapses, or there was none
+	EndSuperseded                       // another attempt completed first, and its answer was sent
+	EndContested                        // another attempt runs, or may have run: 409
+	EndNotApplied                       // Atomic: rolled back, a retry runs again
+	EndUndecided                        // Atomic: whether it was committed is unknown
+	EndDropped                          // its completion or release was given up: the claim lapses
+)
+
+// String returns the end as it appears in logs and metrics.
+func (e AttemptEnd) String() string { return text.Name(endNames[:], int(e)) }
+
+var endNames = [...]string{
+	EndRecorded: "recorded", EndReleased: "released", EndUnrecorded: "unrecorded", EndSuperseded: "superseded",
+	EndContested: "contested", EndNotApplied: "not-applied", EndUndecided: "undecided", EndDropped: "dropped",
+}
+
+// AttemptEnds returns every end of an attempt.
+func AttemptEnds() []AttemptEnd { return enumerate[AttemptEnd](len(endNames)) }
+
+func enumerate[T ~uint8](n int) []T {
+	list := make([]T, 0, n-1)
+	for i := 1; i < n; i++ {
+		list = append(list, T(i))
+	}
+	return list
+}

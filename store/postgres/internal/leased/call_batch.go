@@ -1,0 +1,230 @@
+package leased
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// callBatch is a batch of claims and completions, its parameters and its answers.
+type callBatch struct {
+	claims, completes members
+	memory            []byte // of the parameters
+}
+
+// members are the claims, or the completions, of a batch, in the order of their IDs, so
+// that batches of several processes never wait for each other in a circle. An ID is there
+// once: what becomes of a second call depends on the first.
+type members struct {
+	calls  []batching.Sent[queuedCall]
+	ends   []error // of each call; errAlone until it has an answer
+	values [][]byte
+}
+
+var callBatches = sync.Pool{New: func() any { return new(callBatch) }}
+
+// newCallBatch returns the batch of calls. Those that do not fit into it are finished.
+func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
+	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool has nothing else
+	for _, c := range calls {
+		m := &b.claims
+		if c.Value().completes {
+			m = &b.completes
+		}
+		m.calls = append(m.calls, c)
+	}
+	b.claims.sort()
+	b.completes.sort()
+	return b
+}
+
+// release gives the memory of b back. Its calls are finished.
+func (b *callBatch) release() {
+	for _, m := range []*members{&b.claims, &b.completes} {
+		clear(m.calls)
+		clear(m.values)
+		m.calls, m.ends, m.values = m.calls[:0], m.ends[:0], m.values[:0]
+	}
+	if cap(b.memory) > 2*batching.DefaultMaxBytes {
+		b.memory = nil
+	}
+	callBatches.Put(b)
+}
+
+// sort orders the calls, and sends a second one of the same ID away.
+func (m *members) sort() {
+	slices.SortStableFunc(m.calls, func(x, y batching.Sent[queuedCall]) int {
+		return bytes.Compare(x.Value().id()[:], y.Value().id()[:])
+	})
+	kept := m.calls[:0]
+	for _, c := range m.calls {
+		if len(kept) > 0 && *kept[len(kept)-1].Value().id() == *c.Value().id() {
+			c.Finish(errAlone)
+			continue
+		}
+		kept = append(kept, c)
+	}
+	clear(m.calls[len(kept):])
+	m.calls = kept
+	m.forget()
+}
+
+// forget leaves no call with an answer.
+func (m *members) forget() {
+	m.ends = m.ends[:0]
+	for range m.calls {
+		m.ends = append(m.ends, errAlone)
+	}
+}
+
+// find returns the call with an ID, and where it is.
+func (m *members) find(id []byte) (v *queuedCall, at int, found bool) {
+	at, found = slices.BinarySearchFunc(m.calls, id, func(c batching.Sent[queuedCall], id []byte) int {
+		return bytes.Compare(c.Value().id()[:], id)
+	})
+	if found {
+		v = m.calls[at].Value()
+	}
+	return v, at, found
+}
+
+// finish ends every call, with err where that is not nil.
+func (b *callBatch) finish(err error) {
+	for _, m := range []*members{&b.claims, &b.completes} {
+		for i, c := range m.calls {
+			if err != nil {
+				m.ends[i] = err
+			}
+			c.Finish(m.ends[i])
+		}
+	}
+}
+
+// statements returns the calls of the functions for b. Claims come first: what they
+// create locks no row that a completion of another batch waits for.
+//
+// Replays says that replays are common, so that the function claims looks before it
+// creates.
+//
+// What calls were answered before is forgotten: a batch that is sent again was undone,
+// and what it created may be another owner's by now.
+func (b *callBatch) statements(sql *statements, replays bool) []wire.Call {
+	b.claims.forget()
+	b.completes.forget()
+	b.memory = b.memory[:0]
+	list := make([]wire.Call, 0, 2)
+	if len(b.claims.calls) > 0 {
+		b.encodeClaims()
+		b.claims.values = append(b.claims.values, wire.BinaryBool(replays))
+		list = append(list, sql.claims.Call(b.readClaim, b.claims.values...))
+	}
+	if len(b.completes.calls) > 0 {
+		b.encodeCompletes()
+		list = append(list, sql.completes.Call(b.readCompleted, b.completes.values...))
+	}
+	return list
+}
+
+// encodeClaims writes the parameters of claims.sql.
+func (b *callBatch) encodeClaims() {
+	m := &b.claims
+	m.values = m.values[:0]
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:]) })
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Owner[:]) })
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Fingerprint[:]) })
+	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
+		return append(wire.AppendLength(to, len(v.claim.Label)), v.claim.Label...)
+	})
+	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:8]) })
+	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Lease)
+	})
+	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Retention)
+	})
+	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Retention+purgeSpare(v.claim.Retention))
+	})
+}
+
+// encodeCompletes writes the parameters of completes.sql.
+func (b *callBatch) encodeCompletes() {
+	m := &b.completes
+	m.values = m.values[:0]
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.ID[:]) })
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Owner[:]) })
+	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Payload) })
+	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.complete.Retention)
+	})
+}
+
+// encode appends an array with an element of every call to the parameters of m. Where the
+// memory has to grow, what was encoded stays in the old one.
+func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *queuedCall) []byte) {
+	start := len(b.memory)
+	b.memory = wire.AppendArray(b.memory, element, len(m.calls))
+	for _, c := range m.calls {
+		b.memory = appendTo(b.memory, c.Value())
+	}
+	m.values = append(m.values, b.memory[start:len(b.memory):len(b.memory)])
+}
+
+// readClaim reads a row of claims.sql: a record that was there, or one that the batch
+// created. Another process may create a record of the same ID, so only that with the
+// owner of the call is the call's. A record that was there and then created was released
+// or purged in between: the creation is what counts.
+func (b *callBatch) readClaim(row *wire.Row) {
+	v, at, ok := b.claims.find(row.Bytes())
+	if !ok || len(row.Columns) != 11 {
+		row.Err = wire.ErrRow
+		return
+	}
+	there := row.Columns[0] != nil
+	if there && b.claims.ends[at] == nil {
+		return // created by this batch, and then seen
+	}
+	var found table.Seen
+	found.Version, found.State = row.Smallint(), row.Smallint()
+	found.Owner, found.Fingerprint = row.Bytes(), row.Bytes()
+	found.Attempt, found.Fence = row.Integer(), row.Bigint()
+	found.LeaseUntil, found.ValidUntil = row.Timestamp(), row.Timestamp()
+	found.At = row.Timestamp()
+	found.Clock = found.At
+	size := row.Bytes()
+	found.Payload = row.Bytes()
+	if !there {
+		created := createdRecord{clock: found.Clock, fence: found.Fence, leaseUntil: found.LeaseUntil}
+		v.result, b.claims.ends[at] = created.result(), nil
+		if !bytes.Equal(found.Owner, v.claim.Owner[:]) || created.waited(v.claim.Lease) {
+			b.claims.ends[at] = errAlone
+		}
+		return
+	}
+	if size != nil && found.Payload == nil {
+		return // larger than what travels in a batch
+	}
+	found.Found = true
+	d := found.Decide(&v.claim)
+	if d.Rewrites() {
+		return
+	}
+	d.Payload = bytes.Clone(d.Payload)
+	v.result, b.claims.ends[at] = d.Result()
+}
+
+// readCompleted reads a row of completes.sql.
+func (b *callBatch) readCompleted(row *wire.Row) {
+	v, at, ok := b.completes.find(row.Bytes())
+	if !ok {
+		row.Err = wire.ErrRow
+		return
+	}
+	if owner := row.Bytes(); bytes.Equal(owner, v.complete.Owner[:]) {
+		b.completes.ends[at] = nil
+	}
+}

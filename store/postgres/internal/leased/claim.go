@@ -1,0 +1,193 @@
+package leased
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// slowClaim is how long a claim may take from the reading of the clock to its row. One
+// that took longer waited for somebody, and claims once more, so that its lease is whole.
+const slowClaim = 10 * time.Millisecond
+
+// purgeSpare is how long the purge lets a record be beyond its retention, so that the
+// completion of it need not change the indexed column: an hour, or the retention where
+// that is shorter.
+func purgeSpare(retention time.Duration) time.Duration { return min(retention, time.Hour) }
+
+// claimAlone claims r in a statement of its own.
+func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	var result store.ClaimResult
+	err := s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
+		result, err = s.claimOn(ctx, conn, r)
+		return err
+	})
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	s.recent.Count(result.Outcome == store.Completed)
+	return result, nil
+}
+
+// claimOn claims r once. Where statements are prepared, one statement answers every claim
+// but those that rewrite a row, and where replays are common one that reads comes first.
+// Everything else is the function's: where statements are parsed anew each time, the
+// server plans only the call of it.
+func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
+	if s.table.Sender.On(conn) != wire.Prepared {
+		return s.claimByFunction(ctx, conn, r)
+	}
+	var found table.Seen
+	if s.recent.ReplaysCommon() {
+		err := wire.Send(ctx, conn, true, s.table.Statements.ClaimLook.Call(found.Read, r.ID[:]))
+		if err == nil && found.Found {
+			return s.claimSeen(ctx, conn, r, &found)
+		}
+		if err != nil {
+			return s.claimUnprepared(ctx, conn, r, err)
+		}
+	}
+	var created createdRecord
+	err := wire.Send(ctx, conn, true, s.statements.claimNew.Call(func(row *wire.Row) {
+		if row.Columns[1] == nil {
+			created.read(row)
+			return
+		}
+		found.Read(row)
+	}, claimValues(r)...))
+	switch {
+	case err != nil:
+		return s.claimUnprepared(ctx, conn, r, err)
+	case found.Found:
+		return s.claimSeen(ctx, conn, r, &found)
+	case created.fence == 0:
+		return store.ClaimResult{}, table.ErrLostRace
+	case created.waited(r.Lease):
+		return s.claimWaited(ctx, conn, r, &created)
+	}
+	return created.result(), nil
+}
+
+// claimWaited makes the lease of a record whole that was created after a wait: its clock
+// is that of before.
+func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, created *createdRecord) (store.ClaimResult, error) {
+	result := created.result()
+	err := table.Query(ctx, conn, s.statements.claimWaited, []any{
+		s.table.Options.ExecMode, r.ID[:], r.Owner[:],
+		table.Microseconds(r.Lease), table.Microseconds(r.Retention), table.Microseconds(purgeSpare(r.Retention)),
+	}, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return table.ErrLostRace
+		}
+		var left int64
+		err := rows.Scan(&left)
+		result.Remaining = table.FromMicroseconds(left)
+		return err
+	})
+	return result, err
+}
+
+// claimUnprepared claims r by the function where err says that the session has no
+// prepared statements, and returns err otherwise.
+func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, err error) (store.ClaimResult, error) {
+	if !wire.NotPrepared(err) {
+		return store.ClaimResult{}, err
+	}
+	s.table.Sender.GiveUp(ctx, err)
+	return s.claimByFunction(ctx, conn, r)
+}
+
+// claimSeen answers a claim from the record that a statement saw. The function settles
+// what has to rewrite the row.
+func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, found *table.Seen) (store.ClaimResult, error) {
+	d := found.Decide(r)
+	if d.Rewrites() {
+		return s.claimByFunction(ctx, conn, r)
+	}
+	return d.Result()
+}
+
+// claimByFunction claims r by the function of the schema, which settles every case.
+func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
+	var result store.ClaimResult
+	sql := s.statements.claim
+	if r.Validity {
+		sql = s.statements.claimValid
+	}
+	err := table.Query(ctx, conn, sql, []any{
+		s.table.Options.ExecMode,
+		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, table.Microseconds(r.Lease), table.Microseconds(r.Retention), r.Label,
+	}, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return table.ErrLostRace
+		}
+		var (
+			d    table.Decision
+			more []any
+
+			validLeft, age *int64
+		)
+		if r.Validity {
+			more = append(more, &validLeft, &age)
+		}
+		err := d.Scan(rows, more...)
+		switch {
+		case err != nil:
+			return err
+		case validLeft != nil && age != nil:
+			d.ValidLeft, d.Age = *validLeft, max(*age, 0)
+		case r.Validity && d.Word == table.WordCompleted:
+			return table.ErrLostRace // completed after the statement began
+		}
+		result, err = d.Result()
+		return err
+	})
+	return result, err
+}
+
+// claimValues are the parameters of claim_new.sql.
+func claimValues(r *store.ClaimRequest) [][]byte {
+	fixed := make([]byte, 0, 8+3*wire.IntervalSize)
+	fixed = append(fixed, r.ID[:8]...)
+	fixed = wire.AppendInterval(fixed, r.Lease)
+	fixed = wire.AppendInterval(fixed, r.Retention)
+	fixed = wire.AppendInterval(fixed, r.Retention+purgeSpare(r.Retention))
+	interval := func(n int) []byte { return fixed[8+n*wire.IntervalSize : 8+(n+1)*wire.IntervalSize] }
+	return [][]byte{r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:8], interval(0), interval(1), interval(2), []byte(r.Label)}
+}
+
+// createdRecord is what a statement says of the record that it created.
+type createdRecord struct {
+	clock      int64 // when the row was written, in µs
+	fence      int64
+	leaseUntil int64
+}
+
+// read reads a row of claim_new.sql.
+func (c *createdRecord) read(row *wire.Row) {
+	c.clock = row.Timestamp()
+	row.Columns = row.Columns[min(5, len(row.Columns)):]
+	c.fence, c.leaseUntil = row.Bigint(), row.Timestamp()
+}
+
+// waited reports whether the statement waited for somebody after it read the clock.
+func (c *createdRecord) waited(lease time.Duration) bool {
+	return c.remaining() < lease-slowClaim
+}
+
+func (c *createdRecord) result() store.ClaimResult {
+	return store.ClaimResult{
+		Outcome: store.Claimed, Attempt: 1,
+		Fence:     uint64(c.fence), //nolint:gosec // fences are positive
+		Remaining: c.remaining(),
+	}
+}
+
+func (c *createdRecord) remaining() time.Duration {
+	return table.FromMicroseconds(c.leaseUntil - c.clock)
+}

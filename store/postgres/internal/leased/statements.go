@@ -1,0 +1,27 @@
+package leased
+
+import (
+	"embed"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+//go:embed sql
+var sqlFiles embed.FS
+
+// statements are the texts of sql/*.sql that only the leased store uses.
+type statements struct {
+	claimNew, claims, completes    *wire.Statement
+	claim, claimWaited, claimValid string
+	release                        string
+}
+
+func newStatements(n *table.Names) statements {
+	load := func(file string) string { return n.Load(sqlFiles, file) }
+	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
+	return statements{
+		claimNew: prepared("claim_new"), claims: prepared("claims"), completes: prepared("completes"),
+		claim: load("claim"), claimWaited: load("claim_waited"), claimValid: load("claim_valid"), release: load("release"),
+	}
+}

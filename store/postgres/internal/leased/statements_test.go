@@ -1,0 +1,14 @@
+package leased
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+)
+
+func TestStatementsNameTheTableAndHaveNoComments(t *testing.T) {
+	t.Parallel()
+	n := table.NewNames(table.Options{Schema: "Own", Table: "keys"})
+	pgtest.CheckStatements(t, newStatements(&n), `"Own"."keys`)
+}

@@ -1,0 +1,93 @@
+// Package leased is the store whose claims commit at once and hold for a lease.
+package leased
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+)
+
+// Store is the leased store over a table.
+type Store struct {
+	table         *table.Table
+	statements    statements
+	recent        table.ReplayRatio           // how many of the claims are replays
+	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
+	active        atomic.Int64                // claims and completions on their way
+	maxUncombined int64                       // how many of them are sent by themselves
+
+	inTxOwners inTxOwners
+}
+
+// New returns the leased store over t.
+func New(t *table.Table) *Store {
+	s := &Store{table: t, statements: newStatements(&t.Names)}
+	s.queue = newQueue(s)
+	return s
+}
+
+// Claim implements [store.Store] in one statement that reads before it writes: a replay
+// writes nothing. A lapsed record whose row another transaction is just writing is
+// InProgress, with a millisecond remaining. Claims that arrive while others are on their
+// way are sent together: see Config.NoCombining.
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if err := r.Validate(); err != nil {
+		return store.ClaimResult{}, err
+	}
+	if s.queue == nil {
+		return s.claimAlone(ctx, &r)
+	}
+	return s.claimCombined(ctx, &r)
+}
+
+// Renew implements [store.Store] in one statement for the whole batch.
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	return s.table.Renew(ctx, rs)
+}
+
+// Complete implements [store.Store] in one statement, with other calls as Claim is.
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	elsewhere, err := s.completedElsewhere(ctx, &r)
+	switch {
+	case err != nil:
+		return err
+	case elsewhere:
+		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", store.ErrLeaseLost)
+	}
+	if s.queue == nil {
+		err = s.table.Complete(ctx, &r)
+	} else {
+		err = s.completeCombined(ctx, &r)
+	}
+	if err == nil || errors.Is(err, store.ErrLeaseLost) {
+		s.inTxOwners.forget(r.Owner)
+	}
+	return err
+}
+
+// Release implements [store.Store] in one statement.
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	s.inTxOwners.forget(owner)
+	return s.table.Run(ctx, "release", s.statements.release, func(rows pgx.Rows) error {
+		readable := true // also where there is no record
+		if rows.Next() {
+			if err := rows.Scan(&readable); err != nil {
+				return err
+			}
+		}
+		if !readable {
+			return table.Corrupt("release")
+		}
+		return nil
+	}, id[:], owner[:])
+}

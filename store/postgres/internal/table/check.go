@@ -1,0 +1,206 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// oldestServer is the oldest major version that this package is tested with.
+const oldestServer = 15
+
+// Check looks at the settings of the server as the connections of this pool have them, at
+// the schema, at the privileges of the role, and at how pgx and a pooler fit together.
+func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
+	session, err := t.Db.Acquire(ctx, "check")
+	if err != nil {
+		return nil, err
+	}
+	defer session.Release()
+	var list []store.Finding
+	err = session.Do(func(conn *pgx.Conn) error {
+		var err error
+		list, err = t.checkOn(ctx, conn)
+		return err
+	})
+	return list, err
+}
+
+func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, error) {
+	server, err := readSettings(ctx, conn)
+	if err != nil {
+		return nil, wire.Fail("check", err)
+	}
+	list := server.findings()
+	known, err := Migrations(t.Options)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readSchema(ctx, conn, &t.Names, len(known))
+	switch {
+	case wire.HasCode(err, wire.CodeNoPrivilege):
+		return append(list, privilegeFinding("SELECT on "+t.Names.migrations)), nil
+	case err != nil:
+		return nil, wire.Fail("check", err)
+	}
+	if finding, noticed := found.finding(); noticed {
+		list = append(list, finding)
+		if finding.Severity == store.Unsafe {
+			return list, nil // tables or functions to look at are missing
+		}
+	}
+	table, err := readTable(ctx, conn, &t.Names)
+	if err != nil {
+		return nil, wire.Fail("check", err)
+	}
+	return append(list, table.findings()...), nil
+}
+
+// RefuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does
+// not hold on it. It logs warnings.
+func RefuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) error {
+	list, err := st.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var unsafe []string
+	for _, f := range list {
+		if f.Severity == store.Unsafe {
+			unsafe = append(unsafe, f.Detail)
+			continue
+		}
+		logWarning(ctx, logger, f)
+	}
+	if len(unsafe) > 0 {
+		return fmt.Errorf("%w: postgres: open: %s", store.ErrMisconfigured, strings.Join(unsafe, "; "))
+	}
+	return nil
+}
+
+func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {
+	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
+}
+
+// settings are what a connection of the pool shows of its server, and of itself.
+type settings struct {
+	version                    int
+	recovery                   bool
+	synchronousCommit          string
+	standbys                   string
+	fsync, fullPages, readOnly string
+	isolation                  string
+
+	pooled   bool // another process sits between
+	caches   bool // pgx expects the session to remember statements
+	observed bool
+}
+
+func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
+	var (
+		s   settings
+		pid uint32
+	)
+	err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
+		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync'),
+		current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
+		pgx.QueryExecModeExec).Scan(&s.version, &s.recovery, &pid,
+		&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
+	s.pooled = pid != conn.PgConn().PID() // a pooler makes up its own
+	s.observed = wire.Observed(conn)
+	switch conn.Config().DefaultQueryExecMode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+	default:
+		s.caches = true
+	}
+	return s, err
+}
+
+// findings judges the settings.
+func (s *settings) findings() []store.Finding {
+	var list findings
+	list.add(s.version < oldestServer, store.Warning, "server-version",
+		"PostgreSQL %d is older than %d, the oldest version this release is tested with", s.version, oldestServer)
+	list.add(s.recovery, store.Unsafe, "in-recovery",
+		"the server is a standby or still recovering, so nothing can be claimed; connect to the primary, for example with target_session_attrs=read-write")
+	list.add(s.readOnly == "on", store.Unsafe, "read-only",
+		"default_transaction_read_only is on, so nothing can be claimed; turn it off for this role")
+	list.add(s.synchronousCommit == "off", store.Unsafe, "synchronous-commit",
+		"synchronous_commit is off: a crash loses claims and responses that were acknowledged, and their operations run again; set it to on for this role")
+	list.add(s.synchronousCommit == "local" && s.standbys != "", store.Warning, "synchronous-commit",
+		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged")
+	list.add(s.fsync == "off", store.Unsafe, "fsync",
+		"fsync is off: a crash of the machine loses or corrupts records")
+	list.add(s.fullPages == "off", store.Unsafe, "full-page-writes",
+		"full_page_writes is off: a crash of the machine can corrupt records")
+	list.add(s.isolation != "read committed", store.Warning, "isolation",
+		"default_transaction_isolation is %s: claims that lose a race fail and are repeated; read committed saves that", s.isolation)
+	list.add(s.standbys != "" && !s.observed, store.Warning, "notices",
+		"synchronous standbys are named and the pool was made without ObserveNotices: a commit whose wait for a standby was cancelled looks confirmed")
+	list.add(s.pooled && s.caches, store.Warning, "statement-cache",
+		"a pooler sits between and the pool's DefaultQueryExecMode expects the session to remember statements; in transaction mode use default_query_exec_mode=exec")
+	return list
+}
+
+// tableState is what the catalogue says of the table.
+type tableState struct {
+	unlogged bool
+	missing  []string // privileges
+}
+
+func readTable(ctx context.Context, conn *pgx.Conn, n *Names) (tableState, error) {
+	var (
+		t                                 tableState
+		read, write, update, remove, call bool
+	)
+	err := conn.QueryRow(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::regclass),
+		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
+		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
+		(SELECT bool_and(has_function_privilege(f::regprocedure, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
+		pgx.QueryExecModeExec, n.records, n.signatures).
+		Scan(&t.unlogged, &read, &write, &update, &remove, &call)
+	for _, p := range []struct {
+		granted bool
+		name    string
+	}{
+		{read, "SELECT on " + n.records},
+		{write, "INSERT on " + n.records},
+		{update, "UPDATE on " + n.records},
+		{remove, "DELETE on " + n.records},
+		{call, "EXECUTE on the functions of " + n.records},
+	} {
+		if !p.granted {
+			t.missing = append(t.missing, p.name)
+		}
+	}
+	return t, err
+}
+
+// findings judges the table.
+func (t *tableState) findings() []store.Finding {
+	var list findings
+	list.add(t.unlogged, store.Unsafe, "unlogged",
+		"the table is unlogged or temporary: a crash empties it, and every operation runs again; ALTER TABLE … SET LOGGED")
+	if len(t.missing) > 0 {
+		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
+	}
+	return list
+}
+
+func privilegeFinding(missing string) store.Finding {
+	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
+}
+
+// findings collects what was noticed.
+type findings []store.Finding
+
+func (l *findings) add(noticed bool, severity store.Severity, code, format string, args ...any) {
+	if noticed {
+		*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	}
+}

@@ -1,0 +1,68 @@
+package table
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// codesOf are the codes of findings, unsafe ones with a mark.
+func codesOf(list []store.Finding) (codes []string) {
+	for _, f := range list {
+		if f.Severity == store.Unsafe {
+			f.Code += "!"
+		}
+		codes = append(codes, f.Code)
+	}
+	return codes
+}
+
+// TestCheckFindsEachSetting: a setting that breaks a guarantee is unsafe, one that
+// costs something is a warning, and good settings are none.
+func TestCheckFindsEachSetting(t *testing.T) {
+	t.Parallel()
+	good := settings{
+		version: oldestServer, synchronousCommit: "on", fsync: "on", fullPages: "on", readOnly: "off", isolation: "read committed",
+	}
+	for name, test := range map[string]struct {
+		change func(*settings)
+		want   string
+	}{
+		"good":                                  {func(*settings) {}, ""},
+		"an old server":                         {func(s *settings) { s.version = oldestServer - 1 }, "server-version"},
+		"a standby":                             {func(s *settings) { s.recovery = true }, "in-recovery!"},
+		"read-only":                             {func(s *settings) { s.readOnly = "on" }, "read-only!"},
+		"commits that are not flushed":          {func(s *settings) { s.synchronousCommit = "off" }, "synchronous-commit!"},
+		"local commits without standbys":        {func(s *settings) { s.synchronousCommit = "local" }, ""},
+		"local commits beside standbys":         {func(s *settings) { s.synchronousCommit, s.standbys, s.observed = "local", "*", true }, "synchronous-commit"},
+		"confirmed commits":                     {func(s *settings) { s.standbys, s.observed = "*", true }, ""},
+		"confirmed commits, unobserved":         {func(s *settings) { s.standbys = "*" }, "notices"},
+		"observed without standbys":             {func(s *settings) { s.observed = true }, ""},
+		"no fsync":                              {func(s *settings) { s.fsync = "off" }, "fsync!"},
+		"no full pages":                         {func(s *settings) { s.fullPages = "off" }, "full-page-writes!"},
+		"a stricter isolation":                  {func(s *settings) { s.isolation = "serializable" }, "isolation"},
+		"a pooler":                              {func(s *settings) { s.pooled = true }, ""},
+		"statements that the session remembers": {func(s *settings) { s.caches = true }, ""},
+		"both":                                  {func(s *settings) { s.pooled, s.caches = true, true }, "statement-cache"},
+	} {
+		s := good
+		test.change(&s)
+		if got := strings.Join(codesOf(s.findings()), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
+	t.Parallel()
+	lacking := tableState{unlogged: true, missing: []string{"SELECT on x", "DELETE on x"}}
+	got := lacking.findings()
+	if !slices.Equal(codesOf(got), []string{"unlogged!", "privileges!"}) || !strings.Contains(got[1].Detail, "SELECT on x, DELETE on x; see Grants") {
+		t.Errorf("%+v", got)
+	}
+	if got := (&tableState{}).findings(); got != nil {
+		t.Errorf("good tables: %+v", got)
+	}
+}

@@ -1,0 +1,23 @@
+package table
+
+import (
+	"database/sql"
+	"log/slog"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// newTestTable returns the table of the defaults over db.
+func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *Table {
+	t.Helper()
+	r, err := New(wire.Database{SQL: db}, Options{
+		Schema: "public", Table: "reprise_records", ExecMode: pgx.QueryExecModeExec, Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,103 @@
+package table
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
+// the table has 13.
+const (
+	MaxSchema = 63
+	MaxTable  = 50
+)
+
+// Names are what the schema of one table consists of, quoted.
+type Names struct {
+	schema, table               string // not quoted
+	records, migrations, expiry string
+	functions                   []string // in the order of functions
+	signatures                  []string // the same with the types of their parameters
+	Lock                        string   // what the advisory locks of the table are derived from; not quoted
+}
+
+// functions are the functions that this release calls: the placeholder, the suffix with
+// the version, and the types of the parameters.
+var functions = []struct{ placeholder, suffix, parameters string }{
+	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, text"},
+	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint"},
+	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean"},
+	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], interval[]"},
+}
+
+// NewNames returns the names of the table that o names.
+func NewNames(o Options) Names {
+	quote := func(suffix string) string { return pgx.Identifier{o.Schema, o.Table + suffix}.Sanitize() }
+	n := Names{
+		schema: o.Schema, table: o.Table,
+		records:    quote(""),
+		migrations: quote("_migrations"),
+		expiry:     pgx.Identifier{o.Table + "_expires_at"}.Sanitize(),
+		Lock:       o.Schema + "." + o.Table,
+	}
+	for _, f := range functions {
+		n.functions = append(n.functions, quote(f.suffix))
+		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")
+	}
+	return n
+}
+
+// Load returns a statement of this table: the text of sql/file.sql without its comments,
+// which would travel with every call.
+func (n *Names) Load(files fs.FS, file string) string {
+	return n.fill(withoutComments(readSQL(files, "sql/"+file+".sql")))
+}
+
+// Prepared is load for a statement of every request.
+func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
+	return wire.NewStatement(n.Load(files, file))
+}
+
+// fill puts the names, and the conditions that several statements share, into a text.
+func (n *Names) fill(text string) string {
+	text = strings.ReplaceAll(text, "{verdict}", withoutComments(readSQL(sqlFiles, "sql/verdict.sql")))
+	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL(sqlFiles, "sql/shown.sql")))
+	pairs := []string{
+		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),
+		"{records}", n.records,
+		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
+		"{migrations}", n.migrations,
+		"{expiry_index}", n.expiry,
+		"{scanned_at_once}", strconv.Itoa(scannedAtOnce),
+	}
+	for i, f := range functions {
+		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// readSQL returns an embedded file. A missing file is a mistake in this package.
+func readSQL(files fs.FS, path string) string {
+	text, err := fs.ReadFile(files, path)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// withoutComments drops the lines that are only a comment: they would travel with every
+// call.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,31 @@
+package table
+
+import "sync/atomic"
+
+// ReplayRatio estimates which share of the latest claims were replays. A store that looks
+// for a completed record before it claims saves most of the work of a replay and adds a
+// round trip to every other claim, so it pays only while replays are common.
+//
+// It is safe for concurrent use. Two counts at the same moment may lose one of the two,
+// which an estimate can bear.
+type ReplayRatio struct{ share atomic.Uint32 } // in parts of recentWhole
+
+const (
+	recentWhole  = 1 << 20
+	recentWeight = 64 // a claim counts for one part in so many
+	recentCommon = recentWhole * 2 / 5
+)
+
+// Count adds one claim.
+func (r *ReplayRatio) Count(replay bool) {
+	share := r.share.Load()
+	if replay {
+		share += (recentWhole - share) / recentWeight
+	} else {
+		share -= share / recentWeight
+	}
+	r.share.Store(share)
+}
+
+// ReplaysCommon reports whether more than about 40 % of the latest claims were replays.
+func (r *ReplayRatio) ReplaysCommon() bool { return r.share.Load() > recentCommon }

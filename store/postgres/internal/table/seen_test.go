@@ -1,0 +1,151 @@
+package table
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// TestSeenRecordDecidesAClaimInTheOrderOfTheContract: the decisions of the Store
+// contract, in their order, at the instants where they change: at the end is expired.
+func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
+	t.Parallel()
+	const now = 1_000_000
+	own, other := store.Owner{1}, store.Owner{2}
+	fingerprint, another := store.Fingerprint{3}, store.Fingerprint{4}
+	row := func(change func(*Seen)) *Seen {
+		r := &Seen{
+			Found: true, Version: rowVersion, State: rowRunning, Owner: other[:], Fingerprint: fingerprint[:],
+			Attempt: 3, Fence: now + 500, LeaseUntil: now + 1, ValidUntil: now + 1, At: now, Clock: now + 10,
+		}
+		change(r)
+		return r
+	}
+	none := func(*Seen) {}
+	mine := func(r *Seen) { r.Owner = own[:] }
+	lapsed := func(r *Seen) { r.LeaseUntil = now }
+	expired := func(r *Seen) { r.LeaseUntil, r.ValidUntil = now, now }
+	completed := func(r *Seen) { r.State, r.Payload, r.LeaseUntil = rowCompleted, []byte{}, now-7 }
+	and := func(changes ...func(*Seen)) func(*Seen) {
+		return func(r *Seen) {
+			for _, change := range changes {
+				change(r)
+			}
+		}
+	}
+	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true, Validity: true}
+	careful, limited, enough, foreign := claim, claim, claim, claim
+	careful.Takeover, limited.MaxAttempts, enough.MaxAttempts, foreign.Fingerprint = false, 3, 4, another
+	for name, test := range map[string]struct {
+		row   *Seen
+		claim store.ClaimRequest
+		want  string
+	}{
+		"nothing":                         {&Seen{At: now, Clock: now}, claim, wordNew},
+		"running":                         {row(none), claim, wordInProgress},
+		"running, the owner's":            {row(mine), claim, wordAgain},
+		"running, another request":        {row(mine), foreign, wordMismatch},
+		"running past its retention":      {row(func(r *Seen) { r.ValidUntil = now }), claim, wordInProgress},
+		"lapsed":                          {row(lapsed), claim, WordTakeover},
+		"lapsed, another request":         {row(lapsed), foreign, wordMismatch},
+		"lapsed, no takeover":             {row(lapsed), careful, wordLapsed},
+		"lapsed, no attempts left":        {row(lapsed), limited, wordLapsed},
+		"lapsed, one attempt left":        {row(lapsed), enough, WordTakeover},
+		"lapsed, the owner's":             {row(and(lapsed, mine)), careful, wordOwnLapsed},
+		"lapsed past its retention":       {row(expired), foreign, wordNew},
+		"the owner's past its retention":  {row(and(expired, mine)), claim, wordNew},
+		"completed":                       {row(completed), claim, WordCompleted},
+		"completed, another request":      {row(completed), foreign, wordMismatch},
+		"completed with a later clock":    {row(and(completed, func(r *Seen) { r.LeaseUntil = now + 1 })), claim, WordCompleted},
+		"completed, past its retention":   {row(and(completed, func(r *Seen) { r.ValidUntil = now })), foreign, wordNew},
+		"completed, expired, later clock": {row(and(completed, func(r *Seen) { r.ValidUntil, r.LeaseUntil = now, now+1 })), foreign, wordNew},
+		"another version":                 {row(func(r *Seen) { r.Version = 2 }), claim, wordCorrupt},
+		"another version, expired":        {row(and(expired, func(r *Seen) { r.Version = 2 })), claim, wordCorrupt},
+		"another state":                   {row(func(r *Seen) { r.State = 3 }), claim, wordCorrupt},
+		"a short owner":                   {row(func(r *Seen) { r.Owner = other[:15] }), claim, wordCorrupt},
+		"a short fingerprint":             {row(func(r *Seen) { r.Fingerprint = fingerprint[:31] }), claim, wordCorrupt},
+		"running with a payload":          {row(func(r *Seen) { r.Payload = []byte{} }), claim, wordCorrupt},
+		"completed without a payload":     {row(and(completed, func(r *Seen) { r.Payload = nil })), claim, wordCorrupt},
+	} {
+		got := test.row.Decide(&test.claim)
+		if got.Word != test.want {
+			t.Errorf("%s: %s, want %s", name, got.Word, test.want)
+			continue
+		}
+		switch got.Word {
+		case wordNew, WordTakeover:
+			attempt, fence := 1, max(test.row.Clock, test.row.Fence+1)
+			if got.Word == WordTakeover {
+				attempt = 4
+			}
+			if got.Attempt != attempt || got.Fence != fence {
+				t.Errorf("%s: attempt %d with fence %d, want %d with %d", name, got.Attempt, got.Fence, attempt, fence)
+			}
+		case WordCompleted:
+			if got.Payload == nil || got.ValidLeft != 1 || got.Age != max(now-test.row.LeaseUntil, 0) {
+				t.Errorf("%s: valid for %d µs, %d µs old", name, got.ValidLeft, got.Age)
+			}
+		default:
+			if got.leaseLeft != test.row.LeaseUntil-now || got.Payload != nil || got.ValidLeft != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+	behind := row(and(lapsed, func(r *Seen) { r.Clock = r.Fence + 7 }))
+	if got := behind.Decide(&claim); got.Fence != behind.Clock {
+		t.Errorf("fence %d of a takeover, want the clock %d", got.Fence, behind.Clock)
+	}
+	claim.Validity = false
+	if got := row(completed).Decide(&claim); got.ValidLeft != 0 || got.Age != 0 {
+		t.Errorf("a claim that does not ask is told that the record is valid for %d µs and %d µs old", got.ValidLeft, got.Age)
+	}
+}
+
+// TestInstantScansInfinityAndNull: infinity lies at the ends of time, and NULL is zero.
+func TestInstantScansInfinityAndNull(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		from pgtype.Timestamptz
+		want instant
+	}{
+		{pgtype.Timestamptz{}, 0},
+		{pgtype.Timestamptz{Valid: true, Time: time.UnixMicro(7)}, 7},
+		{pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.Infinity}, math.MaxInt64},
+		{pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity}, math.MinInt64},
+	} {
+		i := instant(1)
+		if err := i.ScanTimestamptz(test.from); err != nil || i != test.want {
+			t.Errorf("%+v is %d, %v; want %d", test.from, i, err, test.want)
+		}
+	}
+}
+
+// TestSeenReadsARecordOrNone: a row of NULLs is no record, and an answer with too few
+// columns is an error.
+func TestSeenReadsARecordOrNone(t *testing.T) {
+	t.Parallel()
+	const columns, inFront = 12, 3 // the clocks and whether the server is a standby
+	at := wire.AppendTimestamp(nil, 7)
+	for name, test := range map[string]struct {
+		columns       int
+		found, failed bool
+	}{
+		"none": {columns, false, false}, "a record": {columns, true, false}, "too few": {inFront, false, true}, "too few of a record": {columns - 1, true, true},
+	} {
+		r := &wire.Row{Columns: make([][]byte, columns)}
+		r.Columns[0], r.Columns[1], r.Columns[2] = at, at, wire.BinaryBool(false)
+		if test.found {
+			r.Columns[inFront] = []byte{0, rowVersion}
+		}
+		r.Columns = r.Columns[:test.columns]
+		var got Seen
+		if got.ReadAttempt(r); got.Found != test.found || (r.Err != nil) != test.failed || got.At != 7 || got.Clock != 7 {
+			t.Errorf("%s: %+v, %v", name, got, r.Err)
+		}
+	}
+}

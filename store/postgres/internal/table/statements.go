@@ -1,0 +1,29 @@
+package table
+
+import (
+	"embed"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+//go:embed sql
+var sqlFiles embed.FS
+
+// statements are the texts of sql/*.sql that both stores and operators use.
+type statements struct {
+	ClaimLook, completeOwn, Seen    *wire.Statement
+	renew, Complete                 string
+	purge, purgeable, inspect, list string
+	resolve, forget, discard        string
+}
+
+func newStatements(n *Names) statements {
+	load := func(file string) string { return n.Load(sqlFiles, file) }
+	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
+	return statements{
+		ClaimLook: prepared("claim_look"), completeOwn: prepared("complete_own"), Seen: prepared("seen"),
+		renew: load("renew"), Complete: load("complete"),
+		purge: load("purge"), purgeable: load("purgeable"), inspect: load("inspect"), list: load("list"),
+		resolve: load("resolve"), forget: load("forget"), discard: load("discard"),
+	}
+}

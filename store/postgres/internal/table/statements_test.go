@@ -1,0 +1,13 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
+)
+
+func TestStatementsNameTheTableAndHaveNoComments(t *testing.T) {
+	t.Parallel()
+	n := NewNames(Options{Schema: "Own", Table: "keys"})
+	pgtest.CheckStatements(t, newStatements(&n), `"Own"."keys`)
+}

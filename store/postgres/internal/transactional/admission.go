@@ -1,0 +1,144 @@
+package transactional
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// This file is the way of a claim of the transactional store up to its transaction.
+
+// claim is Claim for the one claim of its ID on its way.
+func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	result, done, err := s.waitForSlot(ctx, r)
+	if done || err != nil {
+		return result, err
+	}
+	granted := false
+	defer func() { // also when a tracer of the application panics
+		if !granted {
+			s.slots.release()
+		}
+	}()
+	var a *attempt
+	a, result, err = s.begin(ctx, r)
+	for range 2 { // things that it learns to do without
+		if errors.Is(err, errAdapted) {
+			a, result, err = s.begin(ctx, r)
+		}
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		s.setUndecided(r.Owner)
+	}
+	if a == nil {
+		return result, err
+	}
+	granted = true
+	a.start()
+	s.mu.Lock()
+	s.attempts[a.owner] = a
+	s.running[a.id] = a
+	delete(s.undecided, a.owner)
+	s.mu.Unlock()
+	return result, nil
+}
+
+// enterClaim answers a claim from what this process knows, or from a look at the record
+// while replays are common. Otherwise it makes the claim the only one of its ID on its
+// way, so that a storm of duplicates takes one slot. Where it returns neither an answer
+// nor an error, leaveClaim has to follow.
+func (s *Store) enterClaim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
+	look := s.recent.ReplaysCommon()
+	for {
+		if look {
+			result, done, err := s.claimFromRecord(ctx, r)
+			if done || err != nil {
+				return result, done, err
+			}
+		}
+		s.mu.Lock()
+		if a := s.attempts[r.Owner]; a != nil && a.id == r.ID {
+			s.mu.Unlock()
+			return a.result(), true, nil
+		}
+		if a := s.running[r.ID]; a != nil && !a.over() {
+			s.mu.Unlock()
+			if a.fingerprint != r.Fingerprint {
+				return store.ClaimResult{Outcome: store.Mismatch}, true, nil
+			}
+			return store.ClaimResult{Outcome: store.InProgress}, true, nil
+		}
+		other := s.claiming[r.ID]
+		if other == nil {
+			s.claiming[r.ID] = make(chan struct{})
+			s.mu.Unlock()
+			return store.ClaimResult{}, false, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+			look = true // what ended that claim at once ends this one, too
+		case <-ctx.Done():
+			return store.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
+				store.ErrUnavailable, ctx.Err())
+		}
+	}
+}
+
+func (s *Store) leaveClaim(id store.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.claiming[id])
+	delete(s.claiming, id)
+}
+
+// claimFromRecord answers a claim by one bare SELECT, where the record alone decides.
+func (s *Store) claimFromRecord(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
+	var found table.Seen
+	err = s.table.On(ctx, "claim", func(conn *pgx.Conn) error {
+		found = table.Seen{}
+		sending := s.table.Sender.On(conn)
+		if sending != wire.Text {
+			err := wire.Send(ctx, conn, sending == wire.Prepared, s.table.Statements.ClaimLook.Call(found.Read, r.ID[:]))
+			if !wire.NotPrepared(err) {
+				return err
+			}
+			s.table.Sender.GiveUp(ctx, err)
+		}
+		return table.Query(ctx, conn, s.table.Statements.Seen.SQL, []any{s.table.Options.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
+			rows.Next()
+			return found.Scan(rows)
+		})
+	})
+	if err != nil {
+		return store.ClaimResult{}, false, err
+	}
+	return s.settle(&found, &r)
+}
+
+// settle answers a claim where the row that was seen allows no attempt.
+func (s *Store) settle(found *table.Seen, r *store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
+	if found.Standby {
+		return store.ClaimResult{}, false, errStandby
+	}
+	d := found.Decide(r)
+	if d.Claimable() {
+		return store.ClaimResult{}, false, nil
+	}
+	result, err = d.AtomicResult()
+	if err == nil {
+		s.count(result)
+	}
+	return result, true, err
+}
+
+// count notes whether a look at the record would have answered a claim.
+func (s *Store) count(result store.ClaimResult) {
+	s.recent.Count(result.Outcome == store.Completed || result.Outcome == store.Mismatch)
+}

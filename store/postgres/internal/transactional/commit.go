@@ -1,0 +1,192 @@
+package transactional
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// commit keeps the response and commits, in one round trip over a pgx pool. Its error
+// wraps ErrNotApplied only where the COMMIT was never sent or the server refused it,
+// and ErrUnknown where it may have been executed.
+func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest) error {
+	a.stopWatchdog() // from here on ctx is the bound
+	if a.sqlTx != nil {
+		// database/sql makes every call wait for a statement that the handler left
+		// running, and COMMIT has no context.
+		stop := context.AfterFunc(ctx, a.session.Kill)
+		defer stop()
+	}
+	failed := false
+	err := a.session.Do(func(conn *pgx.Conn) error {
+		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		failed = conn.PgConn().TxStatus() == txFailed
+		return a.ready(conn, r.DiscardEffects)
+	})
+	if err != nil {
+		return err
+	}
+	if a.sqlTx != nil && !r.DiscardEffects {
+		return s.commitSQLTx(ctx, a, &r)
+	}
+	var (
+		batch steps
+		own   = 1 // steps that find out whether the handler ended its transaction
+	)
+	if r.DiscardEffects {
+		if own, err = s.addDiscard(ctx, a, &batch, failed); err != nil {
+			return err
+		}
+		// The lock was free for a moment. Where another attempt has it now, or already
+		// completed the record, this fails.
+		batch.add(s.statements.begin, nil)
+		batch.add(s.statements.locked, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
+	}
+	s.addKeep(&batch, a, &r)
+	kept := len(batch.calls)
+	batch.add(s.statements.commit, nil)
+	err = a.session.Do(func(conn *pgx.Conn) error {
+		err := batch.send(ctx, conn, a.prepared)
+		if wire.Unconfirmed(conn) {
+			return table.NotReplicated("complete")
+		}
+		if a.prepared && wire.NotPrepared(err) {
+			s.table.Sender.GiveUp(ctx, err)
+		}
+		return failCommit(err, batch.done, own, kept)
+	})
+	if err == nil && batch.tag.String() != "COMMIT" {
+		return notApplied("the server answered COMMIT with " + batch.tag.String())
+	}
+	return err
+}
+
+// addKeep adds the statements that write the completed record. The first of them fails,
+// with codeDivisionByZero, where the handler ended its transaction.
+func (s *Store) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
+	numbers := wire.AppendInt4(make([]byte, 0, 4+8+wire.IntervalSize+8+8+8), a.number)
+	numbers = wire.AppendInt8(numbers, a.fence)
+	numbers = wire.AppendInterval(numbers, r.Retention)
+	numbers = wire.AppendTimestamp(numbers, a.claimedAt)
+	numbers = wire.AppendTimestamp(numbers, a.beganAt)
+	numbers = wire.AppendInt8(numbers, a.replaced)
+	attempt, fence, retention := numbers[:4], numbers[4:12], numbers[12:12+wire.IntervalSize]
+	numbers = numbers[12+wire.IntervalSize:]
+	claimedAt, beganAt, replaced := numbers[:8], numbers[8:16], numbers[16:]
+	if r.DiscardEffects {
+		beganAt = nil
+	}
+	values := [][]byte{
+		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, table.NotNull(r.Payload), retention, []byte(a.label), claimedAt, beganAt,
+	}
+	if !a.replaces {
+		b.add(s.statements.keep, nil, values...)
+		return
+	}
+	if beganAt != nil {
+		b.add(s.statements.same, nil, beganAt)
+	}
+	values[9] = replaced
+	b.add(s.statements.replace, nil, values...)
+}
+
+// commitSQLTx is commit for a transaction that database/sql began and has to commit:
+// from then on database/sql refuses whatever the handler still does with it.
+func (s *Store) commitSQLTx(ctx context.Context, a *attempt, r *store.CompleteRequest) error {
+	var batch steps
+	s.addKeep(&batch, a, r)
+	if err := s.send(ctx, a, &batch); err != nil {
+		if batch.done == 0 && wire.HasCode(err, wire.CodeDivisionByZero) {
+			return errEndedByHandler
+		}
+		return notApplied(err.Error()) // COMMIT was not sent
+	}
+	var err error
+	a.inSQL(func() { err = a.sqlTx.Commit() })
+	confirmed := true
+	_ = a.session.Do(func(conn *pgx.Conn) error { confirmed = !wire.Unconfirmed(conn); return nil })
+	switch {
+	case !confirmed:
+		return table.NotReplicated("complete")
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return notApplied("the server answered COMMIT with ROLLBACK")
+	}
+	return failCommit(err, 0, 0, 0)
+}
+
+// ready looks whether there is a transaction to commit.
+func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
+	status := conn.PgConn().TxStatus()
+	switch {
+	case a.expired.Load():
+		return notApplied("the attempt outlasted TxTimeout")
+	case conn.IsClosed():
+		return notApplied("the connection ended before COMMIT was sent")
+	case conn.PgConn().IsBusy():
+		return notApplied("the handler left a result open; read or close it before the handler returns")
+	case status == txIdle:
+		return errEndedByHandler
+	case status == txFailed && !discard:
+		return notApplied("a statement of the handler failed, and with it its transaction")
+	}
+	return nil
+}
+
+// addDiscard undoes the effects of the handler, as the first steps of the batch where
+// that is possible: a failed transaction takes no other statement, not even its
+// preparation, and a transaction of database/sql has to be ended there. It returns how
+// many of the steps find out whether the handler ended the transaction.
+func (s *Store) addDiscard(ctx context.Context, a *attempt, b *steps, failed bool) (own int, err error) {
+	beganAt := wire.AppendTimestamp(nil, a.beganAt)
+	if a.sqlTx == nil && !failed {
+		b.add(s.statements.same, nil, beganAt)
+		b.add(s.statements.rollback, nil)
+		return 1, nil
+	}
+	if !failed {
+		var check steps
+		check.add(s.statements.same, nil, beganAt)
+		if err := s.send(ctx, a, &check); err != nil {
+			return 0, failCommit(err, 0, 1, 1)
+		}
+	}
+	if err := a.rollback(ctx); err != nil {
+		return 0, notApplied("the effects could not be undone: " + err.Error())
+	}
+	return 0, nil
+}
+
+// failCommit classifies the failure of the batch that ends in COMMIT. So many of its
+// steps succeeded; the first own of them look whether the transaction still is the one
+// that the claim began, and those up to kept are before COMMIT.
+func failCommit(err error, steps, own, kept int) error {
+	var serverErr *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case wire.HasCode(err, wire.CodeNoTx), wire.HasCode(err, wire.CodeDivisionByZero) && steps < own:
+		return errEndedByHandler
+	case wire.HasCode(err, wire.CodeDivisionByZero, wire.CodeTaken) && steps < kept:
+		return notApplied("another attempt has the record")
+	case wire.HasCode(err, wire.CodeIdleTimeout):
+		return notApplied("the server ended the session of an idle owner")
+	case errors.As(err, &serverErr) && wire.Undone(serverErr):
+		return notApplied(err.Error())
+	}
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // whatever it says of having been sent: see class
+}
+
+func notApplied(why string) error {
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrNotApplied, why)
+}
+
+// errEndedByHandler is misuse that was found too late to undo.
+var errEndedByHandler = fmt.Errorf("%w: postgres: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
+	store.ErrMisconfigured)

@@ -1,0 +1,78 @@
+package transactional
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// The lock of a lost COMMIT is waited for within the caller's deadline, and this long
+// where there is none. The margin leaves time for the answer.
+const (
+	lostCommitWait   = 2 * time.Second
+	lostCommitMargin = 100 * time.Millisecond
+)
+
+// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed. It
+// takes the lock that the attempt held until its transaction ended: only then can the
+// backend not be committing any more, and a statement that begins then sees what it did.
+// A server in recovery, which may not have received the commit yet, refuses the
+// transaction.
+func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) error {
+	session, err := s.table.Db.Acquire(ctx, "complete")
+	if err != nil {
+		return undecided(err)
+	}
+	defer session.Release()
+	var (
+		batch     steps
+		committed bool
+		confirmed = true
+	)
+	// READ COMMITTED: the last statement has to see what was committed before it began.
+	batch.add(s.statements.beginLook, nil)
+	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
+	batch.add(s.statements.takeLock, nil, wire.AppendInt8(nil, s.lockKey(id)))
+	batch.add(s.statements.committed, func(*wire.Row) { committed = true }, id[:], owner[:])
+	batch.add(s.statements.commit, nil)
+	err = session.Do(func(conn *pgx.Conn) error {
+		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		err := batch.send(ctx, conn, false)
+		confirmed = !wire.Unconfirmed(conn)
+		return err
+	})
+	switch {
+	case err != nil:
+		return undecided(err)
+	case !confirmed:
+		return table.NotReplicated("complete")
+	case batch.tag.String() != "COMMIT":
+		return fmt.Errorf("%w: postgres: complete: the transaction that looked for the record was rolled back", store.ErrUnknown)
+	}
+	s.setDecided(owner)
+	if !committed {
+		return notApplied("the connection was lost, and the server rolled back")
+	}
+	return nil
+}
+
+// undecided is the error of a look that could not tell whether the COMMIT was executed.
+func undecided(err error) error {
+	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and so was the attempt to find out: %s", store.ErrUnknown, err.Error())
+}
+
+// lockWait is how long to wait for the lock.
+func lockWait(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return lostCommitWait
+	}
+	return max(time.Until(deadline)-lostCommitMargin, lostCommitMargin/2)
+}

@@ -1,0 +1,34 @@
+package transactional
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// TestClaimWaitsForASlotWithinItsDeadline: it leaves a tenth of its time to the claim
+// itself, and says how many attempts there may be.
+func TestClaimWaitsForASlotWithinItsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{slots: slots{limit: 1}}
+		if _, done, err := s.waitForSlot(t.Context(), store.ClaimRequest{}); done || err != nil {
+			t.Fatalf("a free slot: %t, %v", done, err)
+		}
+		place := s.slots.enqueue()
+		start := time.Now()
+		wait, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.slots.take(wait, place); err == nil || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if got := s.noSlot(start).Error(); !strings.Contains(got, "no transaction available within 1s (all 1 in use)") || !errors.Is(s.noSlot(start), store.ErrUnavailable) {
+			t.Error(got)
+		}
+	})
+}

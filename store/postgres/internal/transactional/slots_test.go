@@ -1,0 +1,98 @@
+package transactional
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSlotsAreGrantedInTurn: whoever waits longest gets the next slot, whoever gives up
+// leaves the queue, and a slot that is granted to one that gives up in the same moment
+// goes on.
+func TestSlotsAreGrantedInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{limit: 2}
+		for n := range 3 {
+			place, start := s.enqueue(), time.Now()
+			if got := place.within(time.Millisecond); got != (n < 2) || !got && time.Since(start) != time.Millisecond {
+				t.Fatalf("slot %d of 2: %t after %v", n+1, got, time.Since(start))
+			}
+			if n == 2 {
+				s.leave(place)
+			}
+		}
+		var (
+			mu    sync.Mutex
+			order []int
+		)
+		for i := range 5 {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				if i == 1 {
+					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+				}
+				defer cancel()
+				err := s.take(ctx, s.enqueue())
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					order = append(order, i)
+				} else {
+					order = append(order, -i)
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second) //nolint:forbidigo // in a bubble
+		if got := s.stats(); got != (Stats{Slots: 2, InUse: 2, Waiting: 4, LongestWait: 2 * time.Second}) {
+			t.Errorf("statistics %+v", got)
+		}
+		for range 6 {
+			s.release()
+			synctest.Wait()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want := []int{-1, 0, 2, 3, 4}
+		for i := range want {
+			if i >= len(order) || order[i] != want[i] {
+				t.Fatalf("slots were granted in the order %v, want %v", order, want)
+			}
+		}
+		if got := s.stats(); got.InUse != 0 || got.Waiting != 0 || got.LongestWait != 2*time.Second {
+			t.Errorf("statistics at the end %+v", got)
+		}
+	})
+}
+
+// TestSlotsSurviveCancellation: whatever happens at once, no slot is lost and none is
+// given twice.
+func TestSlotsSurviveCancellation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{limit: 3}
+		for i := range 200 {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Millisecond)
+				defer cancel()
+				place := s.enqueue()
+				if i%3 == 0 && !place.within(time.Duration(i%4)*time.Millisecond) {
+					s.leave(place)
+					return
+				}
+				if s.take(ctx, place) == nil {
+					time.Sleep(time.Duration(i%5) * time.Millisecond) //nolint:forbidigo // in a bubble
+					s.release()
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+		if got := s.stats(); got.InUse != 0 || got.Waiting != 0 {
+			t.Errorf("statistics at the end %+v", got)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// This file writes parameters in the server's binary format, and reads values of it. It
+// knows the few types that the statements of every request use, which cast their
+// parameters to them.
+
+// binaryFormat is the format of every parameter, and of every column.
+var binaryFormat = []int16{1}
+
+// The epoch of the server's timestamps, and the size of an interval.
+const (
+	pgEpoch      = 946_684_800_000_000 // 2000-01-01 in µs of Unix time
+	IntervalSize = 16
+)
+
+// AppendInterval appends d as an interval: microseconds, days and months.
+func AppendInterval(b []byte, d time.Duration) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(d.Microseconds())) //nolint:gosec // its bits
+	return binary.BigEndian.AppendUint64(b, 0)
+}
+
+// AppendInt4 appends n as an integer.
+func AppendInt4(b []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // attempts are few
+}
+
+// AppendTimestamp appends an instant in microseconds since 1970 as a timestamptz.
+func AppendTimestamp(b []byte, at int64) []byte { return AppendInt8(b, at-pgEpoch) }
+
+// AppendInt8 appends n as a bigint.
+func AppendInt8(b []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // its bits
+}
+
+// BinaryBool returns a boolean.
+func BinaryBool(v bool) []byte {
+	if v {
+		return []byte{1}
+	}
+	return []byte{0}
+}
+
+// AppendArray appends the head of an array of n elements, each of which follows by
+// appendElement.
+func AppendArray(b []byte, element uint32, n int) []byte {
+	b = binary.BigEndian.AppendUint32(b, 1) // dimensions
+	b = binary.BigEndian.AppendUint32(b, 0) // no NULL among the elements
+	b = binary.BigEndian.AppendUint32(b, element)
+	b = binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // far less
+	return binary.BigEndian.AppendUint32(b, 1)      // the index of the first
+}
+
+// AppendLength appends the length of an element, which has to follow.
+func AppendLength(b []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // a payload is shorter
+}
+
+// AppendElement appends an element.
+func AppendElement(b, element []byte) []byte {
+	return append(AppendLength(b, len(element)), element...)
+}
+
+// The types of the elements of arrays.
+const (
+	OIDBytea    = pgtype.ByteaOID
+	OIDText     = pgtype.TextOID
+	OIDInt8     = pgtype.Int8OID
+	OIDInterval = pgtype.IntervalOID
+)
+
+// Row reads the columns of one row of an answer, in order. After the first column that
+// does not have the size of its type it reads zeros, and keeps an error.
+type Row struct {
+	Columns [][]byte
+	Err     error
+}
+
+// Bytes reads a column as it is, and nil for NULL.
+func (r *Row) Bytes() []byte {
+	if len(r.Columns) == 0 {
+		r.Err = ErrRow
+		return nil
+	}
+	column := r.Columns[0]
+	r.Columns = r.Columns[1:]
+	return column
+}
+
+func (r *Row) sized(n int) []byte {
+	column := r.Bytes()
+	if len(column) == n {
+		return column
+	}
+	if column != nil {
+		r.Err = ErrRow
+	}
+	return nil
+}
+
+// Boolean reads a boolean, and false for NULL.
+func (r *Row) Boolean() bool {
+	column := r.sized(1)
+	return len(column) == 1 && column[0] != 0
+}
+
+// Smallint reads a smallint, and zero for NULL.
+func (r *Row) Smallint() int16 {
+	if column := r.sized(2); column != nil {
+		return int16(binary.BigEndian.Uint16(column)) //nolint:gosec // its bits
+	}
+	return 0
+}
+
+// Integer reads an integer, and zero for NULL.
+func (r *Row) Integer() int {
+	if column := r.sized(4); column != nil {
+		return int(int32(binary.BigEndian.Uint32(column))) //nolint:gosec // its bits
+	}
+	return 0
+}
+
+// Bigint reads a bigint, and zero for NULL.
+func (r *Row) Bigint() int64 {
+	if column := r.sized(8); column != nil {
+		return int64(binary.BigEndian.Uint64(column)) //nolint:gosec // its bits
+	}
+	return 0
+}
+
+// Timestamp reads a timestamptz in microseconds since 1970, and zero for NULL.
+func (r *Row) Timestamp() int64 {
+	if column := r.sized(8); column != nil {
+		return int64(binary.BigEndian.Uint64(column)) + pgEpoch //nolint:gosec // its bits
+	}
+	return 0
+}
+
+// ErrRow says that a row does not have the columns that the statement asked for.
+var ErrRow = errors.New("an answer of the server has other columns than the statement asked for")

@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// SQLSTATE codes and classes (their first two characters) that mean something here.
+const (
+	CodeSerialization   = "40001"
+	CodeDeadlock        = "40P01"
+	CodeDiskFull        = "53100"
+	CodeTaken           = "23505" // another attempt has the record, where the INSERT of a record fails with it
+	CodeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql, same.sql or locked.sql does not hold
+	CodeNoTx            = "25P01"
+	CodeIdleTimeout     = "25P03"
+	CodeInvalidSetting  = "22023"
+	CodeNoPrivilege     = "42501"
+	CodeNoTable         = "42P01"
+	CodeNoColumn        = "42703"
+	CodeNoFunction      = "42883"
+	CodeNoSchema        = "3F000"
+	CodeNoStatement     = "26000"
+	codeStatementExists = "42P05"
+
+	codeDataCorrupted  = "XX001"
+	codeIndexCorrupted = "XX002"
+
+	classConnection = "08"
+)
+
+// misconfigured are the classes that no repetition of the same call mends: no such
+// prepared statement, authorization, no such database, no such schema, and syntax or
+// access (a missing table, a missing privilege).
+var misconfigured = []string{"26", "28", "3D", "3F", "42"}
+
+// Fail wraps the failure of a statement in the sentinel of its class. It keeps the text
+// of err and not err itself, whose detail can quote a row.
+func Fail(op string, err error) error {
+	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
+}
+
+// advice says what to do about a failure whose remedy is known.
+func advice(err error) string {
+	switch {
+	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
+		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
+	case HasCode(err, CodeNoPrivilege):
+		return "; give the role what reprisepg.Grants returns"
+	}
+	return ""
+}
+
+// ErrNoConnection is part of the error of a call whose time ended before it had a
+// connection.
+var ErrNoConnection = errors.New("no connection available")
+
+// failAcquire wraps the failure to get a connection, after which nothing was executed.
+func failAcquire(op string, err error, waited time.Duration, use PoolUse) error {
+	if errors.Is(err, store.ErrMisconfigured) {
+		return fmt.Errorf("%w: %s", err, op)
+	}
+	sentinel := store.ErrUnavailable
+	if errors.Is(class(err), store.ErrMisconfigured) {
+		sentinel = store.ErrMisconfigured
+	}
+	var serverErr *pgconn.PgError
+	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
+		return fmt.Errorf("%w: postgres: %s: %w within %v (%v)", sentinel, op, ErrNoConnection, waited.Round(time.Millisecond), use)
+	}
+	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
+}
+
+// class returns the sentinel for the failure of a statement. An error that the server
+// reports at the level ERROR undid the statement; an error that ended the session, or a
+// reply that never arrived, leaves open whether it was executed.
+//
+// Only the server's own answer is definite. pgx can tell that an error came before
+// anything was sent (SafeToRetry), but when a connection breaks under a batch or a
+// simple query it may report the error of a later step, which then says so wrongly.
+func class(err error) error {
+	var serverErr *pgconn.PgError
+	switch {
+	case !errors.As(err, &serverErr):
+		return store.ErrUnknown
+	case len(serverErr.Code) != 5:
+		return store.ErrUnknown
+	case slices.Contains(misconfigured, serverErr.Code[:2]):
+		return store.ErrMisconfigured
+	case !Undone(serverErr):
+		return store.ErrUnknown
+	case serverErr.Code == CodeDiskFull:
+		return store.ErrFull
+	case serverErr.Code == codeDataCorrupted || serverErr.Code == codeIndexCorrupted:
+		return store.ErrCorrupt
+	case serverErr.Code[:2] == "XX": // an internal error of the server says nothing of the record
+		return store.ErrUnknown
+	}
+	return store.ErrUnavailable
+}
+
+// Undone reports that the server itself says that it rolled the statement back, and
+// with it the transaction.
+func Undone(err *pgconn.PgError) bool {
+	severity := err.SeverityUnlocalized
+	if severity == "" {
+		severity = err.Severity
+	}
+	return severity == "ERROR" && len(err.Code) == 5 && err.Code[:2] != classConnection
+}
+
+// HasCode reports whether the server answered with one of codes.
+func HasCode(err error, codes ...string) bool {
+	var serverErr *pgconn.PgError
+	return errors.As(err, &serverErr) && slices.Contains(codes, serverErr.Code)
+}

@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The notes that observeNotices leaves on a connection.
+const (
+	noteObserved    = "reprise.observed"
+	noteUnconfirmed = "reprise.unconfirmed"
+)
+
+// ObserveNotices makes connections note commits that no standby confirmed.
+func ObserveNotices(c *pgxpool.Config) {
+	notice, connect := c.ConnConfig.OnNotice, c.AfterConnect
+	c.ConnConfig.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+		// The text is translated and the code is that of any warning; the name of the
+		// function is neither.
+		if n.Routine == "SyncRepWaitForLSN" {
+			conn.CustomData()[noteUnconfirmed] = true
+		}
+		if notice != nil {
+			notice(conn, n)
+		}
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		conn.PgConn().CustomData()[noteObserved] = true
+		if connect != nil {
+			return connect(ctx, conn)
+		}
+		return nil
+	}
+}
+
+// Unconfirmed reports, once, that a commit on conn was not confirmed by the synchronous
+// standby.
+func Unconfirmed(conn *pgx.Conn) bool {
+	notes := conn.PgConn().CustomData()
+	_, found := notes[noteUnconfirmed]
+	delete(notes, noteUnconfirmed)
+	return found
+}
+
+// Observed reports whether observeNotices configured conn.
+func Observed(conn *pgx.Conn) bool {
+	_, found := conn.PgConn().CustomData()[noteObserved]
+	return found
+}

@@ -1,0 +1,212 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Statement is a text that is prepared once in each session, with parameters and columns
+// in the binary format. Its parameters have casts.
+type Statement struct{ SQL, name string }
+
+// NewStatement names a statement after its text: in a session that a pooler lends to
+// several clients, another statement has another name.
+func NewStatement(sql string) *Statement {
+	sum := sha256.Sum256([]byte(sql))
+	return &Statement{SQL: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
+}
+
+// sessionState is what the store remembers of a connection, in its CustomData.
+type sessionState struct {
+	mode     pgx.QueryExecMode // the default of the pool
+	tracer   pgx.QueryTracer   // of the application, or nil
+	prepared map[string]*pgconn.StatementDescription
+}
+
+const noteState = "reprise.session"
+
+// stateOf returns the state of conn.
+func stateOf(conn *pgx.Conn) *sessionState {
+	notes := conn.PgConn().CustomData()
+	if state, ok := notes[noteState].(*sessionState); ok {
+		return state
+	}
+	config := conn.Config()
+	state := &sessionState{
+		mode: config.DefaultQueryExecMode, tracer: config.Tracer,
+		prepared: make(map[string]*pgconn.StatementDescription),
+	}
+	notes[noteState] = state
+	return state
+}
+
+// Sending is how the statements of every request are sent.
+type Sending uint8
+
+// The ways to send a statement.
+const (
+	Prepared Sending = iota + 1 // prepared in the session
+	Params                      // parsed anew, in one round trip, with binary values
+	Text                        // by the simple protocol of pgx
+)
+
+// Sender sends the statements of every request.
+type Sender struct {
+	Mode       pgx.QueryExecMode // as the application set it; zero follows the pool
+	Logger     *slog.Logger
+	Unprepared atomic.Bool // sessions do not keep prepared statements: a pooler shares them
+}
+
+// On says how statements are sent on a connection. Unless Config.ExecMode says
+// otherwise they are prepared where the pool's own statements are, until a pooler lends
+// out a session in which they are not.
+func (s *Sender) On(conn *pgx.Conn) Sending {
+	mode := s.Mode
+	if mode == 0 {
+		if mode = stateOf(conn).mode; mode == pgx.QueryExecModeSimpleProtocol {
+			mode = pgx.QueryExecModeExec
+		}
+	}
+	switch {
+	case mode == pgx.QueryExecModeSimpleProtocol:
+		return Text
+	case mode == pgx.QueryExecModeCacheStatement && !s.Unprepared.Load():
+		return Prepared
+	}
+	return Params
+}
+
+// NotPrepared reports that a session does not have the statements that were prepared on
+// its connection, or has them already: a pooler lends it out to several connections.
+// Nothing was executed.
+func NotPrepared(err error) bool {
+	return HasCode(err, CodeNoStatement, codeStatementExists)
+}
+
+// GiveUp makes the store send statements unprepared from now on.
+func (s *Sender) GiveUp(ctx context.Context, err error) {
+	if s.Unprepared.Swap(true) {
+		return
+	}
+	s.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"reprisepg: a pooler shares sessions without keeping prepared statements; going on without them, at more cost. "+
+			"Set Config.ExecMode or the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
+		slog.String("error", err.Error()))
+}
+
+// Prepare returns the description of st in the session of conn.
+func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.StatementDescription, error) {
+	state := stateOf(conn)
+	if description := state.prepared[st.name]; description != nil {
+		return description, nil
+	}
+	description, err := conn.PgConn().Prepare(ctx, st.name, st.SQL, nil)
+	if err != nil {
+		return nil, err
+	}
+	state.prepared[st.name] = description
+	return description, nil
+}
+
+// Call is a statement with its parameters, and what to do with the rows of its answer. A
+// row and its columns are valid only during the call.
+type Call struct {
+	Statement *Statement
+	Values    [][]byte
+	Read      func(*Row)
+}
+
+// Call returns a call of st.
+func (st *Statement) Call(read func(*Row), values ...[]byte) Call {
+	return Call{Statement: st, Values: values, Read: read}
+}
+
+// Send sends the calls in one round trip and one transaction, and reads their answers to
+// their end: only then has the server committed.
+func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) error {
+	return SendAll(ctx, conn, prepared, calls, func(pgconn.CommandTag) {})
+}
+
+// SendAll is send, and calls ended after each call that succeeded.
+func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, ended func(pgconn.CommandTag)) (err error) {
+	if tracer := stateOf(conn).tracer; tracer != nil {
+		defer trace(ctx, conn, tracer, calls, &err)()
+	}
+	if len(calls) == 1 {
+		return sendOne(ctx, conn, prepared, &calls[0], ended)
+	}
+	var batch pgconn.Batch
+	for i := range calls {
+		c := &calls[i]
+		if !prepared {
+			batch.ExecParams(c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat)
+			continue
+		}
+		description, err := Prepare(ctx, conn, c.Statement)
+		if err != nil {
+			return err
+		}
+		batch.ExecStatement(description, c.Values, binaryFormat, binaryFormat)
+	}
+	results := conn.PgConn().ExecBatch(ctx, &batch)
+	for i := 0; results.NextResult(); i++ {
+		readErr := readAll(results.ResultReader(), calls[i].Read, ended)
+		if err == nil {
+			err = readErr
+		}
+	}
+	if closeErr := results.Close(); closeErr != nil {
+		return closeErr
+	}
+	return err
+}
+
+// trace tells a tracer of the application of the calls, and returns what tells it of
+// their end.
+func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []Call, err *error) func() {
+	traced := make([]context.Context, len(calls))
+	for i, c := range calls {
+		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.Statement.SQL}) //nolint:fatcontext // one of each call, not one in another
+	}
+	return func() { //nolint:contextcheck // in the contexts that the tracer returned
+		for _, ctx := range traced {
+			tracer.TraceQueryEnd(ctx, conn, pgx.TraceQueryEndData{Err: *err})
+		}
+	}
+}
+
+// sendOne sends one call.
+func sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call, ended func(pgconn.CommandTag)) error {
+	if !prepared {
+		return readAll(conn.PgConn().ExecParams(ctx, c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat), c.Read, ended)
+	}
+	description, err := Prepare(ctx, conn, c.Statement)
+	if err != nil {
+		return err
+	}
+	return readAll(conn.PgConn().ExecStatement(ctx, description, c.Values, binaryFormat, binaryFormat), c.Read, ended)
+}
+
+// readAll hands every row of an answer to read, and calls ended when it succeeded.
+func readAll(results *pgconn.ResultReader, read func(*Row), ended func(pgconn.CommandTag)) error {
+	var failed error
+	for results.NextRow() {
+		r := Row{Columns: results.Values()}
+		read(&r)
+		if r.Err != nil {
+			failed = r.Err
+		}
+	}
+	tag, err := results.Close()
+	if err != nil {
+		return err
+	}
+	ended(tag)
+	return failed
+}

@@ -1,0 +1,34 @@
+package reprisepg
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// TestMigrationsNeverChange: what was applied somewhere stays as it is; a change is
+// another migration. When it needs another form of a condition that the migration shares
+// with the statements, the migration gets its own copy of the old one.
+func TestMigrationsNeverChange(t *testing.T) {
+	t.Parallel()
+	golden := []string{
+		"3f7c60ddaa47b9ec863c6477e69a38ec52ed0315f3316d5a0faa0709c977cae0",
+	}
+	list, err := Migrations(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != len(golden) {
+		t.Fatalf("%d migrations and %d digests", len(list), len(golden))
+	}
+	for i, want := range golden {
+		m := list[i]
+		if sum := sha256.Sum256([]byte(m.SQL)); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("migration %s has the digest %x", m.Name, sum)
+		}
+		if strings.ContainsAny(m.SQL, "{}") {
+			t.Errorf("migration %s has a placeholder that nothing fills", m.Name)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package reprisepg
+
+import (
+	"context"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// operations are the methods for operators, which both stores have.
+type operations struct{ table *table.Table }
+
+// newTable returns the table that c names. The error wraps ErrInvalid.
+func newTable(db wire.Database, c Config) (*table.Table, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	return table.New(db, o)
+}
+
+// Check implements [store.Checker]: it looks at the settings of the server as the
+// connections of this pool have them, at the schema, at the privileges of the role, and
+// at how pgx and a pooler fit together.
+func (o *operations) Check(ctx context.Context) ([]store.Finding, error) { return o.table.Check(ctx) }
+
+// Inspect implements [store.Inspector].
+func (o *operations) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	return o.table.Inspect(ctx, id)
+}
+
+// List implements [store.Inspector], in the order of the IDs. Page.Total comes from the
+// statistics of the table, which ANALYZE and autovacuum bring up to date.
+func (o *operations) List(ctx context.Context, q store.Query) (store.Page, error) {
+	return o.table.List(ctx, q)
+}
+
+// Resolve implements [store.Inspector]. An attempt that comes back afterwards finds
+// that it lost the record.
+func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	return o.table.Resolve(ctx, id, r)
+}
+
+// Purge implements [store.Purger]. Any number of processes may purge at once: each
+// skips what another is about to delete, or to claim.
+//
+// It goes on where the last call of this store ended, until a call deletes fewer than
+// limit; the next one begins at the front again.
+func (o *operations) Purge(ctx context.Context, limit int) (deleted int, err error) {
+	return o.table.Purge(ctx, limit)
+}
+
+// Purgeable counts the records that Purge would delete now, up to limit (1 or more), for
+// a program that shows how much there is to do. It reads each of them.
+func (o *operations) Purgeable(ctx context.Context, limit int) (count int, err error) {
+	return o.table.Purgeable(ctx, limit)
+}
+
+// Usage implements [store.Meter], with the connections of the pool.
+func (o *operations) Usage() []store.Usage { return o.table.Usage() }

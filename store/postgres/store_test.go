@@ -1,0 +1,33 @@
+package reprisepg
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
+)
+
+// TestNewContactsNoServer: Open does, and fails where none answers.
+func TestNewContactsNoServer(t *testing.T) {
+	t.Parallel()
+	away := &pgtest.Refusing{}
+	db := sql.OpenDB(away)
+	defer func() { _ = db.Close() }()
+	if _, err := NewSQL(db, Config{}); err != nil || len(away.Asked()) != 0 {
+		t.Errorf("NewSQL: %v, %d connections", err, len(away.Asked()))
+	}
+	if _, err := OpenSQL(t.Context(), db, Config{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("OpenSQL: %v", err)
+	}
+	for name, open := range map[string]func() (*Store, error){
+		"New without a pool":  func() (*Store, error) { return New(nil, Config{}) },
+		"Open without a pool": func() (*Store, error) { return Open(t.Context(), nil, Config{}) },
+		"New with a bad name": func() (*Store, error) { return NewSQL(db, Config{Schema: "a b"}) },
+	} {
+		if _, err := open(); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

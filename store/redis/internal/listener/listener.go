@@ -1,0 +1,259 @@
+// Package listener wakes those who wait for a record to change, by sharded pub/sub. All
+// channels of a server share one connection.
+package listener
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Limits of a [listener].
+const (
+	// confirmTimeout is how long a watch waits for the server to confirm its
+	// subscription. A watch saves a waiting request some polls, so it may not cost much.
+	confirmTimeout = 100 * time.Millisecond
+
+	// silence is how long a listener that was not confirmed in time is spared further
+	// subscriptions. Then another one is made.
+	silence = 10 * time.Second
+)
+
+// errSilent is the failure of a watch on a server that confirms no subscription.
+var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
+
+// listener shares one subscribed connection between all watches of one server. Two
+// goroutines run from its creation to its end: receive passes on what the server
+// publishes, and keepUp subscribes and unsubscribes, so that ending a watch does not wait
+// for the network. It ends by close, or when its client is closed.
+type listener struct {
+	sub   *redis.PubSub
+	work  chan struct{}   // buffered: there is something in dirty
+	ended <-chan struct{} // closed at its end
+	end   context.CancelFunc
+	wg    sync.WaitGroup
+
+	mu       sync.Mutex
+	channels map[string]*channel
+	dirty    map[string]struct{} // channels whose subscription may have to change
+	silentAt time.Time           // when a confirmation was missing; zero after one came
+}
+
+// channel is the state of one channel of a listener.
+type channel struct {
+	watchers  map[chan struct{}]struct{}
+	sent      bool          // a subscription was sent
+	confirmed bool          // the server listens
+	ready     chan struct{} // closed with confirmed
+}
+
+func newListener(node *redis.Client) *listener {
+	ctx, end := context.WithCancel(context.Background())
+	l := &listener{
+		sub:      node.SSubscribe(ctx),
+		work:     make(chan struct{}, 1),
+		ended:    ctx.Done(),
+		end:      end,
+		channels: make(map[string]*channel),
+		dirty:    make(map[string]struct{}),
+	}
+	l.wg.Go(l.receive)
+	l.wg.Go(func() { l.keepUp(ctx) })
+	return l
+}
+
+// watch starts to listen to a channel, and returns when the server confirmed it. The
+// error is [store.ErrUnavailable] when that takes too long.
+func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
+	changed := make(chan struct{}, 1)
+	l.mu.Lock()
+	c := l.channels[name]
+	if c == nil {
+		c = &channel{watchers: make(map[chan struct{}]struct{}, 1), ready: make(chan struct{})}
+		l.channels[name] = c
+	}
+	c.watchers[changed] = struct{}{}
+	l.touch(name)
+	l.mu.Unlock()
+
+	stop := func() { l.unwatch(name, changed) }
+	timer := time.NewTimer(confirmTimeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-c.ready:
+		return changed, stop, nil
+	case <-l.ended:
+		err = store.ErrClosed
+	case <-ctx.Done():
+		err = unavailable(ctx.Err())
+	case <-timer.C:
+		l.missConfirmation()
+		err = unavailable(errSilent)
+	}
+	stop()
+	return nil, nil, err
+}
+
+// missConfirmation notes that the server did not confirm a subscription in time.
+func (l *listener) missConfirmation() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silentAt.IsZero() {
+		l.silentAt = time.Now()
+	}
+}
+
+// silentFor returns since when a confirmation is missing, and zero when none is.
+func (l *listener) silentFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silentAt.IsZero() {
+		return 0
+	}
+	return time.Since(l.silentAt)
+}
+
+func (l *listener) unwatch(name string, changed chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.channels[name]; c != nil {
+		delete(c.watchers, changed)
+		l.touch(name)
+	}
+}
+
+// touch makes keepUp look at a channel. The caller holds the lock.
+func (l *listener) touch(name string) {
+	l.dirty[name] = struct{}{}
+	select {
+	case l.work <- struct{}{}:
+	default:
+	}
+}
+
+// keepUp makes the subscriptions follow the watches.
+func (l *listener) keepUp(ctx context.Context) {
+	for {
+		select {
+		case <-l.ended:
+			return
+		case <-l.work:
+		}
+		on, off := l.changes()
+		// An error means that the connection is being replaced; the new one subscribes to
+		// what is wanted then.
+		if len(off) > 0 {
+			_ = l.sub.SUnsubscribe(ctx, off...)
+		}
+		if len(on) > 0 {
+			_ = l.sub.SSubscribe(ctx, on...)
+		}
+	}
+}
+
+// changes returns the channels to subscribe to and to unsubscribe from. A subscription is
+// undone only once it was confirmed: a confirmation that is still on its way would be
+// taken for that of the next one. The few that are never confirmed end with the listener,
+// see [silence].
+func (l *listener) changes() (on, off []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.dirty {
+		c := l.channels[name]
+		switch {
+		case c == nil:
+		case len(c.watchers) > 0 && !c.sent:
+			c.sent = true
+			on = append(on, name)
+		case len(c.watchers) == 0 && c.sent == c.confirmed:
+			delete(l.channels, name)
+			if c.sent {
+				off = append(off, name)
+			}
+		}
+	}
+	clear(l.dirty)
+	return on, off
+}
+
+// receive passes on what the server publishes until the subscription is closed.
+func (l *listener) receive() {
+	for event := range l.sub.ChannelWithSubscriptions() {
+		switch event := event.(type) {
+		case *redis.Subscription:
+			if event.Kind == "ssubscribe" {
+				l.confirm(event.Channel)
+			}
+		case *redis.Message:
+			l.announce(event.Channel)
+		}
+	}
+	l.end()
+	_ = l.sub.Close() // when it was the client that was closed
+	l.mu.Lock()
+	names := slices.Collect(maps.Keys(l.channels))
+	l.mu.Unlock()
+	for _, name := range names {
+		l.announce(name) // the last announcement
+	}
+}
+
+// confirm notes that the server listens. A second confirmation is that of a new
+// connection: what was published meanwhile is lost, so the watchers look again.
+func (l *listener) confirm(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silentAt = time.Time{}
+	c := l.channels[name]
+	switch {
+	case c == nil:
+	case c.confirmed:
+		c.announce()
+	default:
+		c.confirmed = true
+		close(c.ready)
+		l.touch(name) // its watchers may have left
+	}
+}
+
+// announce wakes the watchers of a channel.
+func (l *listener) announce(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.channels[name]; c != nil {
+		c.announce()
+	}
+}
+
+func (c *channel) announce() {
+	for changed := range c.watchers {
+		select {
+		case changed <- struct{}{}:
+		default: // it has not looked yet since the last announcement
+		}
+	}
+}
+
+// close ends the subscription, wakes the watchers, and waits for the goroutines.
+func (l *listener) close() {
+	l.end()
+	_ = l.sub.Close() // ends receive
+	l.wg.Wait()
+}
+
+// isOver reports whether the listener has ended.
+func (l *listener) isOver() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,217 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
+)
+
+// denying returns a client of a server that answers subscriptions as the test says, and
+// the listeners of that server.
+func denying(t *testing.T, answer func(call int) string) (*redis.Client, *Set) {
+	t.Helper()
+	var calls atomic.Int64
+	f := fakeserver.Start(t, func(_ int, command []string) string {
+		if strings.EqualFold(command[0], "ssubscribe") {
+			return answer(int(calls.Add(1)))
+		}
+		return ":0\r\n"
+	})
+	return listening(t, f)
+}
+
+func listening(t *testing.T, f *fakeserver.Server) (*redis.Client, *Set) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{
+		Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s := &Set{}
+	t.Cleanup(s.Close)
+	return client, s
+}
+
+// A request that waits without a watch polls, so a subscription that never comes must not
+// hold it.
+func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"no permission": "-NOPERM No permissions to access a channel\r\n",
+		"no command":    "-ERR unknown command 'ssubscribe'\r\n",
+		"no answer":     fakeserver.Mute,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, s := denying(t, func(int) string { return answer })
+			start := time.Now()
+			for i := range 1000 {
+				if _, _, err := s.Watch(t.Context(), client, strconv.Itoa(i)); !errors.Is(err, store.ErrUnavailable) {
+					t.Fatalf("watch %d: %v, want ErrUnavailable", i, err)
+				}
+			}
+			if d := time.Since(start); d > 50*confirmTimeout {
+				t.Errorf("1000 watches took %v; only the first may wait for %v", d, confirmTimeout)
+			}
+			for _, l := range s.listeners {
+				l.mu.Lock()
+				if n := len(l.channels); n > 1 {
+					t.Errorf("%d channels are left", n)
+				}
+				l.mu.Unlock()
+			}
+		})
+	}
+}
+
+// When the silence is over, or a confirmation came late, watches work again.
+func TestAWatchIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	confirmation := func() string {
+		return "*3\r\n" + fakeserver.Bulk("ssubscribe") + fakeserver.Bulk("a") + ":1\r\n"
+	}
+	client, s := denying(t, func(call int) string {
+		if call == 1 {
+			return "-NOPERM No permissions to access a channel\r\n"
+		}
+		return confirmation()
+	})
+	if _, _, err := s.Watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("watch: %v, want ErrUnavailable", err)
+	}
+	var first *listener
+	for _, l := range s.listeners {
+		first = l
+		l.mu.Lock()
+		l.silentAt = time.Now().Add(-silence)
+		l.mu.Unlock()
+	}
+	_, stop, err := s.Watch(t.Context(), client, "a")
+	if err != nil {
+		t.Fatalf("watch after the silence: %v", err)
+	}
+	defer stop()
+	if !first.isOver() {
+		t.Error("the listener that was not confirmed is still there")
+	}
+	for _, l := range s.listeners {
+		l.missConfirmation()
+		l.confirm("any")
+	}
+	if _, stop, err := s.Watch(t.Context(), client, "a"); err != nil {
+		t.Errorf("watch after a late confirmation: %v", err)
+	} else {
+		stop()
+	}
+}
+
+// The subscriptions follow the watches, one command for each change.
+func TestSubscriptionsFollowTheWatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name            string
+		watchers        int
+		sent, confirmed bool
+		on, off, left   bool
+	}{
+		{"a new watch", 1, false, false, true, false, true},
+		{"a watch on its way", 1, true, false, false, false, true},
+		{"a watch", 1, true, true, false, false, true},
+		{"left before it was sent", 0, false, false, false, false, false},
+		{"left on its way", 0, true, false, false, false, true}, // see changes
+		{"left", 0, true, true, false, true, false},
+	} {
+		ch := &channel{watchers: map[chan struct{}]struct{}{}, sent: c.sent, confirmed: c.confirmed}
+		for range c.watchers {
+			ch.watchers[make(chan struct{})] = struct{}{}
+		}
+		l := &listener{channels: map[string]*channel{"a": ch}, dirty: map[string]struct{}{"a": {}, "gone": {}}}
+		on, off := l.changes()
+		if len(on) > 0 != c.on || len(off) > 0 != c.off || (l.channels["a"] != nil) != c.left || len(l.dirty) > 0 {
+			t.Errorf("%s: subscribes to %q, unsubscribes from %q, has %v, dirty %v", c.name, on, off, l.channels, l.dirty)
+		}
+		if c.on != (ch.sent && !c.sent) {
+			t.Errorf("%s: sent %v", c.name, ch.sent)
+		}
+	}
+}
+
+// A watch is one subscription, whose messages wake its watchers, and its end is one more
+// command: without a channel it would end the watches of others.
+func TestAWatchIsOneSubscription(t *testing.T) {
+	t.Parallel()
+	const channel = "a"
+	var mu sync.Mutex
+	var log []string
+	seen := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(log, ", ")
+	}
+	client, s := listening(t, fakeserver.Start(t, func(_ int, command []string) string {
+		name := strings.ToLower(command[0])
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, strings.ToLower(strings.Join(command, " ")))
+		out := "*3\r\n" + fakeserver.Bulk(name) + fakeserver.Bulk(channel) + ":1\r\n"
+		if name == "ssubscribe" {
+			out += "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk("another") + fakeserver.Bulk("") + "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk(channel) + fakeserver.Bulk("")
+		}
+		return out
+	}))
+	changed, stop, err := s.Watch(t.Context(), client, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Error("the watcher is not woken")
+	}
+	again, stopAgain, err := s.Watch(t.Context(), client, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if want := "ssubscribe " + channel; seen() != want {
+		t.Errorf("sent %q, want %q", seen(), want)
+	}
+	stopAgain()
+	want := "ssubscribe " + channel + ", sunsubscribe " + channel
+	for deadline := time.Now().Add(10 * time.Second); seen() != want; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+		if time.Now().After(deadline) {
+			t.Fatalf("sent %q, want %q", seen(), want)
+		}
+	}
+	s.Close()
+	if len(again) > 0 {
+		t.Error("a watch that has ended is woken")
+	}
+}
+
+// A watch waits for its subscription no longer than its caller and its store.
+func TestAWatchEndsBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	client, s := denying(t, func(int) string { return fakeserver.Mute })
+	if _, _, err := s.Watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
+	}
+	l, err := s.listener(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	if _, _, err := l.watch(t.Context(), "a"); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("watch after the end: %v, want ErrClosed", err)
+	}
+}

@@ -1,0 +1,69 @@
+package listener
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Set has one listener for each server that is watched. The zero value is empty.
+type Set struct {
+	mu        sync.Mutex
+	closed    bool
+	listeners map[*redis.Client]*listener
+	ending    sync.WaitGroup // of listeners that were replaced
+}
+
+// Watch listens to a channel of a server until stop is called. The error is
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms,
+// and for the next ten seconds it comes at once; it is [store.ErrClosed] after Close.
+func (s *Set) Watch(ctx context.Context, node *redis.Client, name string) (changed <-chan struct{}, stop func(), err error) {
+	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.watch(ctx, name)
+}
+
+func (s *Set) listener(node *redis.Client) (*listener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	if l, ok := s.listeners[node]; ok && !l.isOver() {
+		switch silent := l.silentFor(); {
+		case silent == 0:
+			return l, nil
+		case silent < silence:
+			return nil, unavailable(errSilent)
+		}
+		s.ending.Go(l.close) // which may wait for the network
+	}
+	l := newListener(node)
+	if s.listeners == nil {
+		s.listeners = make(map[*redis.Client]*listener, 1)
+	}
+	s.listeners[node] = l
+	return l, nil
+}
+
+// Close wakes all watchers, and waits until the goroutines of the listeners have ended.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closed = true
+	listeners := s.listeners
+	s.listeners = nil
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.close()
+	}
+	s.ending.Wait()
+}
+
+func unavailable(cause error) error {
+	return fmt.Errorf("%w: redis: %v", store.ErrUnavailable, cause) //nolint:errorlint // one class an error, the cause is for people
+}

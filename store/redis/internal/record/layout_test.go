@@ -1,0 +1,80 @@
+package record
+
+import (
+	"encoding/hex"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The layouts are shared with processes of another version during a deployment, so they
+// are pinned here byte by byte. The record itself is pinned in lab, where there is a
+// server to make it.
+func TestArgumentsHaveTheirLayout(t *testing.T) {
+	t.Parallel()
+	owner := store.Owner{0: 0xa0, 15: 0xa1}
+	fingerprint := store.Fingerprint{0: 0xb0, 31: 0xb1}
+	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
+	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
+	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
+	takeover, waiting, bare := claim, claim, claim
+	takeover.Takeover = true
+	waiting.Waiting = true
+	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
+	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
+	later, unknown := complete, complete
+	later.Attempt = 2
+	unknown.Attempt = 0
+	for _, c := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"record of a claim", AppendClaimed(nil, &claim), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "03706179"},
+		{"record without a label", AppendClaimed(nil, &bare), "21" + ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00"},
+		{"claim", AppendClaim(nil, &claim), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "03706179"},
+		{"takeover", AppendClaim(nil, &takeover), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003" + "03706179"},
+		{"waiting", AppendClaim(nil, &waiting), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "02" + "00000003" + "03706179"},
+		{"claim without limits", AppendClaim(nil, &bare), ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00" + "ffffffff" + "00"},
+		{"owned", AppendOwned(nil, owner, time.Second), ownerHex + "00000000000f4240"},
+		{"expected", AppendExpected(nil, &complete), "21" + ownerHex},
+		{"expected of a later attempt", AppendExpected(nil, &later), "00" + ownerHex},
+		{"expected of an unknown attempt", AppendExpected(nil, &unknown), "00" + ownerHex},
+		{"completed", AppendCompleted(nil, &complete), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "03706179"},
+		{"keep", AppendResolution(nil, &store.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
+		{"forget", AppendResolution(nil, &store.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
+	} {
+		if got := hex.EncodeToString(c.got); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
+		}
+	}
+	longest := store.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}
+	if n := len(AppendCompleted(AppendExpected(nil, &longest), &longest)); n != MaxFixed {
+		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, MaxFixed)
+	}
+}
+
+func TestTheSpanOfAKeyEndsWithItsRecord(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		lease, retention time.Duration
+		want             int64
+	}{
+		{ms, ms, 1},
+		{ms, 2 * ms, 1},
+		{ms, 3 * ms, 2},
+		{3 * ms, ms, 2},
+		{ms, 3*ms - time.Nanosecond, 2},
+		{ms, 3*ms + time.Microsecond, 3},
+		{ms, 3*ms + time.Nanosecond, 2}, // less than the resolution
+		{store.MaxDuration, ms, store.MaxDuration.Milliseconds() - 1},
+	} {
+		if got := ClaimSpan(c.lease, c.retention); got != c.want {
+			t.Errorf("lease %v, retention %v: the key lasts %d ms, want %d", c.lease, c.retention, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package record
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Found is what a claim has to know of a record that it found.
+type Found struct {
+	Completed   bool
+	Forgotten   bool
+	Fingerprint store.Fingerprint
+	Retention   time.Duration // of a completed one
+	Payload     []byte
+}
+
+// Replay returns the answer to a claim of a completed record, which is valid for between
+// least and most. It was completed some time in the millisecond from which its retention
+// counts.
+func (r *Found) Replay(least, most time.Duration) store.ClaimResult {
+	span := time.Duration(CompletedSpan(r.Retention)) * time.Millisecond
+	return store.ClaimResult{Outcome: store.Completed, Payload: r.Payload, Validity: least, Age: max(span-most, 0)}
+}
+
+// Parse reads a record. It reports false for one of another version or kind.
+func Parse(b []byte) (r Found, ok bool) {
+	f := fields{rest: b}
+	kind := f.u8()
+	if kind == recordForgotten {
+		return Found{Forgotten: true}, len(b) == forgottenSize
+	}
+	f.take(len(store.Owner{}))
+	copy(r.Fingerprint[:], f.take(len(r.Fingerprint)))
+	switch kind {
+	case recordClaimed, recordClaimedLater:
+		f.take(8 + 8)
+		if kind == recordClaimedLater {
+			f.take(laterPart)
+		}
+		f.take(int(f.u8()))
+		return r, f.end()
+	case recordCompleted, recordCompletedLater:
+		r.Completed = true
+		f.take(7)
+		r.Retention = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+		length := int(f.u32())
+		f.take(int(f.u8()))
+		if kind == recordCompletedLater {
+			f.take(resolvedPart)
+		}
+		r.Payload = f.payload()
+		return r, !f.bad && len(r.Payload) == length
+	default:
+		return r, false
+	}
+}
+
+// ParseClaim reads the answer of claim.lua. It reports false for an answer that the
+// script never gives.
+func ParseClaim(b []byte) (r store.ClaimResult, ok bool) {
+	f := fields{rest: b}
+	switch f.u8() {
+	case TagClaimed, TagStillMine:
+		r.Outcome, r.Attempt, r.Fence, r.Remaining = store.Claimed, int(f.u32()), f.u64(), f.micros()
+	case TagInProgress:
+		r.Outcome, r.Remaining = store.InProgress, f.micros()
+	case recordCompleted, recordCompletedLater:
+		found, ok := Parse(b)
+		return store.ClaimResult{Outcome: store.Completed, Payload: found.Payload}, ok
+	case TagValid:
+		left := f.validity()
+		found, ok := Parse(f.rest)
+		return found.Replay(max(left, time.Nanosecond), left), ok && found.Completed
+	case TagMismatch:
+		r.Outcome = store.Mismatch
+	case TagLapsed:
+		r.Outcome = store.Lapsed
+	default:
+		return r, false
+	}
+	return r, f.end()
+}
+
+// ParseView reads the answer of inspect.lua, and returns the instant that it shows by the
+// server's clock. It reports false for any other answer.
+func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
+	r.ID = id
+	f := fields{rest: b}
+	switch f.u8() {
+	case TagUnreadable:
+		r.State, r.Validity, r.Size = store.StateUnreadable, f.validity(), int(f.u64()) //nolint:gosec // a size
+		return r, at, f.end()
+	case TagRecord:
+	default:
+		return r, at, false
+	}
+	kind := f.u8()
+	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.validity()
+	r.ClaimedAt, r.CompletedAt = f.milliTime(), f.milliTime()
+	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
+	r.Resolved, r.Size = f.u8() == 1, int(f.u64()) //nolint:gosec // a size
+	r.Label = string(f.take(int(f.u8())))
+	switch {
+	case kind == recordCompleted || kind == recordCompletedLater:
+		r.State = store.StateCompleted
+		if payload := f.payload(); len(payload) > 0 {
+			r.Payload = payload
+		}
+	case r.Lease > 0:
+		r.State = store.StateRunning
+	default:
+		r.State = store.StateLapsed
+	}
+	return r, at, f.end()
+}
+
+// fields reads an answer from front to back. Reading past its end gives zeros and makes
+// end report false.
+type fields struct {
+	rest []byte
+	bad  bool
+}
+
+func (f *fields) take(n int) []byte {
+	if len(f.rest) < n {
+		f.bad, f.rest = true, nil
+		return make([]byte, n)
+	}
+	b := f.rest[:n]
+	f.rest = f.rest[n:]
+	return b
+}
+
+func (f *fields) u8() byte { return f.take(1)[0] }
+
+func (f *fields) u32() uint32 { return binary.BigEndian.Uint32(f.take(4)) }
+
+func (f *fields) u56() uint64 {
+	var all [8]byte
+	copy(all[1:], f.take(7))
+	return binary.BigEndian.Uint64(all[:])
+}
+
+func (f *fields) u64() uint64 { return binary.BigEndian.Uint64(f.take(8)) }
+
+func (f *fields) micros() time.Duration {
+	return time.Duration(f.u64()) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
+}
+
+// validity reads how long a key lasts, where a negative number is for ever.
+func (f *fields) validity() time.Duration {
+	if d := f.micros(); d >= 0 {
+		return d
+	}
+	return store.MaxDuration
+}
+
+// milliTime reads an instant in milliseconds, where 0 is none.
+func (f *fields) milliTime() (t time.Time) {
+	if ms := f.u64(); ms > 0 {
+		t = time.UnixMilli(int64(ms)) //nolint:gosec // a clock
+	}
+	return t
+}
+
+func (f *fields) payload() []byte {
+	b := f.rest
+	f.rest = nil
+	return b
+}
+
+func (f *fields) end() bool { return !f.bad && len(f.rest) == 0 }

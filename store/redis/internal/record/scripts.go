@@ -1,0 +1,67 @@
+package record
+
+import (
+	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
+	_ "embed"
+	"encoding/hex"
+	"strings"
+)
+
+// The sources of the scripts. Each reads the record first, and those that change a claim
+// write or forget it last; slim.lua comes before all of it.
+var (
+	//go:embed lua/record.lua
+	recordSource string
+	//go:embed lua/readable.lua
+	readableSource string
+	//go:embed lua/write.lua
+	writeSource string
+	//go:embed lua/claim.lua
+	claimSource string
+	//go:embed lua/renew.lua
+	renewSource string
+	//go:embed lua/slim.lua
+	slimSource string
+	//go:embed lua/complete.lua
+	completeSource string
+	//go:embed lua/release.lua
+	releaseSource string
+	//go:embed lua/forget.lua
+	forgetSource string
+	//go:embed lua/inspect.lua
+	inspectSource string
+	//go:embed lua/resolve.lua
+	resolveSource string
+)
+
+// The first line of a script says what it may do. A claim has none: without flags the
+// server refuses a write when memory is full, at the write, so that replays still answer;
+// with flags it would refuse the whole script.
+const (
+	plain    = ""
+	allowOOM = "#!lua flags=allow-oom\n"
+	readOnly = "#!lua flags=no-writes\n"
+)
+
+// The scripts, one for each operation on a record.
+var (
+	ClaimScript    = newScript(plain, recordSource, readableSource, claimSource, writeSource)
+	RenewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
+	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
+	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
+	InspectScript  = newScript(readOnly, recordSource, inspectSource)
+	ResolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
+)
+
+// Script is the source of a Lua script and the digest by which the server knows it, both
+// as command arguments: an interface that is made once is not allocated again for each
+// command.
+type Script struct {
+	Source, Digest any
+}
+
+func newScript(flags string, parts ...string) *Script {
+	source := flags + strings.Join(parts, "")
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts by SHA-1
+	return &Script{Source: source, Digest: hex.EncodeToString(sum[:])}
+}
