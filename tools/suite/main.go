@@ -1,35 +1,32 @@
-// Command suite runs go test and says at its end what ran, and what is left to "make
-// check". Tests that repeat others for breadth skip or shorten themselves under -short, and
-// say so with the words of [breadth]; the program writes down which these are, and -rest
-// runs them whole:
+// Command suite runs the tests of packages with the race detector, and says at its end how
+// many ran, on which servers, what was skipped and why, and how long it took:
 //
-//	suite -left .cache/left.json -- -race -short ./core/... ./lab/...
-//	suite -left .cache/left.json -rest -- -race
+//	suite -name "make test" -servers redis,postgres -short ./core/... ./lab/...
 //
-// The packages run in parallel, one more than there are cores, because some wait for their
-// servers most of the time. It exits with 1 if a test failed.
+// With -short, a test that repeats others for breadth skips itself with a reason that
+// starts with [breadth]; the last line counts these as what is left to make check. It
+// exits with 1 if a test failed.
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 )
 
 func main() {
-	name := flag.String("name", "make test", "the `command` that the last line names")
-	servers := flag.String("servers", "", "the servers of the last line")
-	file := flag.String("left", "", "the `file` with the tests that are left")
-	rest := flag.Bool("rest", false, "run the tests of that file, and no others")
+	name := flag.String("name", "go test", "the command that the last line names")
+	servers := flag.String("servers", "", "the servers of the last line, separated by commas")
+	short := flag.Bool("short", false, "leave out what repeats other tests for breadth")
 	flag.Parse()
 	began := time.Now()
-	r, err := run(*file, *rest, flag.Args())
+	r, err := run(context.Background(), os.Stdout, *short, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)
 		os.Exit(1)
@@ -40,45 +37,27 @@ func main() {
 	}
 }
 
-// run runs go test with args, which end in packages, or with the tests of the file.
-func run(file string, rest bool, args []string) (*report, error) {
-	args = append([]string{"test", "-json", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, args...)
-	r := newReport(os.Stdout)
-	if rest {
-		var known left
-		text, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(text, &known)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("run make test first: %w", err)
-		}
-		if len(known) == 0 {
-			return r, nil
-		}
-		args = append(append(args, "-run", known.pattern()), known.packages()...)
-	}
-	cmd := exec.Command("go", args...)
+// run runs the tests of packages and prints to out as they end. One package more than
+// there are cores runs at once, because some wait for their servers most of the time.
+func run(ctx context.Context, out io.Writer, short bool, packages []string) (*report, error) {
+	args := append([]string{
+		"test", "-json", "-race", "-short=" + strconv.FormatBool(short), "-timeout", "20m", "-p", strconv.Itoa(runtime.NumCPU() + 1),
+	}, packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
+	events, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(out); err != nil {
+	r := newReport(out)
+	if err := r.read(events); err != nil {
 		return nil, err
 	}
 	if err := cmd.Wait(); err != nil && !r.failed() {
-		return nil, fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+		return nil, fmt.Errorf("go test: %w", err)
 	}
-	if rest || file == "" {
-		return r, nil
-	}
-	text, err := json.MarshalIndent(r.left, "", "\t")
-	if err != nil {
-		return nil, err
-	}
-	return r, os.WriteFile(file, append(text, '\n'), 0o644)
+	return r, nil
 }
