@@ -226,7 +226,7 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each
 	go test -race -count=1 -timeout 0 ./lab/...
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
-	@go test -v -count=1 -timeout 0 -run '^TestMalformedRequests$$' ./lab/wire -wire.requests $(REQUESTS) -wire.seed $(SEED)
+	@go test -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)
 
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
 	@$(call use,lab/newest.work)
