@@ -143,10 +143,12 @@ workflows: ## Lint the workflows of GitHub
 	GOWORK=off go tool actionlint -shellcheck= -pyflakes= ../.github/workflows/*.yml
 
 release: ## Tag VERSION of every published module, after a dry run; it pushes nothing
-	@$(call tool,release,-version "$(VERSION)")
+	@.ci/toolchain git
+	$(call tool,release,-version "$(VERSION)")
 
 release/dry: ## Release VERSION, or the next one, in a temporary clone, and use it as a user does
-	@$(call tool,release,-version "$(VERSION)" -dry)
+	@.ci/toolchain git
+	$(call tool,release,-version "$(VERSION)" -dry)
 
 boundaries: ## Prove the rules of modules that the linter does not see, and the picture in CONTRIBUTING.md
 	@$(call use,go.work)
@@ -184,7 +186,7 @@ prose: ## Fail if a comment is wider than 90 columns, or a line of Markdown more
 prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
 	@$(call tool,prose,-list)
 
-check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should
+check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
 	@cd tools
 	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
