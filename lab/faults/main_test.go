@@ -5,8 +5,8 @@
 // handlers did and what the servers believed with the guarantees of docs/semantics.md.
 //
 // A seed fixes the faults, in their order; the machine decides what they meet. The
-// program under test is lab/nethttp/testserver, built with the tag reprise_faults, which adds
-// the points and a history and is in no other build.
+// program under test is lab/nethttp/testserver, built with the tag reprise_faults, which
+// adds the points and a history and is in no other build.
 package faults_test
 
 import (

@@ -22,8 +22,8 @@ const (
 )
 
 // Run serves the application with the server that build makes, over the store that o asks
-// for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines
-// to stderr. When ctx ends it drains: it takes no new requests and waits up to five
+// for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON
+// lines to stderr. When ctx ends it drains: it takes no new requests and waits up to five
 // seconds for those that run. An error says that it could not start, that the server
 // failed, or what had not ended by then.
 func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options, stdout, stderr io.Writer) error {

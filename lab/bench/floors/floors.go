@@ -1,6 +1,6 @@
-// Package floors serves POST /t/orders as the test servers do, with the least that a middleware
-// over a database costs in place of Reprise, or with nothing: what the benchmarks compare
-// with.
+// Package floors serves POST /t/orders as the test servers do, with the least that a
+// middleware over a database costs in place of Reprise, or with nothing: what the
+// benchmarks compare with.
 //
 //	none      the framework alone
 //	redis     two bare scripts around the handler: SET, SET; a replay is one GET

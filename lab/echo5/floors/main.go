@@ -1,5 +1,5 @@
-// Floors serves what the benchmarks compare the adapter for Echo v5 with: the package floors
-// says what that is.
+// Floors serves what the benchmarks compare the adapter for Echo v5 with: the package
+// floors says what that is.
 package main
 
 import (

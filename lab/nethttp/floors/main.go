@@ -1,5 +1,5 @@
-// Floors serves what the benchmarks compare the adapter for net/http with: the package floors
-// says what that is.
+// Floors serves what the benchmarks compare the adapter for net/http with: the package
+// floors says what that is.
 package main
 
 import (
