@@ -1,10 +1,12 @@
-package protocol
+package contract
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // OpenAPIJSON returns an OpenAPI 3.1 document of components, as JSON. Its bytes depend on
@@ -53,7 +55,7 @@ func (p *Policy) parameter() object {
 		description += " The key is also accepted as " + joined(p.Aliases) + "; send one of these fields only."
 	}
 	example := `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
-	if p.KeyMode == Compat {
+	if p.KeyMode == protocol.Compat {
 		example = strings.Trim(example, `"`)
 	}
 	return object{
@@ -84,7 +86,7 @@ func (p *Policy) headers() object {
 		all = append(all, member{"IdempotencyPolicy", object{
 			{"description", `The policy of this API, with rel="describedby". A response may have other links.`},
 			{"schema", object{{"type", "string"}}},
-			{"example", describedBy(p.PolicyURL).Value},
+			{"example", link(p.PolicyURL)},
 		}})
 	}
 	return all
@@ -150,8 +152,8 @@ func (p *Policy) statuses() []int {
 }
 
 // of returns the refusals with a status.
-func (p *Policy) of(status int) []Problem {
-	var all []Problem
+func (p *Policy) of(status int) []protocol.Problem {
+	var all []protocol.Problem
 	for _, problem := range p.Problems {
 		if problem.Status == status {
 			all = append(all, problem)
@@ -163,7 +165,7 @@ func (p *Policy) of(status int) []Problem {
 // union is the schema of a body that is one of the problems. Their constant codes tell
 // them apart; a discriminator would say the same, and some validators cannot resolve the
 // references beside one.
-func union(problems []Problem) object {
+func union(problems []protocol.Problem) object {
 	if len(problems) == 1 {
 		return reference("schemas", schemaName(problems[0].Code))
 	}
@@ -174,7 +176,7 @@ func union(problems []Problem) object {
 	return object{{"oneOf", one}}
 }
 
-func examples(problems []Problem) object {
+func examples(problems []protocol.Problem) object {
 	var all object
 	for _, problem := range problems {
 		all = append(all, member{string(problem.Code), object{{"value", object{
@@ -192,7 +194,7 @@ func examples(problems []Problem) object {
 // schemas describes the bodies.
 func (p *Policy) schemas() object {
 	var all object
-	if p.Oversize != Unavailable {
+	if p.Oversize != protocol.Unavailable {
 		all = append(all, member{"IdempotencySummary", object{
 			{"type", "object"},
 			{"description", "The body of a replay whose body was not kept: it has the status and the fields of the first response, and Idempotency-Body: omitted."},
@@ -223,7 +225,7 @@ func (p *Policy) schemas() object {
 
 // schemaName returns the name of a code's schema: IdempotencyProblemKeyMissing for
 // key-missing.
-func schemaName(code Code) string {
+func schemaName(code protocol.Code) string {
 	words := strings.Split(string(code), "-")
 	for i, word := range words {
 		words[i] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]

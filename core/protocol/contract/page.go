@@ -1,4 +1,4 @@
-package protocol
+package contract
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Markdown returns the page on which the API publishes its policy, as the draft of the
@@ -46,7 +47,7 @@ func (p *Policy) requests(say sayer) {
 		say("* The key is also accepted as %s. Send one of these fields only.", codes(p.Aliases))
 	}
 	say("* Use a new random key for each operation, such as a UUID, and store it with the operation before you send the first request.")
-	if p.KeyMode == Strict {
+	if p.KeyMode == protocol.Strict {
 		say("* A key is a string in quotes (RFC 9651) of 1 to %d characters of US-ASCII: %s.", p.MaxKeyLength, code(p.Header+`: "8e03978e-40d5-43dd-bc93-6894a57f9324"`))
 	} else {
 		say("* A key has 1 to %d characters: %s.", p.MaxKeyLength, code(p.Header+": 8e03978e-40d5-43dd-bc93-6894a57f9324"))
@@ -79,7 +80,7 @@ func (p *Policy) kept(say sayer) {
 	say("## What is kept, and for how long\n")
 	if p.Horizon > 0 {
 		say("* A response is kept for %s from the end of its request, and its key is remembered for %s longer.", span(p.Retention), span(p.Horizon))
-		say("  In that time retries are refused with `%s`, and nothing runs. After it the key is new: a request with it runs.", CodeResultExpired)
+		say("  In that time retries are refused with `%s`, and nothing runs. After it the key is new: a request with it runs.", protocol.CodeResultExpired)
 	} else {
 		say("* A response is kept for %s from the end of its request. After that its key is new: a request with it runs.", span(p.Retention))
 	}
@@ -93,11 +94,11 @@ func (p *Policy) kept(say sayer) {
 		}
 		say("* Responses with these statuses are not kept, and the next request with the key runs: %s.", joined(ranges))
 	}
-	summary := "retries get `" + string(summaryBody) + "` with the first status and fields, and `" + fieldBody + ": omitted`"
+	summary := "retries get `" + summaryBody + "` with the first status and fields, and `" + fieldBody + ": omitted`"
 	switch p.Oversize {
-	case Unavailable:
-		say("* A body of more than %s is not kept: its retries are refused with `%s`, and do not run.", size(p.MaxResponseBody), CodeResultUnavailable)
-	case Offload:
+	case protocol.Unavailable:
+		say("* A body of more than %s is not kept: its retries are refused with `%s`, and do not run.", size(p.MaxResponseBody), protocol.CodeResultUnavailable)
+	case protocol.Offload:
 		say("* Of a body of more than %s, and of one of more than %s that could not be stored, %s.", size(p.MaxBlob), size(p.MaxResponseBody), summary)
 	default:
 		say("* Of a body of more than %s, %s.", size(p.MaxResponseBody), summary)
@@ -116,9 +117,9 @@ func (p *Policy) failures(say sayer) {
 	say("## Failures\n")
 	switch {
 	case p.Preset == reprise.AtMostOnce:
-		say("* An operation is started at most once. If the server fails while it runs, retries are refused with `%s` until somebody has found out what happened.", CodeOutcomeUnknown)
+		say("* An operation is started at most once. If the server fails while it runs, retries are refused with `%s` until somebody has found out what happened.", protocol.CodeOutcomeUnknown)
 	case p.MaxAttempts > 0:
-		say("* If the server fails while an operation runs, a retry runs it again, up to %d times in all. After that retries are refused with `%s`.", p.MaxAttempts, CodeOutcomeUnknown)
+		say("* If the server fails while an operation runs, a retry runs it again, up to %d times in all. After that retries are refused with `%s`.", p.MaxAttempts, protocol.CodeOutcomeUnknown)
 	default:
 		say("* If the server fails while an operation runs, a retry runs it again.")
 	}
@@ -140,7 +141,7 @@ func (p *Policy) fields(say sayer) {
 		say("| `%s` | %s | %s |", f.name, strings.Join(values, ", "), escaped(f.description))
 	}
 	if p.PolicyURL != "" {
-		say("| `Link` | `%s` | Where this page is. |", describedBy(p.PolicyURL).Value)
+		say("| `Link` | `%s` | Where this page is. |", link(p.PolicyURL))
 	}
 	say("")
 }

@@ -1,4 +1,7 @@
-package protocol
+// Package contract generates the contract of an API from the policy of its guard: an
+// OpenAPI document of components, the lists that CORS needs, and a page for the people
+// who write clients. See docs/contract.md.
+package contract
 
 import (
 	"cmp"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Policy is what a guard does, as a value with every default filled in. From it come the
@@ -28,7 +32,7 @@ type Policy struct {
 	// Which requests are keyed, and what a key is.
 	Header       string
 	Aliases      []string
-	KeyMode      KeyMode
+	KeyMode      protocol.KeyMode
 	MaxKeyLength int // of the decoded key, in bytes
 	Methods      []string
 	Required     bool
@@ -54,7 +58,7 @@ type Policy struct {
 	Horizon         time.Duration // how much longer a key is remembered; 0: no longer
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
-	Oversize        Oversize
+	Oversize        protocol.Oversize
 	MaxBlob         int64    // in bytes: the longest body that Offload keeps
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
@@ -62,8 +66,8 @@ type Policy struct {
 	// What responses say.
 	Expires     bool
 	PolicyURL   string
-	Problems    []Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool      // Config.WriteProblem decides what they look like
+	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
+	OwnProblems bool               // Config.WriteProblem decides what they look like
 }
 
 // StatusRange is a range of statuses, with its ends.
@@ -77,55 +81,28 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Policy returns the policy of the guard. It calls Config.Decide, if there is one, for
-// every status from 200 to 599.
-func (g *Guard) Policy() Policy {
+// Of returns the policy of a guard. It calls Config.Decide, if there is one, for every
+// status from 200 to 599.
+func Of(g *protocol.Guard) Policy {
 	c := g.Config()
-	p := Policy{
+	return Policy{
 		Name: c.Name, Header: c.Header, Aliases: c.Aliases, KeyMode: c.KeyMode, MaxKeyLength: c.MaxKeyLength,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
 		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
-		Transactional: g.engine.Binds(),
-		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
-		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
-		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
-	}
-	for _, entry := range problemTable {
-		if p.answers(entry.Code) {
-			p.Problems = append(p.Problems, g.problems.of(entry.Code, retryTimes[entry.Code]))
-		}
-	}
-	return p
-}
-
-// retryTimes are the times after which the refusals ask for a retry.
-var retryTimes = map[Code]time.Duration{
-	CodeInProgress: retryRunning, CodeNotApplied: retryRunning, CodeStoreUnavailable: retryStore,
-}
-
-// answers reports whether a guard of this policy can answer with the code.
-func (p *Policy) answers(code Code) bool {
-	switch code {
-	case CodeKeyMissing:
-		return p.Required
-	case CodeOutcomeUnknown:
-		return p.Preset == reprise.AtMostOnce || p.MaxAttempts > 0
-	case CodeResultExpired:
-		return p.Horizon > 0
-	case CodeNotApplied, CodeResponseTooLarge:
-		return p.Transactional
-	default:
-		return true
+		Transactional: g.Engine().Binds(),
+		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
+		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: notKept(g),
+		Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
 	}
 }
 
 // notKept returns the statuses whose responses are released.
-func (g *Guard) notKept() []StatusRange {
+func notKept(g *protocol.Guard) []StatusRange {
 	var ranges []StatusRange
 	for status := 200; status <= 599; status++ {
 		switch last := len(ranges) - 1; {
-		case g.keeps(status):
+		case g.Keeps(status):
 		case last >= 0 && ranges[last].To == status-1:
 			ranges[last].To = status
 		default:
@@ -135,38 +112,23 @@ func (g *Guard) notKept() []StatusRange {
 	return ranges
 }
 
-// keeps reports whether a whole response with this status is kept. If Config.Decide
-// panics, the attempt ends as if the handler did.
-func (g *Guard) keeps(status int) (kept bool) {
-	defer func() {
-		if recover() != nil {
-			kept = g.cfg.Preset == reprise.AtMostOnce
-		}
-	}()
-	policy := ByPreset
-	if g.cfg.Decide != nil {
-		policy = g.cfg.Decide(status)
-	}
-	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
-}
-
 // Keeps reports whether a whole response with this status is replayed. A handler may
-// decide otherwise for its own request (see [Keep], [Release]).
+// decide otherwise for its own request (see [protocol.Keep], [protocol.Release]).
 func (p Policy) Keeps(status int) bool {
 	return !slices.ContainsFunc(p.NotKept, func(r StatusRange) bool { return r.From <= status && status <= r.To })
 }
 
 // describeFingerprint says what a retry must have in common with its first request.
-func describeFingerprint(f Fingerprinter) string {
-	same := func(other Fingerprinter) bool {
+func describeFingerprint(f protocol.Fingerprinter) string {
+	same := func(other protocol.Fingerprinter) bool {
 		return reflect.ValueOf(f).Pointer() == reflect.ValueOf(other).Pointer()
 	}
 	switch {
-	case f == nil, same(DefaultFingerprint):
+	case f == nil, same(protocol.DefaultFingerprint):
 		return "the same method, path, query, media type, content coding and body, byte for byte"
-	case same(CanonicalJSON):
+	case same(protocol.CanonicalJSON):
 		return "the same method, path, query, media type and content coding, and the same body; JSON bodies may differ in white space and in the order of members"
-	case same(NoFingerprint):
+	case same(protocol.NoFingerprint):
 		return "the same key; nothing else of the request is compared"
 	default:
 		return "the same content, as this API defines it"
@@ -184,15 +146,31 @@ func (p Policy) KeyPattern() string {
 		count = fmt.Sprintf("{1,%d}", p.MaxKeyLength)
 	}
 	quoted := `"(?:[ !#-\[\]-~]|\\["\\])` + count + `"(?:;[ -~]*)?`
-	if p.KeyMode == Strict {
+	if p.KeyMode == protocol.Strict {
 		return "^" + quoted + "$"
 	}
 	return `^(?:[A-Za-z0-9._~:+/=-]` + count + `|` + quoted + `)$`
 }
 
+// maxKeyParameters is how many bytes of parameters a guard reads after a key.
+const maxKeyParameters = 1024
+
 // KeyMaxLength returns how long the value of the header may be, in bytes: the longest
 // key, quoted, with each character escaped, and parameters.
 func (p Policy) KeyMaxLength() int { return 2*p.MaxKeyLength + maxKeyParameters }
+
+// The response fields of the protocol, and the body of a replay whose body was not kept.
+const (
+	fieldReplayed = "Idempotent-Replayed"
+	fieldStatus   = "Idempotency-Status"
+	fieldBody     = "Idempotency-Body"
+	fieldExpires  = "Idempotency-Key-Expires"
+
+	summaryBody = `{"status":"completed"}`
+)
+
+// link returns the Link field that leads to the policy.
+func link(uri string) string { return "<" + uri + `>; rel="describedby"` }
 
 // responseField is a field of responses, as the contract describes it.
 type responseField struct {
@@ -217,10 +195,10 @@ func (p *Policy) markers() []responseField {
 		status.description += " unprotected: the operation ran while the store was unavailable; a retry may run it again."
 	}
 	list = append(list, status)
-	if p.Oversize != Unavailable {
+	if p.Oversize != protocol.Unavailable {
 		list = append(list, responseField{
 			name: fieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
-			description: `The body of the first response was not kept, and this replay has {"status":"completed"} in its place.`,
+			description: `The body of the first response was not kept, and this replay has ` + summaryBody + ` in its place.`,
 		})
 	}
 	if p.Expires {

@@ -1,4 +1,4 @@
-package protocol_test
+package contract_test
 
 import (
 	"bytes"
@@ -12,10 +12,11 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/contract"
 )
 
 // The policy of a guard is the source of an API's contract.
-func ExampleGuard_Policy() {
+func ExampleOf() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
 		panic(err)
@@ -27,7 +28,7 @@ func ExampleGuard_Policy() {
 	if err != nil {
 		panic(err)
 	}
-	policy := guard.Policy()
+	policy := contract.Of(guard)
 
 	cors := policy.CORS()
 	fmt.Println("allow:", strings.Join(cors.AllowHeaders, ", "))
@@ -67,7 +68,7 @@ func ExamplePolicy() {
 		"<p>Send <code>{{.Header}}</code>. Responses are kept for {{.Retention.Hours}} hours.</p>\n" +
 			"<p>Not kept:{{range .NotKept}} {{.}}{{end}}</p>\n",
 	))
-	if err := page.Execute(os.Stdout, guard.Policy()); err != nil {
+	if err := page.Execute(os.Stdout, contract.Of(guard)); err != nil {
 		panic(err)
 	}
 	// Output:

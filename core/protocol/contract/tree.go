@@ -1,4 +1,4 @@
-package protocol
+package contract
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ func scalar(v any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	default:
-		panic("protocol: a document of what is neither text, number nor bool")
+		panic("contract: a document of what is neither text, number nor bool")
 	}
 }
 
