@@ -12,8 +12,8 @@ import (
 )
 
 // newProject returns the folder of a small project under git: core, an adapter that
-// requires it, an internal module, and one that is not published. Everything is committed and can be
-// released as v0.1.0.
+// requires it, an internal module, and one that is not published. Everything is committed
+// and can be released as v0.1.0.
 func newProject(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
