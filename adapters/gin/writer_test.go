@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -19,12 +20,12 @@ func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	file := filepath.Join(t.TempDir(), "invoice.txt")
-	if err := os.WriteFile(file, pattern(100_000), 0o600); err != nil {
+	if err := os.WriteFile(file, harness.Pattern(100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"/json": createdBody, "/string": "7 orders", "/write": "ab", "/file": string(pattern(100_000)), "/copy": string(pattern(70_000)),
-		"/content": string(pattern(60_000)), "/reader": string(pattern(50_000)), "/data": "\x00\xff",
+		"/json": createdBody, "/string": "7 orders", "/write": "ab", "/file": string(harness.Pattern(100_000)), "/copy": string(harness.Pattern(70_000)),
+		"/content": string(harness.Pattern(60_000)), "/reader": string(harness.Pattern(50_000)), "/data": "\x00\xff",
 		"/events": "event:tick\ndata:0\n\nevent:tick\ndata:1\n\n", "/empty": "", "/redirect": "",
 	}
 	b.Use(b.guarded)
@@ -37,13 +38,13 @@ func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
 	})
 	b.POST("/file", func(c *gin.Context) { c.File(file) })
 	b.POST("/copy", func(c *gin.Context) {
-		_, _ = io.Copy(c.Writer, struct{ io.Reader }{bytes.NewReader(pattern(70_000))})
+		_, _ = io.Copy(c.Writer, struct{ io.Reader }{bytes.NewReader(harness.Pattern(70_000))})
 	})
 	b.POST("/content", func(c *gin.Context) {
-		http.ServeContent(c.Writer, c.Request, "a.bin", time.Unix(0, 0), bytes.NewReader(pattern(60_000)))
+		http.ServeContent(c.Writer, c.Request, "a.bin", time.Unix(0, 0), bytes.NewReader(harness.Pattern(60_000)))
 	})
 	b.POST("/reader", func(c *gin.Context) {
-		c.DataFromReader(http.StatusOK, 50_000, "x/y", bytes.NewReader(pattern(50_000)), map[string]string{"X-Extra": "1"})
+		c.DataFromReader(http.StatusOK, 50_000, "x/y", bytes.NewReader(harness.Pattern(50_000)), map[string]string{"X-Extra": "1"})
 	})
 	b.POST("/data", func(c *gin.Context) { c.Data(http.StatusOK, "x/y", []byte("\x00\xff")) })
 	b.POST("/events", func(c *gin.Context) {
@@ -55,16 +56,12 @@ func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
 	b.POST("/empty", func(c *gin.Context) { c.Status(http.StatusNoContent) })
 	b.POST("/redirect", func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/json") })
 	for path, body := range want {
-		plain := b.send("POST", path)
-		first, _ := b.twice("POST", path)
-		if first.body != body || plain.body != body || first.status != plain.status {
-			t.Errorf("%s: %d with %d bytes, and %d with %d without a key, want %d bytes", path, first.status, len(first.body), plain.status, len(plain.body), len(body))
+		plain := b.Send("POST", path)
+		first, _ := b.Twice("POST", path)
+		if first.Body != body || plain.Body != body || first.Status != plain.Status {
+			t.Errorf("%s: %d with %d bytes, and %d with %d without a key, want %d bytes", path, first.Status, len(first.Body), plain.Status, len(plain.Body), len(body))
 		}
-		for _, field := range []string{"Content-Type", "Location", "Last-Modified", "X-Extra"} {
-			if got, want := first.header.Get(field), plain.header.Get(field); got != want {
-				t.Errorf("%s: %s is %q, and %q without a key", path, field, got, want)
-			}
-		}
+		first.SameFields(t, path, plain, "Content-Type", "Location", "Last-Modified", "X-Extra")
 	}
 }
 
@@ -105,8 +102,8 @@ func TestWriterKnowsWhatWasSent(t *testing.T) {
 	for path, want := range map[string]state{
 		"/json": {201, len(createdBody), true}, "/empty": {204, -1, false}, "/error": {409, 0, true}, "/steps": {202, 4, true},
 	} {
-		b.send("POST", path)
-		b.twice("POST", path)
+		b.Send("POST", path)
+		b.Twice("POST", path)
 		if bare, first, again := <-seen, <-seen, <-seen; bare != want || first != want || again.status != want.status {
 			t.Errorf("%s: a logger saw %+v without a key, %+v with one, and %+v of the replay, want %+v", path, bare, first, again, want)
 		}

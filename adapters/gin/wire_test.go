@@ -54,9 +54,9 @@ func TestHeaderIsLeftToTheLayersOutside(t *testing.T) {
 		"/silent":   func(*gin.Context) {},
 	} {
 		b.POST(path, deciding, b.guarded, handler)
-		bare := b.send("POST", path)
-		first, _ := b.twice("POST", path)
-		if first.status != bare.status || first.body != bare.body || !maps.EqualFunc(kept(first), kept(bare), slices.Equal) {
+		bare := b.Send("POST", path)
+		first, _ := b.Twice("POST", path)
+		if first.Status != bare.Status || first.Body != bare.Body || !maps.EqualFunc(first.Kept(), bare.Kept(), slices.Equal) {
 			t.Errorf("%s: answered %+v, and %+v without a key", path, first, bare)
 		}
 	}

@@ -2,29 +2,20 @@ package repriseecho
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 func TestMiddlewareNeedsGuardAndScope(t *testing.T) {
 	t.Parallel()
-	for _, call := range []func(){
+	harness.Panics(t,
 		func() { Middleware(nil, Unscoped) },
 		func() { Middleware(new(protocol.Guard), nil) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			call()
-		}()
-	}
+	)
 }
 
 func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
@@ -35,18 +26,7 @@ func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
 	strict.Group("/deep").POST("/:id", b.counted(func(c echo.Context) error { return c.String(http.StatusOK, c.Param("id")+c.Path()) }))
 	b.PUT("/one", b.counted(created), b.middleware(protocol.Config{Methods: []string{"PUT"}}))
 	b.POST("/open", b.counted(created))
-
-	if a := b.send("POST", "/strict/orders"); a.status != http.StatusBadRequest || !strings.Contains(a.body, "key-missing") {
-		t.Errorf("without a key: %+v", a)
-	}
-	b.ran(0)
-	b.twice("POST", "/strict/orders")
-	if first, _ := b.twice("POST", "/strict/deep/7"); first.body != "7/strict/deep/:id" {
-		t.Errorf("the route of a group below: %+v", first)
-	}
-	b.twice("PUT", "/one")
-	b.afresh("POST", "/open")
-	b.ran(5)
+	b.CheckPolicies()
 }
 
 // The middleware works wherever Echo takes one, and on each of these levels an unmatched
@@ -54,21 +34,21 @@ func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
 func TestUnmatchedRoutes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prepare func(*bench)
+		prepare func(*fixture)
 		method  string
 		path    string
 		status  int
 		body    string
 	}{
-		"404":              {func(b *bench) { b.Use(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
-		"405":              {func(b *bench) { b.Use(b.guarded) }, "PATCH", "/orders", 405, `{"message":"Method Not Allowed"}` + "\n"},
-		"before the route": {func(b *bench) { b.Pre(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
-		"in a group":       {func(b *bench) { b.Group("/group", b.guarded) }, "POST", "/group/x", 404, `{"message":"Not Found"}` + "\n"},
-		"RouteNotFound": {func(b *bench) {
+		"404":              {func(b *fixture) { b.Use(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
+		"405":              {func(b *fixture) { b.Use(b.guarded) }, "PATCH", "/orders", 405, `{"message":"Method Not Allowed"}` + "\n"},
+		"before the route": {func(b *fixture) { b.Pre(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
+		"in a group":       {func(b *fixture) { b.Group("/group", b.guarded) }, "POST", "/group/x", 404, `{"message":"Not Found"}` + "\n"},
+		"RouteNotFound": {func(b *fixture) {
 			b.Use(b.guarded)
 			b.RouteNotFound("/*", func(c echo.Context) error { return c.String(http.StatusNotFound, "no "+c.Request().URL.Path) })
 		}, "POST", "/nowhere", 404, "no /nowhere"},
-		"custom error handler": {func(b *bench) {
+		"custom error handler": {func(b *fixture) {
 			b.Use(b.guarded)
 			b.HTTPErrorHandler = func(err error, c echo.Context) { _ = c.String(http.StatusGone, err.Error()) }
 		}, "POST", "/nowhere", 410, "code=404, message=Not Found"},
@@ -78,16 +58,12 @@ func TestUnmatchedRoutes(t *testing.T) {
 			b := setup(t, protocol.Config{})
 			c.prepare(b)
 			b.PUT("/orders", created)
-			plain := b.send(c.method, c.path)
-			first, _ := b.twice(c.method, c.path)
-			if first.status != c.status || first.body != c.body || plain.status != c.status {
-				t.Errorf("answered %d %q, want %d %q", first.status, first.body, c.status, c.body)
+			plain := b.Send(c.method, c.path)
+			first, _ := b.Twice(c.method, c.path)
+			if first.Status != c.status || first.Body != c.body || plain.Status != c.status {
+				t.Errorf("answered %d %q, want %d %q", first.Status, first.Body, c.status, c.body)
 			}
-			for _, field := range []string{"Content-Type", "Allow"} {
-				if got, want := first.header.Get(field), plain.header.Get(field); got != want {
-					t.Errorf("%s is %q, and %q without a key", field, got, want)
-				}
-			}
+			first.SameFields(t, name, plain, "Content-Type", "Allow")
 		})
 	}
 }
@@ -97,10 +73,10 @@ func TestGuardThatIsMetTwice(t *testing.T) {
 	b := setup(t, protocol.Config{})
 	b.Use(b.guarded)
 	b.POST("/orders", b.counted(created), b.guarded)
-	if first, _ := b.twice("POST", "/orders"); first.status != http.StatusCreated {
+	if first, _ := b.Twice("POST", "/orders"); first.Status != http.StatusCreated {
 		t.Errorf("answered %+v", first)
 	}
-	b.ran(1)
+	b.Ran(1)
 }
 
 // Layers and handlers of net/http have a response and a request of their own.
@@ -123,7 +99,7 @@ func TestHandlersOfNetHTTP(t *testing.T) {
 	b.POST("/inside/fails", fails, b.guarded, layer)
 	b.POST("/outside/fails", fails, layer, b.guarded)
 	for path, status := range map[string]int{"/handler": 202, "/inside": 201, "/outside": 201, "/inside/fails": 409, "/outside/fails": 409} {
-		if first, _ := b.twice("POST", path); first.status != status || first.body == "" {
+		if first, _ := b.Twice("POST", path); first.Status != status || first.Body == "" {
 			t.Errorf("%s: %+v", path, first)
 		}
 	}

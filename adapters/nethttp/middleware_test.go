@@ -1,43 +1,39 @@
-package reprisehttp_test
+package reprisehttp
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
+
+func TestMiddlewareNeedsGuardAndScope(t *testing.T) {
+	t.Parallel()
+	harness.Panics(t,
+		func() { Middleware(nil, Unscoped) },
+		func() { Middleware(new(protocol.Guard), nil) },
+	)
+}
 
 // Layers outside, such as those for metrics and traces, name a request by the pattern of
 // its route.
 func TestPatternAndPathValuesReachTheLayersOutside(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type outerKey struct{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Fail") != "" {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	inside := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(mux)
+	inside := Middleware(harness.New(t, nil).Guard(protocol.Config{}), Unscoped)(mux)
 	for name, keyed := range map[string]bool{"without a key": false, "with a key": true, "with a key, cut short": true} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), outerKey{}, "outer"), http.MethodPost, "/orders/7", strings.NewReader("body"))
-		body := r.Body
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders/7", strings.NewReader("body"))
+		body, ctx := r.Body, r.Context()
 		if keyed {
 			r.Header.Set("Idempotency-Key", strconv.Quote(name))
 		}
@@ -51,7 +47,7 @@ func TestPatternAndPathValuesReachTheLayersOutside(t *testing.T) {
 		if r.Pattern != "POST /orders/{id}" || r.PathValue("id") != "7" {
 			t.Errorf("%s: the pattern is %q, id is %q", name, r.Pattern, r.PathValue("id"))
 		}
-		if r.Body != body || r.Context().Value(outerKey{}) != "outer" {
+		if r.Body != body || r.Context() != ctx {
 			t.Errorf("%s: the request has another body or context", name)
 		}
 		if _, inside := reprise.AttemptFrom(r.Context()); inside {
