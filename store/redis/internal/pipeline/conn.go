@@ -49,7 +49,8 @@ type conn struct {
 	in       *bufio.Reader // of the reader, like all that follows
 	reading  []written     // those from answered on have no answer
 	answered int
-	progress bool // there was a reply since the last tick
+	arrived  bool      // something did since the last tick
+	heard    time.Time // the last tick before which something had arrived
 }
 
 // newConn takes over a connection from the client that dialled it.
@@ -65,7 +66,7 @@ func newConn(dialled net.Conn, l limits, release func()) (*conn, error) {
 
 // limits are the times of a connection.
 type limits struct {
-	read, write time.Duration // how long the server may not answer, or not read
+	read, write time.Duration // how long the server may send nothing, or read nothing
 	idle        time.Duration // how long an unused connection stays open
 	lifetime    time.Duration // how long it is used; zero: no limit
 }
@@ -162,12 +163,14 @@ func (c *conn) retire() {
 }
 
 // tick is called when the read deadline has passed. It returns an error when the server
-// owes an answer for too long, or the connection was not used for too long.
+// owes an answer and has sent nothing for too long, or the connection was not used for too
+// long. A reply that is on its way counts, however long all of it takes.
 func (c *conn) tick(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	progress := c.progress
-	c.progress = false
+	if c.arrived {
+		c.arrived, c.heard = false, now
+	}
 	var oldest time.Time
 	switch {
 	case c.answered < len(c.reading):
@@ -181,7 +184,7 @@ func (c *conn) tick(now time.Time) error {
 		c.readTill = c.lastWrite.Add(c.limits.idle)
 		return c.SetReadDeadline(c.readTill)
 	}
-	if !progress && now.Sub(oldest) >= c.limits.read {
+	if now.Sub(oldest) >= c.limits.read && now.Sub(c.heard) >= c.limits.read {
 		return errSilence
 	}
 	c.readTill = now.Add(c.limits.tick())

@@ -3,12 +3,15 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
 func TestLimitsFollowTheOptionsOfTheClient(t *testing.T) {
@@ -36,7 +39,7 @@ func TestLimitsFollowTheOptionsOfTheClient(t *testing.T) {
 }
 
 // A server that owes an answer is given the read timeout from the write of the oldest
-// call, or from its last answer, and a connection without calls the idle time.
+// call, or from the last byte that it sent, and a connection without calls the idle time.
 func TestConnectionIsGivenUpInTime(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -47,35 +50,88 @@ func TestConnectionIsGivenUpInTime(t *testing.T) {
 		answered  int
 		written   []written
 		lastWrite time.Duration // ago
-		progress  bool
+		heard     time.Duration // ago; zero: never
+		arrived   bool
 		want      error
 		next      time.Duration // from now, of the next look
 	}{
-		{"the oldest has waited too long", []written{ago(4 * time.Second)}, 0, nil, 0, false, errSilence, 0},
-		{"the oldest of two has", []written{ago(4 * time.Second)}, 0, []written{ago(0)}, 0, false, errSilence, 0},
-		{"one that is not being read has", nil, 0, []written{ago(4 * time.Second), ago(0)}, 0, false, errSilence, 0},
-		{"it has not waited too long", []written{ago(4*time.Second - 1)}, 0, nil, 0, false, nil, time.Second},
-		{"another was answered meanwhile", []written{ago(time.Minute)}, 0, nil, 0, true, nil, time.Second},
-		{"the oldest was answered", []written{ago(time.Minute)}, 1, []written{ago(0)}, 0, false, nil, time.Second},
-		{"nothing is owed", []written{ago(time.Minute)}, 1, nil, 10 * time.Second, false, nil, 20 * time.Second},
-		{"it is idle", nil, 0, nil, 30 * time.Second, false, errIdle, 0},
-		{"it is not idle for long enough", nil, 0, nil, 30*time.Second - 1, false, nil, 1},
+		{"the oldest has waited too long", []written{ago(4 * time.Second)}, 0, nil, 0, 0, false, errSilence, 0},
+		{"the oldest of two has", []written{ago(4 * time.Second)}, 0, []written{ago(0)}, 0, 0, false, errSilence, 0},
+		{"one that is not being read has", nil, 0, []written{ago(4 * time.Second), ago(0)}, 0, 0, false, errSilence, 0},
+		{"it has not waited too long", []written{ago(4*time.Second - 1)}, 0, nil, 0, 0, false, nil, time.Second},
+		{"something arrived meanwhile", []written{ago(time.Minute)}, 0, nil, 0, 0, true, nil, time.Second},
+		{"something arrived not long ago", []written{ago(time.Minute)}, 0, nil, 0, 4*time.Second - 1, false, nil, time.Second},
+		{"what arrived was too long ago", []written{ago(time.Minute)}, 0, nil, 0, 4 * time.Second, false, errSilence, 0},
+		{"the oldest was answered", []written{ago(time.Minute)}, 1, []written{ago(0)}, 0, 0, false, nil, time.Second},
+		{"nothing is owed", []written{ago(time.Minute)}, 1, nil, 10 * time.Second, 0, false, nil, 20 * time.Second},
+		{"it is idle", nil, 0, nil, 30 * time.Second, 0, false, errIdle, 0},
+		{"it is not idle for long enough", nil, 0, nil, 30*time.Second - 1, 0, false, nil, 1},
 	} {
 		r := &recorder{}
 		conn := &conn{
 			Conn: r, limits: limits{read: 4 * time.Second, idle: 30 * time.Second}, lastWrite: now.Add(-c.lastWrite),
-			reading: c.reading, answered: c.answered, written: c.written, progress: c.progress,
+			reading: c.reading, answered: c.answered, written: c.written, arrived: c.arrived,
+		}
+		if c.heard > 0 {
+			conn.heard = now.Add(-c.heard)
 		}
 		if err := conn.tick(now); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
-		if conn.progress || conn.ended != (c.want == errIdle) { //nolint:errorlint // of the table
-			t.Errorf("%s: progress %v, ended %v", c.name, conn.progress, conn.ended)
+		if conn.arrived || conn.ended != (c.want == errIdle) || c.arrived && !conn.heard.Equal(now) { //nolint:errorlint // of the table
+			t.Errorf("%s: arrived %v, heard %v, ended %v", c.name, conn.arrived, conn.heard, conn.ended)
 		}
 		if c.want == nil && (!r.reads.Equal(now.Add(c.next)) || !conn.readTill.Equal(r.reads)) {
 			t.Errorf("%s: looks again after %v, want %v", c.name, r.reads.Sub(now), c.next)
 		}
 	}
+}
+
+// A reply that takes longer than the read timeout is no silence while bytes of it arrive,
+// and neither do calls behind it fail.
+func TestReplyThatIsStillArrivingIsNoSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const read, pieces, size = time.Second, 40, 1000
+		here, there := net.Pipe()
+		c, err := newConn(here, limits{read: read, write: read, idle: time.Minute}, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := batching.New(batching.Config[queued]{Later: true, Send: func(_ context.Context, batch []batching.Sent[queued]) {
+			c.write(time.Now(), batch)
+		}})
+		var reading sync.WaitGroup
+		reading.Go(func() { _ = c.read() })
+		reading.Go(func() { // the server: it takes 0.9 read timeouts for each piece
+			_, _ = there.Read(make([]byte, 100))
+			protocol := fakeserver.Bulk(long(pieces*size)) + fakeserver.Bulk("behind it")
+			for len(protocol) > 0 {
+				time.Sleep(read * 9 / 10) //nolint:forbidigo // by the clock of the bubble
+				n := min(size, len(protocol))
+				_, _ = there.Write([]byte(protocol[:n]))
+				protocol = protocol[n:]
+			}
+		})
+		var calling sync.WaitGroup
+		for _, name := range []string{"long", "behind it"} {
+			calling.Go(func() {
+				call := q.Call()
+				defer call.Release()
+				call.Value.out, call.Value.want = []byte("x"), "$"
+				if err := q.Do(t.Context(), call); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			synctest.Wait()
+			if name == "long" {
+				go func() { _, _ = there.Read(make([]byte, 100)) }()
+			}
+		}
+		calling.Wait()
+		c.end()
+		reading.Wait()
+	})
 }
 
 // A deadline is moved when it has to be: at once to an earlier look for an answer, and

@@ -38,7 +38,6 @@ func (c *conn) read() (err error) {
 			}
 			v.Replies[i] = r
 		}
-		c.progress = true
 		c.answered++
 		call.Finish(nil)
 		if c.inFlight.Add(-1) == 0 && c.retired.Load() {
@@ -100,6 +99,9 @@ type tickingReader struct{ c *conn }
 func (r tickingReader) Read(p []byte) (int, error) {
 	for {
 		n, err := r.c.Conn.Read(p)
+		if n > 0 {
+			r.c.arrived = true
+		}
 		if err == nil || n > 0 { // errors.As allocates
 			return n, err
 		}
