@@ -1,4 +1,4 @@
-package repriseredis
+package pipeline
 
 import (
 	"bufio"
@@ -8,86 +8,54 @@ import (
 	"strings"
 )
 
-// maxBulk is the size of the largest string that the protocol knows. A length above it is
-// not one.
+// maxBulk is the size in bytes of the largest string that the protocol knows. A length
+// above it is invalid.
 const maxBulk = 512 << 20
 
 // errProtocol is the failure of a connection on which something arrives that is not a
-// reply.
+// reply, or not one to the command that is next.
 var errProtocol = errors.New("the server answered what is not a reply of the Redis protocol")
 
-// appendCommand appends a command as the protocol has it, and reports whether it knows
-// the types of all arguments: those that commands of this package have.
-func appendCommand(b []byte, args []any) ([]byte, bool) {
-	b = appendLength(b, '*', len(args))
-	for _, arg := range args {
-		switch arg := arg.(type) {
-		case string:
-			b = appendBulk(b, arg)
-		case *string:
-			b = appendBulk(b, *arg)
-		case *blob:
-			b = appendBulk(b, *arg)
-		case int:
-			b = appendInt(b, int64(arg))
-		case int64:
-			b = appendInt(b, arg)
-		case *int64:
-			b = appendInt(b, *arg)
-		default:
-			return b, false
-		}
-	}
-	return b, true
+// Reply is the reply to a command.
+type Reply struct {
+	Kind   Kind
+	Text   string // of a string or a failure
+	Number int64
 }
 
-func appendBulk[T string | blob | []byte](b []byte, value T) []byte {
-	b = append(appendLength(b, '$', len(value)), value...)
-	return append(b, '\r', '\n')
-}
+// Kind is what a reply is.
+type Kind uint8
 
-func appendInt(b []byte, n int64) []byte {
-	var digits [20]byte
-	return appendBulk(b, strconv.AppendInt(digits[:0], n, 10))
-}
-
-func appendLength(b []byte, kind byte, n int) []byte {
-	b = strconv.AppendInt(append(b, kind), int64(n), 10)
-	return append(b, '\r', '\n')
-}
-
-// reply is a reply of a server, of the kinds that commands of this package get.
-type reply struct {
-	kind   replyKind
-	text   string // of a string or an error
-	number int64
-}
-
-type replyKind uint8
-
+// The kinds of replies.
 const (
-	replyOther replyKind = iota // an array or a status, for example
-	replyText
-	replyNumber
-	replyNil
-	replyError
+	Other Kind = iota // an array or a status, for example, whose content is not kept
+	String
+	Number
+	Nil
+	Failure // an error of the server
 )
 
-// serverError is an error that a server answered. It is a redis.Error.
-type serverError string
-
-func (e serverError) Error() string { return string(e) }
-
-// RedisError tells it from the errors of connections.
-func (serverError) RedisError() {}
+// fits reports whether r can be the reply to a command, see [Call].
+func (r Reply) fits(want byte) bool {
+	switch r.Kind {
+	case Failure:
+		return true
+	case String, Nil:
+		return want == '$'
+	case Number:
+		return want == ':'
+	default:
+		return false
+	}
+}
 
 // readReply reads the next reply, in version 2 or 3 of the protocol, and skips what is
 // pushed.
-func readReply(in *bufio.Reader) (reply, error) {
+func readReply(in *bufio.Reader) (Reply, error) {
 	for {
 		kind, line, err := readLine(in)
 		if err != nil {
-			return reply{}, err
+			return Reply{}, err
 		}
 		switch kind {
 		case '$', '!':
@@ -95,24 +63,24 @@ func readReply(in *bufio.Reader) (reply, error) {
 		case ':':
 			n, err := strconv.ParseInt(string(line), 10, 64)
 			if err != nil {
-				return reply{}, errProtocol
+				return Reply{}, errProtocol
 			}
-			return reply{kind: replyNumber, number: n}, nil
+			return Reply{Kind: Number, Number: n}, nil
 		case '-':
-			return reply{kind: replyError, text: string(line)}, nil
+			return Reply{Kind: Failure, Text: string(line)}, nil
 		case '_':
-			return reply{kind: replyNil}, nil
+			return Reply{Kind: Nil}, nil
 		case '>', '|': // not the reply, which follows
 			if err := skipElements(in, kind, line, 0); err != nil {
-				return reply{}, err
+				return Reply{}, err
 			}
 		case '*':
 			if string(line) == "-1" {
-				return reply{kind: replyNil}, nil
+				return Reply{Kind: Nil}, nil
 			}
 			fallthrough
 		default:
-			return reply{}, skipRest(in, kind, line, 0)
+			return Reply{}, skipRest(in, kind, line, 0)
 		}
 	}
 }
@@ -133,28 +101,28 @@ func readLine(in *bufio.Reader) (kind byte, line []byte, err error) {
 }
 
 // readBulk reads a string whose length was read.
-func readBulk(in *bufio.Reader, kind byte, length []byte) (reply, error) {
+func readBulk(in *bufio.Reader, kind byte, length []byte) (Reply, error) {
 	n, err := strconv.Atoi(string(length))
 	if err != nil || n < -1 || n > maxBulk {
-		return reply{}, errProtocol
+		return Reply{}, errProtocol
 	}
 	if n < 0 {
-		return reply{kind: replyNil}, nil
+		return Reply{Kind: Nil}, nil
 	}
-	r := reply{kind: replyText}
+	r := Reply{Kind: String}
 	if kind == '!' {
-		r.kind = replyError
+		r.Kind = Failure
 	}
 	var text strings.Builder
-	for text.Grow(min(n, 1<<20)); text.Len() < n; { // what a length promises is not there yet
+	for text.Grow(min(n, 1<<20)); text.Len() < n; { // the rest of its length may never arrive
 		if _, err := in.Peek(1); err != nil {
-			return reply{}, err
+			return Reply{}, err
 		}
 		part, _ := in.Peek(min(in.Buffered(), n-text.Len()))
 		text.Write(part)
 		_, _ = in.Discard(len(part))
 	}
-	r.text = text.String()
+	r.Text = text.String()
 	return r, skipEnd(in)
 }
 
