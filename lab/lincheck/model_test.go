@@ -146,7 +146,7 @@ type output struct {
 	age       time.Duration
 }
 
-// String returns the answer as the call that gave it would, without what it leaves zero.
+// String returns the result as the call returned it, without zero fields.
 func (o output) String() string {
 	text := ""
 	if o.unknown {
