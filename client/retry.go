@@ -67,8 +67,8 @@ func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool
 	return "", *p.says && mayRetry(resp.StatusCode), true
 }
 
-// byStatus decides by the status. A replay is final, whatever its status: the next
-// response would be the same.
+// byStatus decides by the status. A replay is final with any status: the next response
+// would be the same.
 func (t *Transport) byStatus(resp *http.Response) bool {
 	if t.isReplay(resp) {
 		return false

@@ -103,8 +103,8 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 }
 
-// pgDeployment is two processes over a schema of their own, with a connection for each
-// client: leased, or transactional.
+// pgDeployment is two processes over a new schema, with a connection for each client:
+// leased, or transactional.
 func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, atomic bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
 	d := newPgDeployment(tb, server, &c, atomic)

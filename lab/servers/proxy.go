@@ -23,8 +23,8 @@ type Proxy struct {
 	mode     Mode
 	changed  chan struct{} // closed and replaced when mode changes
 	up, down time.Duration
-	rate     int // bytes a second of each stream; 0: as many as pass
-	shared   int // bytes a second of each direction; 0: as many as pass
+	rate     int       // bytes a second of each stream; 0: as many as pass
+	shared   int       // bytes a second of each direction; 0: as many as pass
 	upFree   time.Time // when a direction's bytes have all passed, where the pace is shared
 	downFree time.Time
 	rules    []*rule
