@@ -64,7 +64,7 @@ func startProxy(tb testing.TB, to []*url.URL, http2 bool) *proxy {
 	}
 	p.Server = httptest.NewUnstartedServer(p)
 	p.Config.ConnState = p.track
-	p.Config.ErrorLog = nothing // it is about connections that were cut
+	p.Config.ErrorLog = silent // it is about connections that were cut
 	p.EnableHTTP2 = http2
 	if http2 {
 		p.StartTLS()
@@ -211,4 +211,4 @@ func (a *answer) write(w http.ResponseWriter, bytes int) {
 }
 
 // silent discards a server's log.
-var nothing = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

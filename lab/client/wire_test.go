@@ -167,7 +167,7 @@ func TestARefusedConnectionIsKnown(t *testing.T) {
 func TestAWrongCertificateIsNotRetried(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = nothing
+	server.Config.ErrorLog = silent
 	server.StartTLS()
 	defer server.Close()
 	_, err := call(t, client(t, &http.Transport{}, repriseclient.Config{}), server.URL, "an order")
