@@ -3,6 +3,7 @@ package suites
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
@@ -57,4 +58,5 @@ func (h *host) Fatalf(format string, args ...any) {
 func (h *host) Skipf(format string, args ...any) {
 	panic(stopped{reason: fmt.Sprintf(format, args...), missing: true})
 }
+func (h *host) Output() io.Writer               { return os.Stderr }
 func (h *host) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
