@@ -222,14 +222,9 @@ fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
 
 .PHONY: prose
-prose: ## Fail if a comment is wider than 90 columns, or a line of Markdown more than a sentence
+prose: ## Count the words of convoluted sentences in comments, and those wider than 90 columns
 	@cd tools
 	GOWORK=off go run ./prose -root ..
-
-.PHONY: prose/list
-prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
-	@cd tools
-	GOWORK=off go run ./prose -root .. -list
 
 .PHONY: check/test
 check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should
