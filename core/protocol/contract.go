@@ -89,35 +89,9 @@ func (g *Guard) Policy() Policy {
 		Transactional: g.engine.Binds(),
 		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
 		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
-		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
-	}
-	for _, entry := range problemTable {
-		if p.answers(entry.Code) {
-			p.Problems = append(p.Problems, g.problems.of(entry.Code, retryTimes[entry.Code]))
-		}
+		Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
 	}
 	return p
-}
-
-// retryTimes are the times after which the refusals ask for a retry.
-var retryTimes = map[Code]time.Duration{
-	CodeInProgress: retryRunning, CodeNotApplied: retryRunning, CodeStoreUnavailable: retryStore,
-}
-
-// answers reports whether a guard of this policy can answer with the code.
-func (p *Policy) answers(code Code) bool {
-	switch code {
-	case CodeKeyMissing:
-		return p.Required
-	case CodeOutcomeUnknown:
-		return p.Preset == reprise.AtMostOnce || p.MaxAttempts > 0
-	case CodeResultExpired:
-		return p.Horizon > 0
-	case CodeNotApplied, CodeResponseTooLarge:
-		return p.Transactional
-	default:
-		return true
-	}
 }
 
 // notKept returns the statuses whose responses are released.
