@@ -116,7 +116,7 @@ blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	$(call each,$$modules,go test ./...)
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
-# protocol.Policy generates, which tests of core/protocol compare with files.
+# core/protocol/contract generates, which its tests compare with files.
 contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
 	@$(call use,off lab/openapi)
 	$(call each,$$modules,go test ./... && "$(CURDIR)/$(BIN)/golangci-lint" run ./...)
@@ -181,11 +181,8 @@ fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	@unformatted=$$({ $(BIN)/gofumpt -l . && $(BIN)/goimports -l .; } | sort -u)
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
 
-prose: ## Fail if a comment is wider than 90 columns, or a line of Markdown more than a sentence
+prose: ## Count the words of convoluted sentences in comments, and those wider than 90 columns
 	@$(call tool,prose,)
-
-prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
-	@$(call tool,prose,-list)
 
 check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
 	@cd tools
