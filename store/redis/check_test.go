@@ -11,12 +11,12 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// sound is what a server says about itself that gives every guarantee.
+// sound is the INFO of a server that gives every guarantee.
 const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnected_slaves:2\nmaxmemory:0\nmaxmemory_policy:noeviction\n" +
 	"aof_enabled:1\naof_last_write_status:ok\nrdb_last_bgsave_status:ok\ntcp_port:6379\n"
 
 // soundServer returns an answer function of a fake that says info after sound, and does
-// what scripts and channels are for. An answer of override that is not empty comes first.
+// the work of scripts and channels. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
 	held, completed := false, false
 	return func(_, _ int, command []string) string {
@@ -144,7 +144,7 @@ func TestCheckFindsSlowFsync(t *testing.T) {
 	}
 }
 
-// Nobody knows what a server evicts that names no policy anywhere.
+// The policy of a server that does not name it is unknown.
 func TestCheckDoesNotGuessAPolicy(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, soundServer("maxmemory:100\nmaxmemory_policy:", func(command []string) string {
@@ -163,7 +163,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, mode, state string
-		want              string // the codes of what is unsafe
+		want              string // the codes of the findings
 		err               error
 	}{
 		{"in order", "redis_mode:cluster", bulk("cluster_state:ok"), "", nil},
@@ -190,7 +190,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 	}
 }
 
-// Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee
+// Managed servers refuse CONFIG. An unknown setting is a finding only where a guarantee
 // depends on it.
 func TestCheckNeedsNoConfig(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 	}
 }
 
-// A server that answers what it should not is as bad as one that refuses.
+// A server with wrong answers is as bad as one that refuses.
 func TestOpenFindsAWrongAnswer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -124,7 +124,7 @@ func TestACommandThatIsLeftIsTheSenders(t *testing.T) {
 }
 
 // A server that hangs holds the lane of a batch no longer than a batch may take, also
-// where nothing but the context of a caller bounds a call, and the batch is one call.
+// where only the context of a caller bounds a call, and the batch is one call.
 func TestNoBatchHoldsItsLaneForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestABatchEndsWithItsConfirmation(t *testing.T) {
 	}
 }
 
-// What travels in a batch decides like what travels alone: both halves of a native claim,
-// the question for the validity, and what became of a repetition.
+// A command in a batch decides like one that is sent alone: both halves of a native
+// claim, the question for the validity, and the result of a repetition.
 func TestACombinedClaimDecidesLikeAnother(t *testing.T) {
 	t.Parallel()
 	f := confirming(t, claimed, ":1\r\n")
@@ -237,7 +237,7 @@ func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
 		sent       string
 	}{
 		{claimed, nil, "set, evalsha, wait 1 1000"},
-		{bulk("M"), nil, "set, evalsha"}, // it wrote nothing
+		{bulk("M"), nil, "set, evalsha"}, // it did not write
 		{"-BUSY Redis is busy running a script.\r\n", store.ErrUnknown, "set, evalsha"},
 	} {
 		f := newFake(t, func(_, _ int, command []string) string {
@@ -279,8 +279,8 @@ func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
 	}
 }
 
-// A single write that replicas confirm goes through the combiner, and a batch of its own
-// does not.
+// A single write that replicas confirm goes through the combiner, and a batch of the
+// caller's does not.
 func TestWhatGoesThroughTheCombiner(t *testing.T) {
 	t.Parallel()
 	f := confirming(t, bulk("W"), ":1\r\n")

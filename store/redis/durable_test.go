@@ -17,7 +17,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// confirming returns a server that answers a script with what the test says, and a wait
+// confirming returns a server that answers a script as the test says, and a wait
 // with confirm.
 func confirming(t *testing.T, script, confirm string) *fake {
 	t.Helper()
@@ -131,8 +131,8 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	}
 }
 
-// An answer that wrote nothing is not waited for: a replica that is away delays no
-// replay.
+// No confirmation is awaited for an answer without a write: a replica that is away delays
+// no replay.
 func TestAnAnswerThatWroteNothingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	scripts := map[string]store.Outcome{
@@ -288,7 +288,7 @@ func (name panicking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// A hook of the client that panics neither confirms what travels with its command nor
+// A hook of the client that panics neither confirms the commands of its batch nor
 // keeps the connection.
 func TestAPanicConfirmsNothing(t *testing.T) {
 	t.Parallel()
@@ -322,7 +322,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 	}
 }
 
-// A client for one attempt on a node that a cluster named leaves nothing behind for the
+// A client for one attempt on a node that a cluster named leaves no state behind for the
 // client that the cluster client makes of that node.
 func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 	t.Parallel()
@@ -372,7 +372,8 @@ func TestOnlyTheFirstWritePings(t *testing.T) {
 	}
 }
 
-// A server that hangs before it was ever reached holds nobody longer than its own time.
+// A server that hangs before it was ever reached holds no call longer than that call's
+// own time.
 func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })

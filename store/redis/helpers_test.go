@@ -16,7 +16,7 @@ import (
 )
 
 // fake is a server that answers as a test says, but for the second half of a native
-// claim: see expiry. Its tests write the log of what it was sent.
+// claim: see expiry. It logs the commands that it gets.
 type fake struct {
 	*fakeserver.Server
 	answer func(conn, call int, command []string) string // call counts script calls and claims, from 1

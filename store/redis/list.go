@@ -52,7 +52,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		return store.Page{}, err
 	}
 
-	// What moved to a server that was scanned already would be missed.
+	// A key that moved to a server that was scanned already would be missed.
 	changed, err := s.listing(ctx)
 	if err != nil {
 		return store.Page{}, err
@@ -72,7 +72,8 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 }
 
 // scan makes the page, and returns where the listing goes on. A server that was replaced
-// while it was scanned is scanned again: the positions mean nothing to another process.
+// while it was scanned is scanned again: the positions are meaningless to another
+// process.
 func (l *lister) scan(ctx context.Context, nodes listing, at position) (position, error) {
 	for looked := 0; ; {
 		first, err := nodes.identity(ctx, at.node)
@@ -227,7 +228,7 @@ func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 	return sum
 }
 
-// listing is what a listing goes through.
+// listing is the list of servers that a listing goes through.
 type listing struct {
 	clients []*redis.Client // by their addresses
 	shape   uint64          // of a cluster; changes with each slot that moves
@@ -270,7 +271,7 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 	return l, nil
 }
 
-// identity asks a server who it is. Without the permission for INFO nobody knows.
+// identity asks a server who it is. Without the permission for INFO it is unknown.
 func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
 	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
 	if err != nil {

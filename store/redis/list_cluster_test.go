@@ -16,8 +16,8 @@ import (
 // addresses.
 type cluster struct {
 	store *Store
-	shape atomic.Int32 // changes what the cluster says of its slots
-	data  atomic.Int32 // changes what the servers say of their data
+	shape atomic.Int32 // selects the cluster's answer about its slots
+	data  atomic.Int32 // selects the servers' answers about their data
 }
 
 // newCluster returns a cluster. The server node, from 0, gives the answer of override,
@@ -36,7 +36,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 			digit := string(rune('1' + node))
 			switch name {
 			case "command":
-				return "*0\r\n" // the client asks for what it knows anyway
+				return "*0\r\n" // the client knows it anyway
 			case "cluster":
 				// The second range has no server any more.
 				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"

@@ -48,7 +48,7 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 	}
 }
 
-// A listing goes on only where the positions mean what they meant.
+// A listing goes on only where the positions have kept their meaning.
 func TestAServerIsKnownByItsData(t *testing.T) {
 	t.Parallel()
 	promoted := identity{process: 1, data: 2, before: 3}
@@ -62,8 +62,8 @@ func TestAServerIsKnownByItsData(t *testing.T) {
 	}
 }
 
-// listed is a server with five records, a key of somebody else and a record that is gone,
-// which a scan finds in two steps.
+// listed is a server with five records, a key of another program and a record that is
+// gone, which a scan finds in two steps.
 func listed(t *testing.T, override func(name string, command []string) string) *Store {
 	t.Helper()
 	key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
@@ -130,7 +130,8 @@ func TestAListingShowsEachRecordOnce(t *testing.T) {
 	}
 }
 
-// The positions of a scan mean nothing to another process, whose keys are scanned again.
+// The positions of a scan are meaningless to another process, whose keys are scanned
+// again.
 func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -183,7 +184,7 @@ func TestAListingSaysWhatFailed(t *testing.T) {
 		{"evalsha", "-NOPERM no\r\n", store.ErrMisconfigured},
 		{"evalsha", bulk("R"), store.ErrUnknown},
 		{"info", "-LOADING\r\n", store.ErrUnavailable},
-		{"info", "-NOPERM no\r\n", nil}, // nobody knows the server
+		{"info", "-NOPERM no\r\n", nil}, // an unknown server
 		{"dbsize", "-NOPERM no\r\n", nil},
 	} {
 		s := listed(t, func(name string, _ []string) string {
@@ -199,7 +200,7 @@ func TestAListingSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// What a server does not say has no digest, and nothing else has none.
+// Only an answer that is missing has no digest.
 func TestOnlyNothingHasNoDigest(t *testing.T) {
 	t.Parallel()
 	if got := digest(""); got != 0 {

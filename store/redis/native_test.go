@@ -23,8 +23,8 @@ func nativeOf(t *testing.T) *nativeClaim {
 	return n
 }
 
-// What a native claim wrote counts as claimed only if the expiry of the key is that of
-// this claim: nobody can have changed it before nine tenths of the lease are over.
+// The record of a native claim counts as claimed only if the expiry of the key is that of
+// this claim: it cannot have changed before nine tenths of the lease are over.
 func TestWhenAGrantedNativeClaimCounts(t *testing.T) {
 	t.Parallel()
 	const span = 3_600_000 - 1
@@ -82,7 +82,7 @@ func TestALateAnswerIsLateByEitherClock(t *testing.T) {
 	}
 }
 
-// What a native claim found decides what else is sent.
+// The record that a native claim found decides about the next command.
 func TestWhatANativeClaimFinds(t *testing.T) {
 	t.Parallel()
 	other := string(recordOfClaim(store.Fingerprint{31: 1}))

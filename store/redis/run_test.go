@@ -44,7 +44,7 @@ func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 }
 
 // A repetition by the owner gives the answer of the first call, so a lost answer costs
-// nothing but time.
+// only time.
 func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, call int, _ []string) string {
@@ -103,7 +103,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 	}
 }
 
-// What a script never answers is no answer.
+// An answer that a script never gives is an unexpected answer.
 func TestAnswersThatNoScriptGives(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -167,7 +167,7 @@ func TestPausesGrowAndDiffer(t *testing.T) {
 	})
 }
 
-// Where nobody knows the nodes of a cluster, nothing was sent.
+// Where the nodes of a cluster are unknown, no command was sent.
 func TestAClusterThatNobodyKnowsDidNotExecute(t *testing.T) {
 	t.Parallel()
 	unknown := &net.OpError{Op: "dial", Err: errors.New("nobody is there")}
@@ -206,8 +206,8 @@ func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
 	}
 }
 
-// The second attempt finds nobody, and yet the first may have been executed: that is what
-// the client's own retries would hide.
+// The second attempt finds no server, and yet the first may have been executed:
+// the client's retries would hide that.
 func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]string{
@@ -275,7 +275,7 @@ func TestABatchOfRenewalsIsIndependent(t *testing.T) {
 	}
 }
 
-// The first entry only waits for its script to be sent; the second is why nothing more is
+// The first entry only waits for its script to be sent; the second is why no more is
 // sent in time.
 func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	t.Parallel()

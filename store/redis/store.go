@@ -21,7 +21,7 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner // nil: what replicas confirm is sent alone
+	combiner     *combiner // nil: confirmed writes are sent alone
 	hook         func(context.Context, Pipelined)
 	pipelines    *pipeline.Pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
@@ -63,7 +63,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
-// records of its own. The error is [store.ErrMisconfigured] for a server on which a
+// probe records. The error is [store.ErrMisconfigured] for a server on which a
 // guarantee does not hold or that refuses an operation, and another one when the server
 // does not answer. Warnings are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
@@ -84,8 +84,8 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	return s, nil
 }
 
-// Claim implements [reprise.Store], mostly by two commands in one write. A claim of what
-// is in progress, a takeover and a repetition need a script, and a second round trip.
+// Claim implements [reprise.Store], mostly by two commands in one write. A claim of a
+// record in progress, a takeover and a repetition need a script, and a second round trip.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err

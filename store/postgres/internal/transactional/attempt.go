@@ -33,7 +33,7 @@ type attempt struct {
 	prepared    bool // its session has the prepared statements
 
 	session    *wire.Session
-	sqlTx      *sql.Tx            // over a *sql.DB: what the handler uses
+	sqlTx      *sql.Tx            // over a *sql.DB: the handler's
 	cancelTx   context.CancelFunc // of the context of sqlTx
 	stuck      bool               // database/sql was left by a panic: see inSQL
 	savepoints atomic.Int64       // how many the handler opened
@@ -118,7 +118,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, re
 	}
 	a.number, a.fence, a.replaces = d.Attempt, d.Fence, found.Found
 	a.beganAt, a.claimedAt = found.At, found.Clock
-	// A pooler gives its sessions numbers of its own. This one may have no statement that
+	// A pooler numbers its sessions itself. This one may have no statement that
 	// was not needed yet.
 	_ = session.Do(func(conn *pgx.Conn) error {
 		a.prepared = a.prepared && conn.PgConn().PID() == process
@@ -131,7 +131,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, re
 	return a, result, nil
 }
 
-// failClaim rolls back and classifies what a claim's statements failed with.
+// failClaim rolls back and classifies the failure of a claim's statements.
 func (s *Store) failClaim(ctx context.Context, a *attempt, err error) error {
 	s.table.ReportMissing(ctx, err)
 	_ = a.rollback(ctx)
@@ -145,7 +145,7 @@ func (s *Store) failClaim(ctx context.Context, a *attempt, err error) error {
 // other transaction than one that it began itself. Until stop is called the transaction
 // ends with ctx; stop reports whether it has not.
 func (a *attempt) beginSQLTx(ctx context.Context, isolation pgx.TxIsoLevel) (stop func() bool, err error) {
-	// database/sql rolls back by itself when the context of a transaction ends. The
+	// database/sql rolls back when the context of a transaction ends. The
 	// watchdog comes first.
 	txCtx, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline.Add(time.Minute))
 	a.cancelTx = cancel
@@ -244,7 +244,7 @@ func (a *attempt) rollback(ctx context.Context) error {
 func (a *attempt) close() {
 	a.ended.Store(true)
 	if a.sqlTx != nil && !a.stuck {
-		_ = a.sqlTx.Rollback() // database/sql waits for it; after a commit it does nothing
+		_ = a.sqlTx.Rollback() // database/sql waits for it; after a commit it has no effect
 	}
 	if a.cancelTx != nil {
 		a.cancelTx()

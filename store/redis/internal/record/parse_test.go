@@ -135,7 +135,7 @@ func TestAnswersOfAnInspection(t *testing.T) {
 	}
 }
 
-// FuzzAnswers shows that no answer, whoever gave it, does worse than being refused.
+// FuzzAnswers shows that no answer does worse than being refused.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))
