@@ -142,7 +142,7 @@ blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	@$(call each,$(filter-out $(NOT_ALONE),blob lab/blob),GOWORK=off go test ./...)
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
-# protocol.Policy generates, which tests of core/protocol compare with files.
+# core/protocol/contract generates, which its tests compare with files.
 .PHONY: contract
 contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
 	@$(call each,$(filter-out $(NOT_ALONE),lab/openapi),GOWORK=off go test ./...)
@@ -222,14 +222,9 @@ fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
 
 .PHONY: prose
-prose: ## Fail if a comment is wider than 90 columns, or a line of Markdown more than a sentence
+prose: ## Count the words of convoluted sentences in comments, and those wider than 90 columns
 	@cd tools
 	GOWORK=off go run ./prose -root ..
-
-.PHONY: prose/list
-prose/list: ## Drop the files from tools/prose/unfinished.txt that are clean
-	@cd tools
-	GOWORK=off go run ./prose -root .. -list
 
 .PHONY: check/test
 check/test: $(BIN)/gofumpt $(BIN)/goimports ## Prove that the checks fail when they should

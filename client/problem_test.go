@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// docs/problems.md tells clients which codes to retry. This package does what it says.
+// docs/problems.md tells clients which codes to retry. This package agrees with it.
 func TestTheTableOfCodesIsTheDocumentation(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/problems.md")

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// problemKind is what a client may rely on of a problem: R45 and R46.
+// problemKind is the part of a problem that a client may rely on: R45 and R46.
 type problemKind struct {
 	status     int
 	retryable  bool
@@ -74,7 +74,7 @@ func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	return p
 }
 
-// wantNothingOf demands that nothing which the client sent is in the answer.
+// wantNothingOf demands that the response repeats no part of the request.
 func (e *env) wantNothingOf(a answer, c call) {
 	e.Helper()
 	secrets := map[string]string{"tenant": c.tenant, "body": c.body}

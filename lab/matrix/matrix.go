@@ -32,9 +32,9 @@ type matrixStore struct {
 	atomic  bool
 	waivers []conformance.Waiver // of every adapter over it
 
-	// connect is called once for each combination, and returns what each case gets its
-	// handles from. Cases share a backing store; two handles of one case are two processes
-	// over it.
+	// connect is called once for each combination, and returns the function that gives each
+	// case its handles. Cases share a backing store; two handles of one case are two
+	// processes over it.
 	connect func(testing.TB) func() func(testing.TB) store.Store
 }
 

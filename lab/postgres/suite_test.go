@@ -26,8 +26,8 @@ func TestPostgresTransactionalConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pgSetup(tb, server, labtest.MaxConns(16))) })
 }
 
-// TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED costs
-// repetitions and nothing else.
+// TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED only
+// costs repetitions.
 func TestPostgresConformanceSerializable(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -67,7 +67,7 @@ func redisPages(tb testing.TB, store *repriseredis.Store, q store.Query, each ..
 	}
 }
 
-// An operator finds the one operation that needs somebody among many that do not.
+// An operator finds the one operation that needs a person among many that do not.
 func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	const completed = 300_000
@@ -161,8 +161,8 @@ func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	}
 }
 
-// What cannot be read is shown, can be forgotten while it is unreadable, and nothing else
-// can be in that way.
+// An unreadable record is listed, and can be forgotten while it is unreadable; no other
+// record can be forgotten that way.
 func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
