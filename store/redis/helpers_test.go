@@ -157,3 +157,13 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// eventually polls for ten seconds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+		if time.Now().After(deadline) {
+			t.Fatalf("not within ten seconds: %s", what)
+		}
+	}
+}

@@ -231,13 +231,3 @@ func TestClosedClientEndsThePipelines(t *testing.T) {
 		t.Errorf("%d calls were pipelined", n)
 	}
 }
-
-// eventually polls for ten seconds.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
-		if time.Now().After(deadline) {
-			t.Fatalf("not within ten seconds: %s", what)
-		}
-	}
-}

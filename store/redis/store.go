@@ -34,6 +34,7 @@ var (
 	_ store.Waiter    = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
 	_ store.Checker   = (*Store)(nil)
+	_ store.Meter     = (*Store)(nil)
 )
 
 // New returns a store. It does not contact the server; [Open] does. The error is
@@ -143,4 +144,35 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 		err = fail(store.ErrUnknown, errUnexpected)
 	}
 	return err
+}
+
+// Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
+// connection to each server that is watched; it stays until [Store.Close]. The error is
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100
+// ms, as without the permission for the channel; for the next ten seconds it then comes
+// at once.
+func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
+	key := s.key(id)
+	node, err := s.nodeFor(ctx, key)
+	if err != nil {
+		return nil, nil, fail(classify(err).class, err)
+	}
+	return s.watches.Watch(ctx, node, key)
+}
+
+// Close ends all watches, which are notified, and waits until their goroutines have
+// ended; later watches fail with [store.ErrClosed]. The client stays open, and all
+// other methods keep working. Close may be called more than once.
+func (s *Store) Close() error {
+	s.watches.Close()
+	s.pipelines.Close()
+	s.pipelines.Wait()
+	return nil
+}
+
+// Usage implements [store.Meter], with the connections of the client that are in use.
+// Those that carry pipelines of the store are in use all the time.
+func (s *Store) Usage() []store.Usage {
+	pool := s.client.PoolStats()
+	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
 }

@@ -82,7 +82,7 @@ func TestAnswersOfAClaim(t *testing.T) {
 }
 
 // A replay with its validity needs a completed record.
-func TestValidityOfWhatIsNotCompleted(t *testing.T) {
+func TestOnlyCompletedRecordsHaveAValidity(t *testing.T) {
 	t.Parallel()
 	const left = "V 00000000000003e8"
 	if got, ok := ParseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {

@@ -147,3 +147,17 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 		}
 	}
 }
+
+// A listing goes on only where the positions have kept their meaning.
+func TestAServerIsKnownByItsData(t *testing.T) {
+	t.Parallel()
+	promoted := identity{process: 1, data: 2, before: 3}
+	for data, want := range map[uint64]bool{2: true, 3: true, 4: false, 0: true} {
+		if got := promoted.has(data); got != want {
+			t.Errorf("data %d: %v, want %v", data, got, want)
+		}
+	}
+	if !(identity{}).has(4) {
+		t.Error("a server that tells nothing is another one")
+	}
+}
