@@ -71,7 +71,7 @@ func tenantOf(r *http.Request) (string, error) {
 	return "tenant", nil
 }
 
-// order is the handler. The body says what it does.
+// order is the handler. The body selects its behaviour.
 func (a *api) order(w http.ResponseWriter, r *http.Request) {
 	switch body, _ := io.ReadAll(r.Body); string(body) {
 	case `"hold"`:
@@ -231,8 +231,8 @@ func mustPolicy(t *testing.T, engine *reprise.Engine) contract.Policy {
 	return contract.Of(guard)
 }
 
-// What the server answers is in its contract: a first response, its replay, and every
-// refusal that a leased store can give.
+// The contract covers all responses of the server: a first response, its replay, and
+// every refusal that a leased store can give.
 func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{
@@ -352,7 +352,7 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// What is not in the contract is refused, so the checks above can fail.
+// Responses outside of the contract are refused, so the checks above can fail.
 func TestWrongResponsesAreRefused(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{Required: true})
