@@ -3,6 +3,8 @@ package protocol
 import (
 	"bytes"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // The control fields, which only the protocol sets. A handler cannot set them: they are
@@ -60,8 +62,8 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	}
 	names := make(map[string]struct{}, len(allow))
 	for _, name := range allow {
-		lower := appendLower(nil, name)
-		if !validName(name) {
+		lower := syntax.AppendLower(nil, name)
+		if !syntax.ValidName(name) {
 			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
 		}
 		if isNeverKept(lower) {
@@ -76,7 +78,7 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 // for names of up to 64 bytes.
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
-	lower := appendLower(stack[:0], name)
+	lower := syntax.AppendLower(stack[:0], name)
 	if isNeverKept(lower) {
 		return false
 	}
@@ -103,7 +105,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	for _, f := range src {
 		switch {
 		case f.Remove:
-			if validName(f.Name) && !IsControlField(f.Name) {
+			if syntax.ValidName(f.Name) && !IsControlField(f.Name) {
 				dst = append(dst, f)
 			}
 		case !p.keeps(f.Name):
@@ -111,7 +113,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 				setCookies++
 			}
 		case hopByHop && connectionNames(src, f.Name):
-		case !validField(f.Name, f.Value):
+		case !syntax.ValidField(f.Name, f.Value):
 			if !f.Add {
 				orphaned = f.Name
 			}
@@ -153,7 +155,7 @@ func connectionNames(fields []Field, name string) bool {
 		for list := f.Value; list != ""; {
 			var option string
 			option, list, _ = strings.Cut(list, ",")
-			if strings.EqualFold(trimSpace(option), name) {
+			if strings.EqualFold(syntax.TrimSpace(option), name) {
 				return true
 			}
 		}
