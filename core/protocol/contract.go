@@ -60,6 +60,7 @@ type Policy struct {
 	NotKept         []StatusRange
 
 	// What responses say.
+	Control     ControlFields
 	Expires     bool
 	PolicyURL   string
 	Problems    []Problem // every refusal that the policy can give, with its Retry-After
@@ -89,7 +90,7 @@ func (g *Guard) Policy() Policy {
 		Transactional: g.engine.Binds(),
 		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
 		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
-		Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
+		Control: g.ControlFields(), Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
 	}
 	return p
 }
@@ -179,11 +180,11 @@ type responseField struct {
 // markers returns the fields that the protocol sets on the responses to keyed requests.
 func (p *Policy) markers() []responseField {
 	list := []responseField{{
-		name: fieldReplayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
+		name: p.Control.Replayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
 		description: "The response is a replay: the operation ran before, and did not run for this request.",
 	}}
 	status := responseField{
-		name: fieldStatus, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
+		name: p.Control.Status, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
 		description: "unrecorded: the operation ran, and its response was not recorded in time; a retry may be told that it is in progress.",
 	}
 	if p.FailOpen {
@@ -193,7 +194,7 @@ func (p *Policy) markers() []responseField {
 	list = append(list, status)
 	if p.Oversize != Unavailable {
 		list = append(list, responseField{
-			name: fieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
+			name: p.Control.Body, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
 			description: `The body of the first response was not kept, and this replay has {"status":"completed"} in its place.`,
 		})
 	}
@@ -203,7 +204,7 @@ func (p *Policy) markers() []responseField {
 			then = "After it retries are refused for as long as the key is remembered."
 		}
 		list = append(list, responseField{
-			name: fieldExpires, component: "IdempotencyKeyExpires", sample: "@1795305600",
+			name: p.Control.Expires, component: "IdempotencyKeyExpires", sample: "@1795305600",
 			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. " + then +
 				" The first response does not have the field if it is a stream.",
 		})

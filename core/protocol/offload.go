@@ -122,7 +122,7 @@ func (g *Guard) putBlob(ctx context.Context, ref BlobRef, s *spool) (err error) 
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
 	spool, err := g.fetchBlob(ctx, s.blob)
 	if err == nil {
-		s.header.fields = markReplayed
+		s.header.fields = g.marks.replayed
 		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)

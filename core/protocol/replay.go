@@ -7,13 +7,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// The fields that mark a response. All responses share them, and nothing modifies them.
-var (
-	markReplayed    = []Field{{Name: fieldReplayed, Value: "true"}}
-	markUnrecorded  = Field{Name: fieldStatus, Value: "unrecorded"}
-	markUnprotected = Field{Name: fieldStatus, Value: "unprotected"}
-)
-
 var summaryBody = []byte(`{"status":"completed"}`)
 
 // replayPayload returns the response that another attempt recorded for the operation.
@@ -33,11 +26,11 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	case g.withholds(req, s):
 		return g.problem(ctx, req, CodeResultUnavailable)
 	case s.flags&storedOmitted != 0:
-		return summary(s)
+		return g.summary(s)
 	case s.flags&storedOffloaded != 0:
 		return g.replayBlob(ctx, req, s)
 	}
-	s.header.fields = markReplayed
+	s.header.fields = g.marks.replayed
 	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}
 }
 
@@ -49,15 +42,15 @@ func (g *Guard) withholds(req *Request, s *stored) bool {
 
 // summary returns what stands for a response whose body was not kept, without the fields
 // that described that body.
-func summary(s *stored) Response {
+func (g *Guard) summary(s *stored) Response {
 	fields := make([]Field, 0, s.header.Len()+3)
 	for f := range s.header.All() {
 		if !describesBody(f.Name) {
 			fields = append(fields, f)
 		}
 	}
-	fields = append(fields, markReplayed[0],
-		Field{Name: "Content-Type", Value: "application/json"}, Field{Name: fieldBody, Value: "omitted"})
+	fields = append(fields, g.marks.replayed[0],
+		Field{Name: "Content-Type", Value: "application/json"}, g.marks.omitted)
 	return Response{Status: s.status, Header: Header{fields: fields}, Body: summaryBody}
 }
 
