@@ -49,7 +49,7 @@ func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	return p
 }
 
-// wantNothingOf demands that nothing which the client sent is in the answer.
+// wantNothingOf demands that the response repeats no part of the request.
 func (e *env) wantNothingOf(a answer, c call) {
 	e.Helper()
 	secrets := map[string]string{"tenant": c.tenant, "body": c.body}

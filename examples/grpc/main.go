@@ -53,7 +53,7 @@ func losing() grpc.UnaryServerInterceptor {
 	}
 }
 
-// run takes n orders, and returns what the clients got and how many were taken.
+// run takes n orders, and returns the clients' responses and how many orders were taken.
 func run(ctx context.Context, n int) (answers []string, taken int32, err error) {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {

@@ -60,7 +60,7 @@ func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
 // control names the fields that flawed adapters change.
 var control = new(protocol.Config).ControlFields()
 
-// editingWire changes what the policy adds to a response.
+// editingWire changes the fields that the policy adds to a response.
 type editingWire struct {
 	http.ResponseWriter
 
@@ -118,7 +118,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w.rec}, r)
 }
 
-// FlushError is what [http.ResponseController.Flush] calls.
+// FlushError implements [http.ResponseController.Flush].
 func (w *writer) FlushError() error {
 	if w.flaw == swallowsFlush || !w.rec.Flush() {
 		return nil
