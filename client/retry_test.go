@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestWhatIsRetried(t *testing.T) {
+func TestRetriedResponsesAndErrors(t *testing.T) {
 	t.Parallel()
 	const replayed = "Idempotent-Replayed"
 	mine := "application/problem+json"
@@ -375,7 +375,7 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 	}
 }
 
-func TestTimeoutErrorsSaySo(t *testing.T) {
+func TestTimeoutErrorsReportTimeout(t *testing.T) {
 	t.Parallel()
 	for _, err := range []interface {
 		error

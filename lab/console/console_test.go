@@ -232,8 +232,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 }
 
-// 100,000 records: a page lists a bounded part of them, and one stuck operation among them
-// is found.
+// 100,000 records: a page lists a bounded part of them, and one stuck operation among
+// them is found.
 func TestAHundredThousandRecordsAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

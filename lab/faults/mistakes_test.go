@@ -66,7 +66,7 @@ func stopLong(d *decision, point string) {
 
 // The points are in this test's build only: neither their names nor the code that arms
 // them are in another.
-func TestPointsAreInNoOtherBuild(t *testing.T) {
+func TestFaultPointsAreInNoOtherBuild(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "testserver")
 	if err := build(plain, ""); err != nil {

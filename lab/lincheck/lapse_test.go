@@ -223,9 +223,9 @@ func (f *follower) Claim(ctx context.Context, r store.ClaimRequest) (store.Claim
 	return j.res, j.err
 }
 
-// TestWrongAnswersToFollowersAreFound: a history shows the results of the followers of a
+// TestWrongResultsOfFollowersAreFound: a history shows the results of the followers of a
 // shared claim.
-func TestWrongAnswersToFollowersAreFound(t *testing.T) {
+func TestWrongResultsOfFollowersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flaw{runsToo, anyPrint, afterwards} {
 		t.Run(string(f), func(t *testing.T) {

@@ -196,10 +196,10 @@ func TestPostgresRowsOfAnotherShape(t *testing.T) {
 	pgWant(t, "release", st.Release(t.Context(), busy.ID, busy.Owner), nil)
 }
 
-// TestPostgresAttemptsThatEndLeaveNothing: when an attempt is answered that it was not
+// TestPostgresUnappliedAttemptsFreeTheirLock: when an attempt is answered that it was not
 // applied, its lock is free, its connection is kept for the next one, and its owner is
 // told like any other that the operation is in progress elsewhere.
-func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
+func TestPostgresUnappliedAttemptsFreeTheirLock(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	other := f.Transactional(t)

@@ -183,9 +183,9 @@ func TestPostgresCombinedRace(t *testing.T) {
 	})
 }
 
-// TestPostgresCombinedIsHeldUpByNobody: locked rows delay their own completions and not
-// the others of the batch.
-func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
+// TestPostgresLockedRowsDelayOnlyTheirCompletions: locked rows delay their own
+// completions and not the others of the batch.
+func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
 	st := f.Leased(t)

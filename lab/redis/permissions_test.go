@@ -196,7 +196,7 @@ func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 
 // A permission or a password that is lost while a handler runs, and restored before the
 // lease is lost, has no effect: the completion is repeated in the background.
-func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
+func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		rules, _ := redisACL(t)

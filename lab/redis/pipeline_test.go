@@ -148,7 +148,7 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 
 // A server that stops reading makes writes wait. Every caller still returns when its
 // context ends, and a command that was not written by then is not sent.
-func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
+func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})

@@ -137,7 +137,7 @@ func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 
 // A duplicate that waits in another process has its answer at once, not at its next poll,
 // and so has one whose fellow watcher died.
-func TestRedisAWaiterHearsAtOnce(t *testing.T) {
+func TestRedisWaiterIsNotifiedAtOnce(t *testing.T) {
 	t.Parallel()
 	const keys, polls = 12, 7 // after which it polls twice a second
 	addr := servers.Redis.Start(t).Addr()

@@ -114,7 +114,7 @@ const (
 	impatient = 100 * time.Millisecond
 )
 
-func TestProxyActionDecidesWhatBecomesOfARequest(t *testing.T) {
+func TestProxyActionDecidesTheFateOfARequest(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		action   servers.Action

@@ -94,7 +94,7 @@ func TestMigrationsArePrintedInOrder(t *testing.T) {
 	}
 }
 
-func TestEveryFindingOfPostgresThatALineMendsHasOne(t *testing.T) {
+func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 	t.Parallel()
 	st := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
 	for code, want := range map[string]string{
@@ -151,7 +151,7 @@ func TestErrorsArePrintedOnOneLine(t *testing.T) {
 	}
 }
 
-func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
+func TestResultsOfDoAreNotShownAsUnreadable(t *testing.T) {
 	t.Parallel()
 	payload, err := reprise.EncodeResult(nil, "private", nil)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 	}
 }
 
-func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
+func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	t.Parallel()
 	for _, readable := range []bool{true, false} {
 		payload, err := protocol.Sealing{On: true, ClearHead: readable}.SealResponse(
