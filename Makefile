@@ -142,7 +142,7 @@ blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	@$(call each,$(filter-out $(NOT_ALONE),blob lab/blob),GOWORK=off go test ./...)
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
-# protocol.Policy generates, which tests of core/protocol compare with files.
+# core/protocol/contract generates, which its tests compare with files.
 .PHONY: contract
 contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
 	@$(call each,$(filter-out $(NOT_ALONE),lab/openapi),GOWORK=off go test ./...)

@@ -56,15 +56,17 @@ var rooms = []room{
 	{folder: "store/redis", imports: with(coreForStores, "store/redis/...", "store/internal/...", "github.com/redis/go-redis/v9/..."), tests: allOfCore, never: noTests},
 	{folder: "store/postgres", imports: with(coreForStores, "store/postgres/...", "store/internal/...", "github.com/jackc/pgx/v5/..."), tests: allOfCore, never: noTests},
 
-	{folder: "adapters/nethttp", imports: with(coreForAdapters, "adapters/nethttp/..."), tests: allOfCore, never: noTests},
-	{folder: "adapters/gin", imports: with(coreForAdapters, "adapters/gin/...", "github.com/gin-gonic/gin/..."), tests: allOfCore, never: noTests},
-	{folder: "adapters/echo", imports: with(coreForAdapters, "adapters/echo/...", "github.com/labstack/echo/v4/..."), tests: allOfCore, never: noTests},
+	{folder: "adapters/internal", imports: with(coreForAdapters, "adapters/internal/..."), tests: allOfCore, never: noTests},
+	{folder: "adapters/internal/harness", imports: allOfCore, tests: allOfCore}, // for tests alone
+	{folder: "adapters/nethttp", imports: with(coreForAdapters, "adapters/nethttp/...", "adapters/internal/..."), tests: allOfCore, never: noTests},
+	{folder: "adapters/gin", imports: with(coreForAdapters, "adapters/gin/...", "adapters/internal/...", "github.com/gin-gonic/gin/..."), tests: allOfCore, never: noTests},
+	{folder: "adapters/echo", imports: with(coreForAdapters, "adapters/echo/...", "adapters/internal/...", "github.com/labstack/echo/v4/..."), tests: allOfCore, never: noTests},
 	{
 		folder:  "adapters/fiber",
 		imports: with(coreForAdapters, "adapters/fiber/...", "github.com/gofiber/fiber/v2/...", "github.com/valyala/fasthttp/..."),
 		tests:   allOfCore, // Fiber's own utils need testing
 	},
-	{folder: "adapters/echo5", imports: with(coreForAdapters, "adapters/echo5/...", "github.com/labstack/echo/v5/..."), tests: allOfCore, never: noTests},
+	{folder: "adapters/echo5", imports: with(coreForAdapters, "adapters/echo5/...", "adapters/internal/...", "github.com/labstack/echo/v5/..."), tests: allOfCore, never: noTests},
 	{
 		folder:  "adapters/grpc",
 		imports: with(coreForAdapters, "adapters/grpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "google.golang.org/genproto/googleapis/rpc/..."),
