@@ -33,8 +33,8 @@ func Attempts(resp *http.Response) int {
 	return 0
 }
 
-// GaveUp reports whether resp is an answer that the [Transport] would have retried if the
-// bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
+// GaveUp reports whether resp is a response that the [Transport] would have retried if
+// the bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
 // answer: the operation may run, may have run, or may never run. Retry it later with the
 // same key.
 func GaveUp(resp *http.Response) bool {
@@ -42,7 +42,7 @@ func GaveUp(resp *http.Response) bool {
 	return c != nil && c.gaveUp
 }
 
-// Replayed reports whether the service says that resp is the recorded answer of an
+// Replayed reports whether the service says that resp is the recorded response of an
 // earlier request with the key.
 func Replayed(resp *http.Response) bool {
 	if resp == nil {

@@ -124,7 +124,7 @@ func failure(err error) func() (*http.Response, error) {
 	return func() (*http.Response, error) { return nil, err }
 }
 
-// always gives the same answer.
+// always gives the same response.
 func always(answer func() (*http.Response, error)) *fake {
 	return &fake{answer: func(int, *http.Request) (*http.Response, error) { return answer() }}
 }

@@ -14,7 +14,7 @@ import (
 // shownBody is how much of a body a page shows, in bytes.
 const shownBody = 64 << 10
 
-// answerView is a stored answer.
+// answerView is a stored response.
 type answerView struct {
 	Problem string // it cannot be read
 	Sealed  bool   // only the client's key opens it

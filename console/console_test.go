@@ -86,7 +86,7 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 	return id, granted.Fence
 }
 
-// answered records an answer.
+// answered records a response.
 func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
 	got, err := b.engine.Begin(b.Context(), operation(key))
@@ -100,7 +100,7 @@ func (b *bench) answered(key string, r protocol.Response) store.ID {
 	return b.completed(got, key, payload)
 }
 
-// completed records a payload as the answer of an attempt.
+// completed records a payload as the response of an attempt.
 func (b *bench) completed(got reprise.Result, key string, payload []byte) store.ID {
 	b.Helper()
 	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.End != reprise.EndRecorded {
@@ -113,7 +113,7 @@ func operation(key string) reprise.Operation {
 	return reprise.Operation{Scope: "tenant", Key: key, Label: "payments", Preset: reprise.AtMostOnce}
 }
 
-// page is an answer of the console.
+// page is a response of the console.
 type page struct {
 	status int
 	header http.Header

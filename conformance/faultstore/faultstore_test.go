@@ -91,7 +91,7 @@ func TestFaultDecidesExecutionAndReply(t *testing.T) {
 	tests := []struct {
 		name     string
 		fault    faultstore.Fault
-		want     error         // nil: the store's own answer
+		want     error         // nil: the store's own result
 		executed int           // when the call returned
 		took     time.Duration // of the call
 	}{

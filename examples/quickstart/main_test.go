@@ -87,7 +87,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}
 }
 
-// forgetful is a store that keeps no answer.
+// forgetful is a store that keeps no response.
 type forgetful struct{ store.Store }
 
 func (s forgetful) Complete(ctx context.Context, r store.CompleteRequest) error {

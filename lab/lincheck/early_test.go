@@ -20,7 +20,7 @@ import (
 type hasty struct {
 	store.Store
 	lease     time.Duration // by which a lease ends early
-	retention time.Duration // by which an answer is forgotten early
+	retention time.Duration // by which a result is forgotten early
 	remaining time.Duration // by which Remaining says too much
 }
 

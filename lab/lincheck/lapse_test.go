@@ -175,7 +175,7 @@ func TestLapsingEnginesAreLinearizable(t *testing.T) {
 	checkedRuns(t, lapsing(func(s *engineStore) store.Store { return s }), append(everythingEngines, "takeover", "renewal renewed", "refused completion")...)
 }
 
-// follower is an engine that answers those who join a claim wrongly.
+// follower is an engine that gives wrong results to those who join a claim.
 type follower struct {
 	*engineStore
 	flaw  flaw

@@ -237,7 +237,7 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 }
 
 // TestPostgresCombinedSmallPool: many callers of a pool of one to four connections all
-// get their answers, also while the application uses the pool.
+// get their results, also while the application uses the pool.
 func TestPostgresCombinedSmallPool(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -252,7 +252,7 @@ func TestPostgresClocksOfResults(t *testing.T) {
 	for name, test := range map[string]struct {
 		statement, column string
 		args              []any
-		late              bool // the clock of the answer is that of its writing
+		late              bool // the clock of the result is that of its writing
 	}{
 		"claim of a record":                    {texts["claim"], "clock", create(r), false},
 		"claim that creates":                   {texts["claim"], "clock", create(fresh), true},

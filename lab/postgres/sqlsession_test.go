@@ -42,7 +42,7 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 }
 
 // TestPostgresSQLSessionAfterAPanicMidReply: where a hook of the application panics
-// while an answer is read, its connection is of no use to the next call, which gets
+// while a result is read, its connection is of no use to the next call, which gets
 // another.
 func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 	t.Parallel()

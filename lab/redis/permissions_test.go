@@ -164,7 +164,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 }
 
 // A user may lack the two commands that only a claim sends which asks for the validity:
-// its answer is that of the script then.
+// its result is that of the script then.
 func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -262,7 +262,7 @@ type redisQuiet struct{}
 
 func (redisQuiet) Observe(context.Context, reprise.Event) {}
 
-// A duplicate that waits on a server without its channels polls, and gets the answer of
+// A duplicate that waits on a server without its channels polls, and gets the result of
 // the first.
 func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	t.Parallel()

@@ -281,7 +281,7 @@ func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 	claimed := make(chan struct{})
 	go func() { redisMustClaim(t, st, other, store.Claimed); close(claimed) }()
 	proxy.Set(t, servers.Forward)
-	<-claimed // with its own answer, although another's came first
+	<-claimed // with its own result, although another's came first
 	if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("the owner claims again: %+v", got)
 	}

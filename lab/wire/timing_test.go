@@ -166,7 +166,7 @@ func timedRequest(t *testing.T, url, tenant, key string) *http.Request {
 	return r
 }
 
-// answer returns everything of an answer but its date.
+// answer returns everything of a response but its date.
 func answer(t *testing.T, client *http.Client, r *http.Request) string {
 	t.Helper()
 	res, err := client.Do(r)

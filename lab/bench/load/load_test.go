@@ -104,7 +104,7 @@ func TestKindsOfLoad(t *testing.T) {
 	}
 }
 
-// An answer that is not the one of a benchmark server ends the measurement with an error
+// A response that is not the one of a benchmark server ends the measurement with an error
 // that shows it.
 func TestWrongResponsesEndALoad(t *testing.T) {
 	t.Parallel()

@@ -144,7 +144,7 @@ func TestEachProgramFieldTakesEffect(t *testing.T) {
 	}
 }
 
-// both is the check that the first answer and its replay have that status and body.
+// both is the check that the first response and its replay have that status and body.
 func both(status int, body string) func(*testing.T, answer, answer) {
 	return func(t *testing.T, first, retry answer) {
 		t.Helper()
@@ -159,7 +159,7 @@ func both(status int, body string) func(*testing.T, answer, answer) {
 	}
 }
 
-// cutShort is the check that no answer is whole, and that the retry ran again.
+// cutShort is the check that no response is whole, and that the retry ran again.
 func cutShort(body string) func(*testing.T, answer, answer) {
 	return func(t *testing.T, first, retry answer) {
 		t.Helper()

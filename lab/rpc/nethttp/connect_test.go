@@ -170,7 +170,7 @@ func (s *service) stream(ctx context.Context, how string) (a answer) {
 	return a
 }
 
-// TestRetriesGetTheFirstResponse calls each protocol twice with one key: the answer is
+// TestRetriesGetTheFirstResponse calls each protocol twice with one key: the response is
 // the same, trailers and errors included, and the service ran once. An error that is
 // worth a retry is released where its status tells so.
 func TestRetriesGetTheFirstResponse(t *testing.T) {
