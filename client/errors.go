@@ -21,7 +21,7 @@ type UnknownOutcomeError struct {
 
 // Error implements error.
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("repriseclient: no answer after %s (key %s), the operation may have run: %v", attempts(e.Attempts), e.KeyHash, e.Err)
+	return fmt.Sprintf("repriseclient: no response after %s (key %s), the operation may have run: %v", attempts(e.Attempts), e.KeyHash, e.Err)
 }
 
 // Unwrap returns Err.

@@ -432,7 +432,7 @@ func TestOnlyConfiguredHostsAreServed(t *testing.T) {
 	}
 }
 
-// down is a store whose server does not answer.
+// down is a store whose server does not reply.
 type down struct{ *memstore.Store }
 
 func (down) Inspect(context.Context, store.ID) (store.Record, error) {
@@ -487,7 +487,7 @@ func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// A result of Do is no HTTP answer, and is not said to be corrupt.
+// A result of Do is not an HTTP response, and is not shown as corrupt.
 func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	inTime(t, func(b *bench) {
 		got, err := b.engine.Begin(b.Context(), operation("do"))

@@ -62,8 +62,7 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 	}
 }
 
-// spanOf returns the span that an annotation names, one that is not valid where it names
-// none.
+// spanOf returns the span that an annotation names, an invalid one where it names none.
 func spanOf(annotation string) trace.SpanContext {
 	if annotation == "" {
 		return trace.SpanContext{}

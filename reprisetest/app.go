@@ -126,8 +126,8 @@ func (a *App) Lapse(r *http.Request) *Response {
 //
 // It fails the test unless the retry is refused until then, and runs as attempt 2
 // afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown.
-// How often the effect happened is for the test to look at: a handler that cannot tell
-// attempt 2 from attempt 1 has two.
+// The test checks how often the effect happened: a handler that cannot tell attempt 2
+// from attempt 1 has two.
 func (a *App) Crash(r *http.Request) *Response {
 	a.tb.Helper()
 	m := read(a.tb, r)

@@ -26,7 +26,7 @@ type answer struct {
 }
 
 // errResult says that a record was written by reprise.Do.
-var errResult = errors.New("not an HTTP answer, but a result of reprise.Do")
+var errResult = errors.New("not an HTTP response, but a result of reprise.Do")
 
 // answerOf reads the response of a record; nil means that it has none.
 func answerOf(r *store.Record) *answer {

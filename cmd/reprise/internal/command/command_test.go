@@ -160,7 +160,7 @@ func TestResultsOfDoAreNotShownAsUnreadable(t *testing.T) {
 	record := store.Record{State: store.StateCompleted, Payload: payload}
 	a := answerOf(&record)
 	lines := fmt.Sprint(answerLines(a, true))
-	if !strings.Contains(lines, "not an HTTP answer, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
+	if !strings.Contains(lines, "not an HTTP response, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
 		t.Errorf("shown as %s", lines)
 	}
 	if out := newAnswerJSON(a, true); out.Body != nil || !strings.Contains(out.Problem, "a value of 9 bytes") {
