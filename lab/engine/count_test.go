@@ -20,21 +20,22 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // Every request that has a key, or is refused, has one counted outcome, and every attempt
 // one counted end, despite failures of the store, the client, the handler and the
 // process. Stats and an observer count the same.
 func TestEveryRequestAndEveryAttemptIsCountedOnce(t *testing.T) {
-	rounds := 4
-	if testing.Short() {
-		rounds = 1
-	}
+	const rounds = 4
 	met := newCounted()
 	var mu sync.Mutex
 	t.Run("rounds", func(t *testing.T) {
 		for seed := range rounds {
 			inBubble(t, fmt.Sprint("seed=", seed), func(t *testing.T) {
+				if seed > 0 {
+					labtest.Breadth(t, "batches of random runs")
+				}
 				c := newCounting(t, uint64(seed))
 				c.run()
 				mu.Lock()

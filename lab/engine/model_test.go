@@ -208,6 +208,9 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	until := time.Now().Add(labtest.Soak(t))
 	for batch := 0; !t.Failed() && (batch < 60 || time.Now().Before(until)); batch++ {
 		t.Run(strconv.Itoa(batch), func(t *testing.T) {
+			if batch >= 12 {
+				labtest.Breadth(t, "batches of random runs")
+			}
 			rapid.Check(t, func(rt *rapid.T) { // 100 of them
 				if err := runModel(t, met, modelSteps().Draw(rt, "steps")); err != nil {
 					rt.Fatal(err)

@@ -111,6 +111,7 @@ func TestClockOfTheServerJumps(t *testing.T) {
 // the retention.
 func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "worlds of faults")
 	server, clock := servers.Redis.StartWithClock(t)
 	effects := effectsServer(t)
 	db := at(effects.URL(), database(t, effects))

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // Servers that make a mistake are detected, by the rule that they break. Without this
@@ -68,6 +70,7 @@ func stopLong(d *decision, point string) {
 // them are in another.
 func TestFaultPointsAreInNoOtherBuild(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests of a further build")
 	plain := filepath.Join(t.TempDir(), "testserver")
 	if err := build(plain, ""); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -49,6 +50,7 @@ func TestGuaranteesHoldWhileEverythingBreaks(t *testing.T) {
 		for _, w := range worlds {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
+				labtest.Breadth(t, "worlds of faults")
 				o := w.make(t, w.name).run(t, seed)
 				for i, v := range o.violations {
 					if i < 10 {

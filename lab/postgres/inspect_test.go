@@ -61,6 +61,7 @@ func pgPages(t *testing.T, store store.Inspector, q store.Query) (found []store.
 // each reads along the primary key.
 func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const records = 300_000
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)

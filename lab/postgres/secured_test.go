@@ -147,6 +147,7 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		pgWant(t, "claim "+name, err, store.ErrMisconfigured)
 	}
 	t.Run("leased", func(t *testing.T) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgSuite(f)
@@ -157,6 +158,7 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		})
 	})
 	t.Run("transactional", func(t *testing.T) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgTxSuite(f)

@@ -30,6 +30,7 @@ func TestPostgresTransactionalConformance(t *testing.T) {
 // costs repetitions.
 func TestPostgresConformanceSerializable(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))

@@ -75,6 +75,7 @@ func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.D
 // dead are cleaned away. REPRISE_FILLFACTOR compares another fill factor.
 func TestPostgresSustained(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "long runs")
 	during, retention := 8*time.Second, 2*time.Second
 	if soak := labtest.Soak(t); soak > 0 {
 		during, retention = soak, soak/5

@@ -95,6 +95,7 @@ func redisExpectCalls(t *testing.T, what string, before, after, want map[string]
 // first of ten thousand.
 func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const (
 		most    = 550
 		payload = 256 + 51 // the body, its content type and the protocol's overhead

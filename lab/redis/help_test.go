@@ -38,6 +38,9 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 	for _, flavor := range []*servers.Flavor{servers.Redis, servers.Valkey} {
 		t.Run(flavor.String(), func(t *testing.T) {
 			t.Parallel()
+			if flavor == servers.Valkey {
+				labtest.Breadth(t, "tests on Valkey")
+			}
 			f(t, flavor)
 		})
 	}

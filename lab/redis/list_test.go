@@ -70,6 +70,7 @@ func redisPages(tb testing.TB, store *repriseredis.Store, q store.Query, each ..
 // An operator finds the one operation that needs a person among many that do not.
 func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const completed = 300_000
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})

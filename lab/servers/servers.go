@@ -52,8 +52,8 @@ const (
 	namePgBouncer = "pgbouncer"
 )
 
-// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, as in the
-// build tags without_<framework>, and programs that tests run.
+// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, which make
+// demands, and programs that tests run.
 var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
