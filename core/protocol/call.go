@@ -92,7 +92,7 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 		return Field{}
 	}
 	g.report(ctx, reprise.Event{Outcome: reprise.Unprotected, Err: errStream})
-	return markUnprotected
+	return g.marks.unprotected
 }
 
 // FinishCall is [Exchange.Finish] for a call whose handler returned. The response is kept
@@ -172,6 +172,6 @@ func carriesCalls(name string) bool {
 	case "content-type", "content-encoding", "accept-encoding", "endpoint-load-metrics", "endpoint-load-metrics-bin":
 		return true
 	default:
-		return strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, "connect-") || IsControlField(name)
+		return strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, "connect-")
 	}
 }

@@ -37,9 +37,10 @@ func (r CallResult) Response() Response {
 	if code != 0 {
 		own = append(own, Field{Name: fieldCode, Value: strconv.Itoa(int(code))})
 	}
+	var control ControlFields
 	header := make([]Field, 0, r.Header.Len()+len(own))
 	for f := range r.Header.All() {
-		if !carriesCalls(f.Name) {
+		if !carriesCalls(f.Name) && !control.reserve(f.Name) {
 			header = append(header, f)
 		}
 	}
@@ -98,7 +99,7 @@ func callResult(r Response) (CallResult, Code) {
 func callMetadataOf(h Header) Header {
 	fields := make([]Field, 0, h.Len())
 	for f := range h.All() {
-		if !f.Remove && (IsControlField(f.Name) || !carriesCalls(f.Name)) {
+		if !f.Remove && !carriesCalls(f.Name) {
 			fields = append(fields, f)
 		}
 	}

@@ -70,7 +70,7 @@ func encodable(s *stored) error {
 			return refuseResponse("the field %s is removed and has a value", f.Name)
 		case f.Remove && i >= len(s.Fields):
 			return refuseResponse("the trailer field %s is removed", f.Name)
-		case f.Remove && IsControlField(f.Name), !f.Remove && !all.keeps(f.Name):
+		case f.Remove && all.control.reserve(f.Name), !f.Remove && !all.keeps(f.Name):
 			return refuseResponse("the field %s is never kept: leave it out", f.Name)
 		}
 	}

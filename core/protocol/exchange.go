@@ -60,7 +60,7 @@ func (x *Exchange) Buffered() bool { return x.attempt.Atomic() }
 // name is empty if there is none.
 func (x *Exchange) Mark() Field {
 	if x.attempt.Unprotected() {
-		return markUnprotected
+		return x.guard.marks.unprotected
 	}
 	return Field{}
 }
@@ -262,7 +262,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
 	kept = append(kept, x.announced...)
 	fields := len(kept)
-	kept = filterTrailers(kept, m.trailers)
+	kept = g.fields.filterTrailers(kept, m.trailers)
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		x.announced = nil
 		kept, fields = slices.Delete(kept, own, fields), own
@@ -296,7 +296,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
 	case end.End == reprise.EndUnrecorded:
-		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
+		return Reply{Mark: g.marks.unrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none
 	}

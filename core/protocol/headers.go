@@ -115,9 +115,9 @@ func sameValues(values []string, fields []Field) bool {
 }
 
 // dropControlFields removes the control fields (R11), which only the protocol sets.
-func dropControlFields(header map[string][]string) {
+func (x *Exchange) dropControlFields(header map[string][]string) {
 	for name := range header {
-		if IsControlField(name) {
+		if x.IsControlField(name) {
 			delete(header, name)
 		}
 	}

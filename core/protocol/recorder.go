@@ -267,7 +267,7 @@ func (r *Recorder) Close() {
 
 // commit takes status and header as the handler's.
 func (r *Recorder) commit(status int) {
-	dropControlFields(r.header)
+	r.x.dropControlFields(r.header)
 	r.status, r.declared = status, declaredLength(r.header)
 	committed := appendMap(r.x.scratch.committed[:0], r.header)
 	for i := range committed {

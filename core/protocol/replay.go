@@ -8,13 +8,6 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// The fields that mark a response. All responses share them, and nothing modifies them.
-var (
-	markReplayed    = []Field{{Name: fieldReplayed, Value: "true"}}
-	markUnrecorded  = Field{Name: fieldStatus, Value: "unrecorded"}
-	markUnprotected = Field{Name: fieldStatus, Value: "unprotected"}
-)
-
 var summaryBody = []byte(`{"status":"completed"}`)
 
 // replayPayload returns the response that another attempt recorded for the operation.
@@ -34,11 +27,11 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	case g.withholds(req, s):
 		return g.problem(ctx, req, CodeResultUnavailable)
 	case s.Flags&record.Omitted != 0:
-		return summary(s)
+		return g.summary(s)
 	case s.Flags&record.Offloaded != 0:
 		return g.replayBlob(ctx, req, s)
 	}
-	return Response{Status: s.Status, Header: Header{fields: markReplayed, stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}
+	return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}
 }
 
 // withholds reports whether retries get 409 result-unavailable instead of what is stored.
@@ -49,15 +42,15 @@ func (g *Guard) withholds(req *Request, s *stored) bool {
 
 // summary returns what stands for a response whose body was not kept, without the fields
 // that described that body.
-func summary(s *stored) Response {
+func (g *Guard) summary(s *stored) Response {
 	fields := make([]Field, 0, s.Header.Len()+3)
 	for f := range (Header{stored: s.Header}).All() {
 		if !describesBody(f.Name) {
 			fields = append(fields, f)
 		}
 	}
-	fields = append(fields, markReplayed[0],
-		Field{Name: "Content-Type", Value: "application/json"}, Field{Name: fieldBody, Value: "omitted"})
+	fields = append(fields, g.marks.replayed[0],
+		Field{Name: "Content-Type", Value: "application/json"}, g.marks.omitted)
 	return Response{Status: s.Status, Header: Header{fields: fields}, Body: summaryBody}
 }
 
