@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fieldExpires says until when a response is replayed (Config.Expires). A handler may set
+// fieldExpires says until when a response is replayed (Config.Announce.Expires). A handler may set
 // it, so it is not a control field.
 const fieldExpires = "Idempotency-Key-Expires"
 
@@ -21,9 +21,9 @@ type announcement struct {
 }
 
 func newAnnouncement(cfg *Config, retention time.Duration) announcement {
-	a := announcement{expires: cfg.Expires, retention: cmp.Or(cfg.Retention, retention)}
-	if cfg.PolicyURL != "" {
-		a.link = describedBy(cfg.PolicyURL)
+	a := announcement{expires: cfg.Announce.Expires, retention: cmp.Or(cfg.Retention, retention)}
+	if cfg.Announce.PolicyURL != "" {
+		a.link = describedBy(cfg.Announce.PolicyURL)
 	}
 	return a
 }

@@ -55,7 +55,7 @@ type Policy struct {
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
 	Oversize        Oversize
-	MaxBlob         int64    // in bytes: the longest body that Offload keeps
+	MaxBlob         int64    // in bytes: the longest body that is offloaded; 0: none is
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
 
@@ -63,7 +63,7 @@ type Policy struct {
 	Expires     bool
 	PolicyURL   string
 	Problems    []Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool      // Config.WriteProblem decides what they look like
+	OwnProblems bool      // Config.Problems.Write decides what they look like
 }
 
 // StatusRange is a range of statuses, with its ends.
@@ -77,19 +77,22 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Policy returns the policy of the guard. It calls Config.Decide, if there is one, for
+// Policy returns the policy of the guard. It calls Config.Keep.Decide, if there is one, for
 // every status from 200 to 599.
 func (g *Guard) Policy() Policy {
 	c := g.Config()
 	p := Policy{
-		Name: c.Name, Header: c.Header, Aliases: c.Aliases, KeyMode: c.KeyMode, MaxKeyLength: c.MaxKeyLength,
+		Name: c.Name, Header: c.Key.names[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
-		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
+		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.engine.Binds(),
-		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
-		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: g.notKept(),
-		Expires: c.Expires, PolicyURL: c.PolicyURL, OwnProblems: c.WriteProblem != nil,
+		Retention:     cmp.Or(c.Retention, g.engine.Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
+		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: g.notKept(),
+		Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, OwnProblems: c.Problems.Write != nil,
+	}
+	if c.Offload.writes() {
+		p.MaxBlob = c.Offload.MaxBody
 	}
 	for _, entry := range problemTable {
 		if p.answers(entry.Code) {
@@ -135,7 +138,7 @@ func (g *Guard) notKept() []StatusRange {
 	return ranges
 }
 
-// keeps reports whether a whole response with this status is kept. If Config.Decide
+// keeps reports whether a whole response with this status is kept. If Config.Keep.Decide
 // panics, the attempt ends as if the handler did.
 func (g *Guard) keeps(status int) (kept bool) {
 	defer func() {
@@ -144,8 +147,8 @@ func (g *Guard) keeps(status int) (kept bool) {
 		}
 	}()
 	policy := ByPreset
-	if g.cfg.Decide != nil {
-		policy = g.cfg.Decide(status)
+	if g.cfg.Keep.Decide != nil {
+		policy = g.cfg.Keep.Decide(status)
 	}
 	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
 }

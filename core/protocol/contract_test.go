@@ -25,19 +25,19 @@ var updateContract = flag.Bool("update", false, "write the files of testdata/con
 var contracts = map[string]Config{
 	"default": {},
 	"payments": {
-		Name: "payments", Header: "Payment-Key", Aliases: []string{"X-Payment-Key", "X-Request-Key"}, KeyMode: Strict, MaxKeyLength: 64,
+		Name: "payments", Key: KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: Strict, Limits: Limits{Key: 64, RequestBody: 10_000},
 		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
-		MaxRequestBody: 10_000, Fingerprint: CanonicalJSON, FingerprintHeaders: []string{"Host", "Api-Version"}, KeepHeaders: []string{"Location", "ETag"},
-		Expires: true, PolicyURL: "https://api.example.com/idempotency", ProblemBase: "https://api.example.com/problems/",
+		Fingerprint: Fingerprinting{Func: CanonicalJSON, Headers: []string{"Host", "Api-Version"}}, Keep: Keeping{Headers: []string{"Location", "ETag"}},
+		Announce: Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: ProblemFormat{Base: "https://api.example.com/problems/"},
 	},
 	"own-errors": {
-		Endpoint: "orders", MaxAttempts: 3, Oversize: Unavailable, FailOpen: true, MaxKeyLength: 4096, Retention: time.Hour,
+		Endpoint: "orders", MaxAttempts: 3, Oversize: Unavailable, FailOpen: true, Limits: Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *Request) *Guard { return nil },
-		Decide: func(status int) Decision { return map[bool]Decision{true: ReleaseKey, false: ByPreset}[status >= 400] },
-		Fingerprint: func(r *Request, key string, _ []byte) (store.Fingerprint, error) {
+		Keep:   Keeping{Decide: func(status int) Decision { return map[bool]Decision{true: ReleaseKey, false: ByPreset}[status >= 400] }},
+		Fingerprint: Fingerprinting{Func: func(r *Request, key string, _ []byte) (store.Fingerprint, error) {
 			return DefaultFingerprint(r, key, nil)
-		},
-		WriteProblem: func(context.Context, *Request, Problem) Response { return Response{} },
+		}},
+		Problems: ProblemFormat{Write: func(context.Context, *Request, Problem) Response { return Response{} }},
 	},
 }
 
@@ -47,7 +47,7 @@ func contractGuard(t testing.TB, cfg Config) *Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := New(engine, cfg)
+	guard, err := Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestContractDocuments(t *testing.T) {
 func TestPageShowsNamesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	policy := contractGuard(t, Config{
-		Header: "X|Key`", Aliases: []string{"*A*"}, Methods: []string{"POST", "M*`|_"}, FingerprintHeaders: []string{"a`|b"}, KeepHeaders: []string{"``|"},
+		Key: KeyHeader("X|Key`", "*A*"), Methods: []string{"POST", "M*`|_"}, Fingerprint: Fingerprinting{Headers: []string{"a`|b"}}, Keep: Keeping{Headers: []string{"``|"}},
 		Endpoint: "a`|<b>\r\n\n# orders",
 	}).Policy()
 	policy.Problems = []Problem{{Code: "a|b", Status: 409, Detail: "<b>|`x`*_[y](z)\n&amp;\u2028"}}
@@ -98,7 +98,7 @@ func TestPageShowsNamesAsTheyAre(t *testing.T) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
 	}
-	if only := string(contractGuard(t, Config{KeepHeaders: []string{}}).Policy().Markdown()); !strings.Contains(only, "only the media type and the coding.\n") {
+	if only := string(contractGuard(t, Config{Keep: Keeping{Headers: []string{}}}).Policy().Markdown()); !strings.Contains(only, "only the media type and the coding.\n") {
 		t.Errorf("with no other field kept:\n%s", only)
 	}
 }
@@ -106,7 +106,7 @@ func TestPageShowsNamesAsTheyAre(t *testing.T) {
 // A policy that offloads bodies still has summaries: of what it could not store.
 func TestContractOfAPolicyThatOffloads(t *testing.T) {
 	t.Parallel()
-	policy := contractGuard(t, Config{Oversize: Offload, Blobs: blobs{}, MaxBlob: 8 << 20}).Policy()
+	policy := contractGuard(t, Config{Offload: Offloading{Blobs: blobs{}, MaxBody: 8 << 20}}).Policy()
 	page := string(policy.Markdown())
 	want := "* Of a body of more than 8 MiB, and of one of more than 1 MiB that could not be stored, retries get `{\"status\":\"completed\"}`"
 	if !strings.Contains(page, want) || !strings.Contains(page, "| `Idempotency-Body` | omitted |") {
@@ -114,6 +114,11 @@ func TestContractOfAPolicyThatOffloads(t *testing.T) {
 	}
 	if !slices.Contains(policy.CORS().ExposeHeaders, "Idempotency-Body") || !strings.Contains(string(policy.OpenAPIJSON()), "IdempotencySummary") {
 		t.Error("Idempotency-Body is not exposed, or the summary has no schema")
+	}
+	refusing := contractGuard(t, Config{Oversize: Unavailable, Offload: Offloading{Blobs: blobs{}, MaxBody: 8 << 20}}).Policy()
+	want = "* A body of more than 8 MiB, and one of more than 1 MiB that could not be stored, is not kept: its retries are refused with `result-unavailable`"
+	if page := string(refusing.Markdown()); !strings.Contains(page, want) || strings.Contains(page, "Idempotency-Body") {
+		t.Errorf("the page has no %q, or an Idempotency-Body:\n%s", want, page)
 	}
 }
 
@@ -137,7 +142,7 @@ func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
 			t.Errorf("%s: keeps 401: %v, 201: %v", name, policy.Keeps(401), policy.Keeps(201))
 		}
 	}
-	bad := contractGuard(t, Config{Decide: func(int) Decision { panic("a bug") }}).Policy()
+	bad := contractGuard(t, Config{Keep: Keeping{Decide: func(int) Decision { panic("a bug") }}}).Policy()
 	if bad.Keeps(200) {
 		t.Error("a policy whose Decide panics keeps 200")
 	}
@@ -185,7 +190,7 @@ func FuzzKeyPattern(f *testing.F) {
 	}
 	var all []grammar
 	for _, mode := range []KeyMode{Compat, Strict} {
-		g := contractGuard(f, Config{KeyMode: mode, MaxKeyLength: 36})
+		g := contractGuard(f, Config{KeyMode: mode, Limits: Limits{Key: 36}})
 		p := g.Policy()
 		all = append(all, grammar{p, regexp.MustCompile(p.KeyPattern()), g.grammar})
 	}
@@ -225,7 +230,7 @@ func TestSpansAndSizesAsPeopleSayThem(t *testing.T) {
 func TestPatternCountsAsFarAsItCan(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int]string{36: "{1,36}", 1000: "{1,1000}", 1001: "+", 4096: "+"} {
-		p := contractGuard(t, Config{MaxKeyLength: most}).Policy()
+		p := contractGuard(t, Config{Limits: Limits{Key: most}}).Policy()
 		if pattern := p.KeyPattern(); strings.Contains(pattern, "{1,") != (want != "+") || !strings.Contains(pattern, `=-]`+want+`|`) {
 			t.Errorf("up to %d: %s, want %s", most, pattern, want)
 		}
@@ -236,7 +241,7 @@ func TestPatternCountsAsFarAsItCan(t *testing.T) {
 func TestPageOfAPolicyThatKeepsEverything(t *testing.T) {
 	t.Parallel()
 	const line = "are not kept, and the next request with the key runs"
-	all := contractGuard(t, Config{Decide: func(int) Decision { return KeepResponse }}).Policy()
+	all := contractGuard(t, Config{Keep: Keeping{Decide: func(int) Decision { return KeepResponse }}}).Policy()
 	if page := string(all.Markdown()); len(all.NotKept) != 0 || strings.Contains(page, line) {
 		t.Errorf("not kept are %v:\n%s", all.NotKept, page)
 	}

@@ -21,8 +21,8 @@ func ExampleGuard_Policy() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{
-		Required: true, Retention: 72 * time.Hour, Expires: true, PolicyURL: "https://api.example.com/idempotency",
+	guard, err := protocol.Over(engine, protocol.Config{
+		Required: true, Retention: 72 * time.Hour, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 	})
 	if err != nil {
 		panic(err)
@@ -59,7 +59,7 @@ func ExamplePolicy() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

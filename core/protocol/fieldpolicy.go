@@ -62,10 +62,10 @@ func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	for _, name := range allow {
 		lower := appendLower(nil, name)
 		if !validName(name) {
-			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
+			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
 		}
 		if isNeverKept(lower) {
-			return fieldPolicy{}, invalid("KeepHeaders", "the field %s is never kept", name)
+			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
 	}
