@@ -116,7 +116,7 @@ func TestPooledContextsAreClean(t *testing.T) {
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	b := setup(t, protocol.Config{MaxRequestBody: 40 << 20})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 40 << 20}})
 	b.POST("/upload", func(c echo.Context) error {
 		form, err := c.MultipartForm()
 		if err != nil || len(form.File["f"]) != 1 {

@@ -74,7 +74,7 @@ func setup(t *testing.T, policy protocol.Config) *bench {
 // middleware returns the middleware of another guard over the same store.
 func (b *bench) middleware(policy protocol.Config) gin.HandlerFunc {
 	b.t.Helper()
-	guard, err := protocol.New(b.engine, policy)
+	guard, err := protocol.Over(b.engine, policy)
 	if err != nil {
 		b.t.Fatal(err)
 	}

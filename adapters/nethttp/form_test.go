@@ -24,7 +24,7 @@ func formServer(t *testing.T, read func(*http.Request)) func(key, contentType, b
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(t.Context()) })
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
