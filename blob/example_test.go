@@ -33,7 +33,7 @@ func Example() {
 		return
 	}
 	defer func() { _ = engine.Close(ctx) }()
-	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: blobs})
+	guard, err := protocol.Over(engine, protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 	if err != nil {
 		fmt.Println(err)
 		return

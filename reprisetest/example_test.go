@@ -18,7 +18,7 @@ func ExampleReplay() {
 	if err != nil {
 		panic(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

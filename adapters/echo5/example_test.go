@@ -22,7 +22,7 @@ func ExampleMiddleware() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

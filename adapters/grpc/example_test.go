@@ -34,7 +34,7 @@ func ExampleUnaryServerInterceptor() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@ func ExampleMiddleware() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
@@ -61,7 +61,7 @@ func ExampleMiddleware_decisions() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

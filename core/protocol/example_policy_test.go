@@ -18,7 +18,7 @@ func ExampleGuard_With() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	orders, err := protocol.New(engine, protocol.Config{Name: "orders", Required: true})
+	orders, err := protocol.Over(engine, protocol.Config{Name: "orders", Required: true})
 	if err != nil {
 		panic(err)
 	}
@@ -46,9 +46,9 @@ func ExampleConfig_writeProblem() {
 	}
 	defer engine.Close(context.Background())
 	titles := map[string]map[protocol.Code]string{"de": {protocol.CodeKeyMissing: "Der Schlüssel fehlt"}}
-	guard, err := protocol.New(engine, protocol.Config{
+	guard, err := protocol.Over(engine, protocol.Config{
 		Required: true,
-		WriteProblem: func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
+		Problems: protocol.ProblemFormat{Write: func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			title := p.Title
 			if language := r.Header.Values("Accept-Language"); len(language) > 0 && titles[language[0]][p.Code] != "" {
 				title = titles[language[0]][p.Code]
@@ -57,7 +57,7 @@ func ExampleConfig_writeProblem() {
 				Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
 				Body:   fmt.Appendf(nil, `{"error":%q,"code":%q}`, title, p.Code),
 			}
-		},
+		}},
 	})
 	if err != nil {
 		panic(err)
@@ -78,7 +78,7 @@ func ExampleConfig_horizon() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	payments, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce, Retention: day, Horizon: 365 * 24 * time.Hour})
+	payments, err := protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce, Retention: day, Horizon: 365 * 24 * time.Hour})
 	if err != nil {
 		panic(err)
 	}

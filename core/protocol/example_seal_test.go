@@ -32,7 +32,7 @@ func ExampleSealing() {
 	october, november := secret("2026-10"), secret("2026-11")
 
 	send := func(when string, seal protocol.Sealing, key string) {
-		guard, err := protocol.New(engine, protocol.Config{Seal: seal})
+		guard, err := protocol.Over(engine, protocol.Config{Seal: seal})
 		if err != nil {
 			panic(err)
 		}
@@ -46,12 +46,12 @@ func ExampleSealing() {
 		}
 		fmt.Println(when, "replayed", key, a.Response.Status)
 	}
-	send("before:     ", protocol.Sealing{On: true, Secret: october}, "1")
-	send("readers:    ", protocol.Sealing{On: true, Secret: october, OtherSecrets: []protocol.Secret{november}}, "1")
-	rotated := protocol.Sealing{On: true, Secret: november, OtherSecrets: []protocol.Secret{october}}
+	send("before:     ", protocol.Sealing{Secret: october}, "1")
+	send("readers:    ", protocol.Sealing{Secret: october, OtherSecrets: []protocol.Secret{november}}, "1")
+	rotated := protocol.Sealing{Secret: november, OtherSecrets: []protocol.Secret{october}}
 	send("writers:    ", rotated, "1")
 	send("writers:    ", rotated, "2")
-	send("a day later:", protocol.Sealing{On: true, Secret: november}, "2")
+	send("a day later:", protocol.Sealing{Secret: november}, "2")
 
 	record, err := st.Inspect(context.Background(), store.DeriveID("tenant", "", "2"))
 	if err != nil {

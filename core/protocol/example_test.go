@@ -19,7 +19,7 @@ func Example() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, out io.Writer) error {
 	// The service, whose first connection breaks.
 	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(protocol.New(engine, protocol.Config{Required: true}))
+	guard := must(protocol.Over(engine, protocol.Config{Required: true}))
 	once := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
 	server := httptest.NewServer(cutFirst(once(http.HandlerFunc(createOrder))))
 	defer server.Close()

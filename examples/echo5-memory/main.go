@@ -53,7 +53,7 @@ func newAPI(places int64) (*echo.Echo, *reprise.Engine, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -65,7 +65,7 @@ func newApp(store store.Store, send func(to, text string)) (*fiber.App, *reprise
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

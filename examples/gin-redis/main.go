@@ -68,7 +68,7 @@ func newRouter(client redis.UniversalClient, store store.Store) (*gin.Engine, *r
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,7 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 		return nil, 0, err
 	}
 	defer engine.Close(context.WithoutCancel(ctx))
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return nil, 0, err
 	}

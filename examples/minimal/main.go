@@ -26,7 +26,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true}) // one per policy
+	guard, err := protocol.Over(engine, protocol.Config{Required: true}) // one per policy
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func serveShop(ctx context.Context, out io.Writer, addr string, store store.Stor
 	if a.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
 		return nil, err
 	}
-	if a.guard, err = protocol.New(a.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce}); err != nil {
+	if a.guard, err = protocol.Over(a.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce}); err != nil {
 		return nil, err
 	}
 	pages, err := console.Handler(console.Config{

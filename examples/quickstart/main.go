@@ -82,7 +82,7 @@ func newAPI(store store.Store, bank chargeFunc) (http.Handler, *reprise.Engine, 
 		return nil, nil, err
 	}
 	// One guard per policy: this one refuses orders without a key.
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -130,7 +130,7 @@ func (s *shop) serve(tb testing.TB, open stores) []*url.URL {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		guard, err := protocol.New(engine, protocol.Config{Required: true, Wait: wait})
+		guard, err := protocol.Over(engine, protocol.Config{Required: true, Wait: wait})
 		if err != nil {
 			tb.Fatal(err)
 		}

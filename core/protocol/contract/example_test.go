@@ -22,8 +22,8 @@ func ExampleOf() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{
-		Required: true, Retention: 72 * time.Hour, Expires: true, PolicyURL: "https://api.example.com/idempotency",
+	guard, err := protocol.Over(engine, protocol.Config{
+		Required: true, Retention: 72 * time.Hour, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 	})
 	if err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ func ExamplePolicy() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

@@ -37,7 +37,7 @@ func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) h
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Name: "orders", Annotate: repriseotel.Annotate})
+	guard, err := protocol.Over(engine, protocol.Config{Name: "orders", Annotate: repriseotel.Annotate})
 	if err != nil {
 		t.Fatal(err)
 	}

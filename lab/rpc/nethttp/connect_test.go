@@ -102,7 +102,7 @@ func serve(t *testing.T, h2 bool, options ...connect.ClientOption) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}

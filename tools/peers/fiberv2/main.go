@@ -97,7 +97,7 @@ func newReprise(store reprise.Store) ([]fiber.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		return nil, err
 	}

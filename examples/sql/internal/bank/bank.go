@@ -130,7 +130,7 @@ func serve(ctx context.Context, addr, url string, open opener) error {
 	if err != nil {
 		return err
 	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	if err != nil {
 		return err
 	}

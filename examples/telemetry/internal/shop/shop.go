@@ -67,7 +67,7 @@ func start(handler func(*protocol.Guard) http.Handler) error {
 	if err != nil {
 		return err
 	}
-	guard, err := protocol.New(engine, protocol.Config{Name: "orders", Required: true, Annotate: repriseotel.Annotate})
+	guard, err := protocol.Over(engine, protocol.Config{Name: "orders", Required: true, Annotate: repriseotel.Annotate})
 	if err != nil {
 		return err
 	}
