@@ -4,10 +4,10 @@
 //
 //	bucket, err := blob.OpenBucket(ctx, "s3://exports?region=eu-central-1")
 //	blobs, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/"})
-//	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: blobs})
+//	guard, err := protocol.New(store, protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 //
-// What is read is checked by the guard: see protocol.Offload for what clients observe. A
-// bucket should be private, since whoever reads it reads responses.
+// What is read is checked by the guard: see protocol.Offloading for what clients observe.
+// A bucket should be private, since whoever reads it reads responses.
 //
 // Nothing deletes a blob when its record ends. Call [Store.Sweep] once a day, in one
 // process, or give the bucket a lifecycle rule: docs/operating.md has both.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -19,15 +18,11 @@ import (
 // middleware reads it.
 func formServer(t *testing.T, read func(*http.Request)) func(key, contentType, body string) (status int, answer string) {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close(t.Context()) })
-	guard, err := protocol.Over(engine, protocol.Config{Required: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = guard.Close(t.Context()) })
 	scope := func(r *http.Request) (string, error) { read(r); return "tenant", nil }
 	handler := Middleware(guard, scope)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "paid ", r.FormValue("amount")) //nolint:gosec // nobody shows it

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -19,15 +18,11 @@ import (
 // for them at its own request, and the handler parsed a copy.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	files := func() int {
 		entries, err := os.ReadDir(os.Getenv("TMPDIR"))
 		if err != nil {

@@ -18,15 +18,11 @@ import (
 // its route.
 func TestPatternAndPathValuesReachTheLayersOutside(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	type outerKey struct{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {

@@ -77,8 +77,8 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Policy returns the policy of the guard. It calls Config.Keep.Decide, if there is one, for
-// every status from 200 to 599.
+// Policy returns the policy of the guard. It calls Config.Keep.Decide, if there is one,
+// for every status from 200 to 599.
 func (g *Guard) Policy() Policy {
 	c := g.Config()
 	p := Policy{
