@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -18,10 +17,6 @@ import (
 // the retention has ended.
 func ExampleSealing() {
 	st := memstore.New()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
 	secret := func(id string) protocol.Secret {
 		s, err := protocol.NewSecret(id, bytes.Repeat([]byte(id), 8)) // 32 random bytes, from a vault
 		if err != nil {
@@ -32,10 +27,11 @@ func ExampleSealing() {
 	october, november := secret("2026-10"), secret("2026-11")
 
 	send := func(when string, seal protocol.Sealing, key string) {
-		guard, err := protocol.Over(engine, protocol.Config{Seal: seal})
+		guard, err := protocol.New(st, protocol.Config{Seal: seal}) // of another process of the service
 		if err != nil {
 			panic(err)
 		}
+		defer guard.Close(context.Background())
 		a := guard.Admit(context.Background(), protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}},
 			func() (string, error) { return "tenant", nil })
 		if a.Exchange != nil {
