@@ -38,7 +38,7 @@ const (
 	_ // not used: a sealed response is an envelope, see envelope.go
 
 	// Offloaded says that the response is complete, and its body is a blob. The record has a
-	// [BlobRef] in its place.
+	// [Blob] in its place.
 	Offloaded
 
 	knownFlags = Omitted | Cut | Offloaded
