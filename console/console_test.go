@@ -45,7 +45,7 @@ func inTime(t *testing.T, test func(b *bench)) {
 		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
+		guard, err := protocol.Over(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,7 +509,11 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 // A sealed response is shown as sealed, not as corrupt, with its clear parts.
 func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	inTime(t, func(b *bench) {
-		for key, seal := range map[string]protocol.Sealing{"whole": {On: true}, "body": {On: true, ClearHead: true}} {
+		secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
 			got, err := b.engine.Begin(b.Context(), operation(key))
 			if err != nil || got.Attempt == nil {
 				b.Fatalf("begin: %+v, %v", got, err)

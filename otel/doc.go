@@ -2,13 +2,11 @@
 // the spans of requests, and a link from a replay to the trace of the first run.
 //
 //	telemetry, err := repriseotel.New(repriseotel.Config{})
-//	store = telemetry.Store(store)
-//	engine, err := reprise.New(store, reprise.Config{
-//		Observer: telemetry,
-//		Detach:   repriseotel.Detach,
+//	guard, err := protocol.New(telemetry.Store(store), protocol.Config{
+//		Name: "payments", Annotate: repriseotel.Annotate,
+//		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
 //	})
-//	stop, err := telemetry.Watch("payments", engine)
-//	guard, err := protocol.New(engine, protocol.Config{Name: "payments", Annotate: repriseotel.Annotate})
+//	stop, err := telemetry.Watch("payments", guard.Engine())
 //
 // It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
 // and the instrumentation of the database client below the store. An engine with an

@@ -43,8 +43,9 @@ const (
 const patience = 10 * time.Second
 
 // New returns an App for the handler that build makes, with its middleware, of a guard
-// with the policy cfg. build is called for each process: shared resources, such as a
-// database, belong outside of it. The test closes the App when it ends.
+// with the policy cfg, whose Config.Engine gets short times and no Observer. build is
+// called for each process: shared resources, such as a database, belong outside of it. The
+// test closes the App when it ends.
 //
 //	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
 //		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))
@@ -60,13 +61,9 @@ func New(tb testing.TB, cfg protocol.Config, build func(*protocol.Guard) http.Ha
 func (a *App) start(cfg protocol.Config) {
 	a.tb.Helper()
 	store, faults := faultstore.New(a.store)
-	engine, err := reprise.New(store, reprise.Config{
-		Lease: lease, ClaimTimeout: attempt, CompleteTimeout: attempt, Observer: reprise.Observers(),
-	})
-	if err != nil {
-		a.tb.Fatal(err)
-	}
-	guard, err := protocol.New(engine, cfg)
+	cfg.Engine.Lease, cfg.Engine.ClaimTimeout, cfg.Engine.CompleteTimeout = lease, attempt, attempt
+	cfg.Engine.Observer = reprise.Observers()
+	guard, err := protocol.New(store, cfg)
 	if err != nil {
 		a.tb.Fatal(err)
 	}
@@ -74,9 +71,9 @@ func (a *App) start(cfg protocol.Config) {
 		faults.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), attempt)
 		defer cancel()
-		_ = engine.Close(ctx) // unfinished work of a dead process stays so
+		_ = guard.Close(ctx) // unfinished work of a dead process stays so
 	})
-	a.now = process{engine: engine, handler: a.build(guard), faults: faults}
+	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
 }
 
 // Store returns the store, for a test that looks at the records.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/reprisetest"
@@ -14,11 +13,7 @@ import (
 func ExampleReplay() {
 	t := new(example)
 	defer t.end()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}

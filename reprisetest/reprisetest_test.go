@@ -26,7 +26,7 @@ func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handle
 	if err != nil {
 		tb.Fatal(err)
 	}
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestFunctionsOfAppFailForWrongHandlers(t *testing.T) {
 	if !strings.Contains(used, "did not run under the guard") {
 		t.Errorf("a key that was used: %q", used)
 	}
-	if got := failure(t, func(tb testing.TB) { reprisetest.New(tb, protocol.Config{Header: "not a name"}, nil) }); !strings.Contains(got, "Header") {
+	if got := failure(t, func(tb testing.TB) { reprisetest.New(tb, protocol.Config{Key: protocol.KeyHeader("not a name")}, nil) }); !strings.Contains(got, "Config.Key") {
 		t.Errorf("an invalid policy: %q", got)
 	}
 }

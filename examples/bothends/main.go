@@ -17,7 +17,6 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	repriseclient "github.com/reprise-go/reprise/client"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -31,8 +30,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	// The service, whose first connection breaks.
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(protocol.New(engine, protocol.Config{Required: true}))
+	guard := must(protocol.New(memstore.New(), protocol.Config{Required: true}))
 	once := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
 	server := httptest.NewServer(cutFirst(once(http.HandlerFunc(createOrder))))
 	defer server.Close()

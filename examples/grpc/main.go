@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -55,15 +54,11 @@ func losing() grpc.UnaryServerInterceptor {
 
 // run takes n orders, and returns the clients' responses and how many orders were taken.
 func run(ctx context.Context, n int) (answers []string, taken int32, err error) {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		return nil, 0, err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		return nil, 0, err
-	}
+	defer guard.Close(context.WithoutCancel(ctx))
 	service := new(orders)
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(losing(), reprisegrpc.UnaryServerInterceptor(guard, reprisegrpc.Unscoped)),

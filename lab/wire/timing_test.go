@@ -148,7 +148,7 @@ func guardOver(t *testing.T, store store.Store, policy protocol.Config) *protoco
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, policy)
+	guard, err := protocol.Over(engine, policy)
 	if err != nil {
 		t.Fatal(err)
 	}

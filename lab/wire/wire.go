@@ -148,12 +148,12 @@ func malformedRequests(t *testing.T, adapter server) {
 func panicsAreNoticed(t *testing.T, adapter server) {
 	t.Helper()
 	t.Parallel()
-	broken := protocol.Config{WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+	broken := protocol.Config{Problems: protocol.ProblemFormat{Write: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 		if p.Code == protocol.CodeKeyInvalid {
 			return protocol.Response{Status: 99}
 		}
 		return protocol.Response{}
-	}}
+	}}}
 	const (
 		sound = "POST /t/%[1]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: %[1]s\r\nContent-Length: 0\r\n\r\n"
 		bad   = "POST /t/%[2]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: a b\r\nContent-Length: 0\r\n\r\n"

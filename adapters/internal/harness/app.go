@@ -50,7 +50,7 @@ func New(tb testing.TB, handler http.Handler) *App {
 // Guard returns another guard over the store of the application.
 func (a *App) Guard(policy protocol.Config) *protocol.Guard {
 	a.tb.Helper()
-	guard, err := protocol.New(a.engine, policy)
+	guard, err := protocol.Over(a.engine, policy)
 	if err != nil {
 		a.tb.Fatal(err)
 	}

@@ -33,7 +33,12 @@ func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
 	if flaw != forgetsSeal && flaw != forgetsStrict {
 		return guard
 	}
-	other, err := guard.With(func(c *protocol.Config) { c.Seal.On, c.Seal.Strict = flaw != forgetsSeal, false })
+	other, err := guard.With(func(c *protocol.Config) {
+		c.Seal.Strict = false
+		if flaw == forgetsSeal && c.Seal.Secret.ID() != "" {
+			c.Seal = protocol.Sealing{OtherSecrets: append(c.Seal.OtherSecrets, c.Seal.Secret)}
+		}
+	})
 	if err != nil {
 		panic(err) // the guard was made from a valid configuration
 	}

@@ -141,7 +141,7 @@ func newGuard(t *testing.T) *protocol.Guard {
 			t.Error(err)
 		}
 	})
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

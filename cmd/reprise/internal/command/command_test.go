@@ -173,8 +173,12 @@ func TestResultsOfDoAreNotShownAsUnreadable(t *testing.T) {
 
 func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	t.Parallel()
+	secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, readable := range []bool{true, false} {
-		payload, err := protocol.Sealing{On: true, ClearHead: readable}.SealResponse(
+		payload, err := protocol.Sealing{Secret: secret, ClearHead: readable}.SealResponse(
 			protocol.Response{Status: 201, Body: []byte("private")}, protocol.SealedFor{Key: "k"})
 		if err != nil {
 			t.Fatal(err)
