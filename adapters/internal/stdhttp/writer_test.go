@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -16,7 +17,7 @@ import (
 func serve(t *testing.T, run func(*Writer, *http.Request, *protocol.Exchange)) *harness.App {
 	t.Helper()
 	mux := http.NewServeMux()
-	app := harness.New(t, mux)
+	app := harness.New(t, memstore.New(), mux)
 	guard := app.Guard(protocol.Config{})
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
 		admission := guard.Admit(r.Context(), Request(r, TooLarge), func() (string, error) { return "", protocol.ErrUnscoped })
