@@ -45,7 +45,7 @@ func TestFuzzWithoutATargetFails(t *testing.T) {
 
 // On a machine without servers, where no program may be installed, the tests must not
 // pass by skipping.
-func TestServersNamesWhatIsMissing(t *testing.T) {
+func TestServersNamesMissingPrograms(t *testing.T) {
 	t.Parallel()
 	out, ok := servers(t, map[string]string{"id": "echo 1000"})
 	for _, want := range []string{"redis-server redis-sentinel", "REPRISE_TEST_REDIS_URL", "REPRISE_TEST_POSTGRES_URL"} {
