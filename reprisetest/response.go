@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Response is a response, with its whole body.
@@ -21,8 +23,11 @@ type Response struct {
 	Panic  any // the panic value of the handler; a server would have cut the connection
 }
 
+// control names the fields by which a guard marks its responses.
+var control = new(protocol.Config).ControlFields()
+
 // Replayed reports whether the response is a replay.
-func (a *Response) Replayed() bool { return a.Header.Get("Idempotent-Replayed") == "true" }
+func (a *Response) Replayed() bool { return a.Header.Get(control.Replayed) == "true" }
 
 // String returns the response as a person reads it.
 func (a *Response) String() string {
