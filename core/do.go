@@ -55,7 +55,7 @@ import (
 //	a released error of fn                                nack, after a pause of the consumer's
 //	Unavailable: the store is, or the engine closed       nack, after a pause
 //	EndContested: the lease was lost to another           nack, after a pause; its result follows
-//	EndNotApplied: rolled back                   nack, after a pause
+//	EndNotApplied: rolled back                            nack, after a pause
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Kept, no Answer: a failure that AtMostOnce kept       park
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it

@@ -6,7 +6,7 @@
 //	path, handler := ordersv1connect.NewOrdersHandler(orders,
 //		connect.WithInterceptors(authenticate, repriseconnect.NewInterceptor(guard, tenantOf)))
 //
-// The key is in the header of the call: Idempotency-Key, or what Config.Header says. A
+// The key is in the header of the call: Idempotency-Key, or the field of Config.Header. A
 // retry with the same key, procedure and message gets the message or the error of the
 // first call, with its details, header and trailer; the handler does not run again. The
 // protocol, the codec and the compression of the retry may be others.

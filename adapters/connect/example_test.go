@@ -27,7 +27,7 @@ func ExampleNewInterceptor() {
 		panic(err)
 	}
 
-	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: whoever is authenticated
+	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: the authenticated principal
 		if tenant := req.Header().Get("X-Tenant"); tenant != "" {
 			return tenant, nil
 		}

@@ -27,7 +27,7 @@ func ExampleMiddleware() {
 		panic(err)
 	}
 
-	tenantOf := func(c *fiber.Ctx) (string, error) { // from what authenticated the request
+	tenantOf := func(c *fiber.Ctx) (string, error) { // the authenticated principal of the request
 		tenant, _ := c.Locals("tenant").(string)
 		return tenant, nil
 	}

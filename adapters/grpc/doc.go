@@ -7,8 +7,8 @@
 //		grpc.StreamInterceptor(reprisegrpc.StreamServerInterceptor(guard)),
 //	)
 //
-// The key is in the metadata of the call: idempotency-key, or what Config.Header says. A
-// retry with the same key, procedure and message gets the message or the status of the
+// The key is in the metadata of the call: idempotency-key, or the field of Config.Header.
+// A retry with the same key, procedure and message gets the message or the status of the
 // first call, with its details, header and trailer; the handler does not run again.
 //
 // Interceptors that authenticate, limit rates or recover from panics belong before this

@@ -17,7 +17,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// orders stands for a service of your own.
+// orders stands for your service.
 type orders struct {
 	pb.UnimplementedTestServiceServer
 	created int
@@ -39,7 +39,7 @@ func ExampleUnaryServerInterceptor() {
 		panic(err)
 	}
 
-	tenantOf := func(ctx context.Context) (string, error) { // in a service: what an interceptor that authenticates found
+	tenantOf := func(ctx context.Context) (string, error) { // in a service: the principal that an interceptor authenticated
 		if tenant := metadata.ValueFromIncomingContext(ctx, "x-tenant"); len(tenant) == 1 {
 			return tenant[0], nil
 		}
