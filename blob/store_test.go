@@ -15,6 +15,7 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -39,7 +40,7 @@ func named(text, on string) string {
 	if err != nil {
 		panic(err)
 	}
-	return protocol.BlobRef{SHA256: sha256.Sum256([]byte(text)), Size: int64(len(text)), Day: int(at.Unix() / 86400)}.Name()
+	return stored.BlobRef{SHA256: sha256.Sum256([]byte(text)), Size: int64(len(text)), Day: int(at.Unix() / 86400)}.Name()
 }
 
 func read(t *testing.T, s *Store, name string) string {

@@ -9,6 +9,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 )
 
 // shownBody is how much of a body a page shows, in bytes.
@@ -38,23 +39,23 @@ func showAnswer(payload []byte) *answerView {
 			Result:  true, Size: len(payload),
 		}
 	}
-	answer, err := protocol.DecodeResponse(payload)
+	answer, err := stored.Decode(payload)
 	switch {
-	case errors.Is(err, protocol.ErrBodyOmitted):
+	case errors.Is(err, stored.ErrBodyOmitted):
 		return &answerView{Problem: "The body was not kept. A retry gets a summary, or 409 result-unavailable: see the policy.", Status: answer.Status}
-	case errors.As(err, new(*protocol.OffloadedError)):
-		var elsewhere *protocol.OffloadedError
+	case errors.As(err, new(*stored.OffloadedError)):
+		var elsewhere *stored.OffloadedError
 		errors.As(err, &elsewhere)
 		return &answerView{
 			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ". A retry gets all of it, or 409 result-unavailable if the blob is missing or damaged.",
 			Elsewhere: true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Size: int(answer.Length),
 		}
-	case errors.Is(err, protocol.ErrSealed):
+	case errors.Is(err, stored.ErrSealed):
 		return &answerView{
 			Problem: "The answer is sealed: only a request with the client's key opens it. A retry gets it.",
 			Sealed:  true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()),
 		}
-	case errors.Is(err, protocol.ErrResultUnavailable):
+	case errors.Is(err, stored.ErrResultUnavailable):
 		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept. A retry gets 409 result-unavailable.", Status: answer.Status}
 	case err != nil:
 		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ". A retry gets 500 record-corrupt.", Size: len(payload)}

@@ -20,6 +20,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -93,7 +94,7 @@ func (b *bench) answered(key string, r protocol.Response) store.ID {
 	if err != nil || got.Attempt == nil {
 		b.Fatalf("begin: %+v, %v", got, err)
 	}
-	payload, err := protocol.EncodeResponse(r)
+	payload, err := stored.Encode(r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 		if err != nil || retry.Outcome != reprise.Replayed {
 			b.Fatalf("the retry: %+v, %v", retry, err)
 		}
-		answer, err := protocol.DecodeResponse(retry.Payload)
+		answer, err := stored.Decode(retry.Payload)
 		if location, _ := answer.Header.Get("Location"); err != nil || answer.Status != 201 || string(answer.Body) != "{\"id\":\n17}" || location != "/orders/17" {
 			b.Errorf("the retry gets %+v, %v", answer, err)
 		}
@@ -518,9 +519,13 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 			if err != nil || got.Attempt == nil {
 				b.Fatalf("begin: %+v, %v", got, err)
 			}
-			payload, err := seal.SealResponse(protocol.Response{
+			encoded, err := stored.Encode(protocol.Response{
 				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
-			}, protocol.SealedFor{ID: store.DeriveID("tenant", "", key), Key: key})
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			payload, err := seal.Seal(encoded, key, store.DeriveID("tenant", "", key), store.Fingerprint{})
 			if err != nil {
 				b.Fatal(err)
 			}

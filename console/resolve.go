@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -107,7 +108,7 @@ func (f *resolveForm) resolution(id store.ID) (resolution store.Resolution, prob
 	if problem != "" {
 		return resolution, problem
 	}
-	if resolution.Payload, err = protocol.EncodeResponse(answer); err != nil {
+	if resolution.Payload, err = stored.Encode(answer); err != nil {
 		return resolution, "A replay could not serve this answer: " + err.Error() + "."
 	}
 	return resolution, ""

@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -25,14 +26,21 @@ func (e *env) sealing(id string) protocol.Sealing {
 	return protocol.Sealing{Secret: secret}
 }
 
+// sealedFor is the operation and the request that a response is sealed for.
+type sealedFor struct {
+	key         string
+	id          store.ID
+	fingerprint store.Fingerprint
+}
+
 // sealedFor names the operation of c, whose key is a bare one.
-func (e *env) sealedFor(c call) protocol.SealedFor {
+func (e *env) sealedFor(c call) sealedFor {
 	e.Helper()
 	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
 	if err != nil {
 		e.Fatal(err)
 	}
-	return protocol.SealedFor{ID: store.DeriveID(c.tenant, "", c.keys[0]), Fingerprint: fingerprint, Key: c.keys[0]}
+	return sealedFor{c.keys[0], store.DeriveID(c.tenant, "", c.keys[0]), fingerprint}
 }
 
 // recorded returns the stored payload of c.
@@ -40,7 +48,7 @@ func (srv *server) recorded(c call) []byte {
 	srv.Helper()
 	who := srv.sealedFor(c)
 	got, err := srv.store.Claim(srv.Context(), store.ClaimRequest{
-		ID: who.ID, Owner: store.NewOwner(), Fingerprint: who.Fingerprint, Lease: long, Retention: long,
+		ID: who.id, Owner: store.NewOwner(), Fingerprint: who.fingerprint, Lease: long, Retention: long,
 	})
 	if err != nil || got.Outcome != store.Completed {
 		srv.Fatalf("the store answers %v, %v, want a completed record", got.Outcome, err)
@@ -68,13 +76,17 @@ var sealingCases = []testCase{
 						srv.Errorf("the record has %q:\n%s", private, hex.Dump(payload))
 					}
 				}
-				r, err := seal.OpenResponse(payload, e.sealedFor(c))
-				if err != nil || r.Status != p.Status {
+				who := e.sealedFor(c)
+				opened, err := seal.Open(payload, who.key, who.id, who.fingerprint)
+				if err != nil {
+					srv.Fatalf("with the key the record is not opened: %v", err)
+				}
+				if r, err := stored.Decode(opened); err != nil || r.Status != p.Status {
 					srv.Errorf("with the key the record is opened as %d, %v", r.Status, err)
 				}
 			}
 			c := e.post(created).freshKey()
-			before, err := protocol.EncodeResponse(protocol.Response{Status: 202, Body: []byte("of before")})
+			before, err := stored.Encode(protocol.Response{Status: 202, Body: []byte("of before")})
 			if err != nil {
 				srv.Fatal(err)
 			}
@@ -91,46 +103,44 @@ var sealingCases = []testCase{
 			seal.Strict = true
 			srv := e.serve(Options{Guard: protocol.Config{Seal: seal}})
 			answer := protocol.Response{Status: 201, Body: []byte("a private body")}
-			sealed := func(by protocol.Sealing, who protocol.SealedFor) []byte {
-				payload, err := by.SealResponse(answer, who)
+			encoded, err := stored.Encode(answer)
+			if err != nil {
+				srv.Fatal(err)
+			}
+			sealed := func(by protocol.Sealing, who sealedFor) []byte {
+				payload, err := by.Seal(encoded, who.key, who.id, who.fingerprint)
 				if err != nil {
 					srv.Fatal(err)
 				}
 				return payload
 			}
-			for what, payloadOf := range map[string]func(protocol.SealedFor) []byte{
-				"not sealed": func(protocol.SealedFor) []byte {
-					payload, err := protocol.EncodeResponse(answer)
-					if err != nil {
-						srv.Fatal(err)
-					}
-					return payload
-				},
-				"sealed without the secret":  func(who protocol.SealedFor) []byte { return sealed(protocol.Sealing{}, who) },
-				"sealed with another secret": func(who protocol.SealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
-				"of another operation": func(who protocol.SealedFor) []byte {
-					who.ID[0] ^= 1
+			for what, payloadOf := range map[string]func(sealedFor) []byte{
+				"not sealed":                 func(sealedFor) []byte { return encoded },
+				"sealed without the secret":  func(who sealedFor) []byte { return sealed(protocol.Sealing{}, who) },
+				"sealed with another secret": func(who sealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
+				"of another operation": func(who sealedFor) []byte {
+					who.id[0] ^= 1
 					return sealed(seal, who)
 				},
-				"of another request": func(who protocol.SealedFor) []byte {
-					who.Fingerprint[0] ^= 1
+				"of another request": func(who sealedFor) []byte {
+					who.fingerprint[0] ^= 1
 					return sealed(seal, who)
 				},
-				"of another key": func(who protocol.SealedFor) []byte {
-					who.Key += "1"
+				"of another key": func(who sealedFor) []byte {
+					who.key += "1"
 					return sealed(seal, who)
 				},
-				"cut short": func(who protocol.SealedFor) []byte {
+				"cut short": func(who sealedFor) []byte {
 					payload := sealed(seal, who)
 					return payload[:len(payload)-1]
 				},
-				"a byte longer": func(who protocol.SealedFor) []byte { return append(sealed(seal, who), 0) },
-				"of a later version": func(who protocol.SealedFor) []byte {
+				"a byte longer": func(who sealedFor) []byte { return append(sealed(seal, who), 0) },
+				"of a later version": func(who sealedFor) []byte {
 					payload := sealed(seal, who)
 					payload[0]++
 					return payload
 				},
-				"with a bit changed": func(who protocol.SealedFor) []byte {
+				"with a bit changed": func(who sealedFor) []byte {
 					payload := slices.Clone(sealed(seal, who))
 					payload[len(payload)-20] ^= 1
 					return payload

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // announcement is what a policy adds to the responses of handlers. The zero value adds
@@ -31,8 +33,8 @@ func (a *announcement) fields(own []Field, recorded bool, at time.Time) []Field 
 		return nil
 	}
 	fields := make([]Field, 0, 2)
-	if a.expires && recorded && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, fieldExpires) }) {
-		fields = append(fields, Field{Name: fieldExpires, Value: sfDate(at.Add(a.retention))})
+	if a.expires && recorded && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, record.FieldExpires) }) {
+		fields = append(fields, Field{Name: record.FieldExpires, Value: sfDate(at.Add(a.retention))})
 	}
 	if a.link.Name != "" && !(Header{fields: own}).has(a.link) {
 		fields = append(fields, a.link)
@@ -42,7 +44,7 @@ func (a *announcement) fields(own []Field, recorded bool, at time.Time) []Field 
 
 // withoutExpiry returns fields for a response that is not known to be replayed.
 func withoutExpiry(fields []Field) []Field {
-	if len(fields) > 0 && fields[0].Name == fieldExpires {
+	if len(fields) > 0 && fields[0].Name == record.FieldExpires {
 		return fields[1:]
 	}
 	return fields

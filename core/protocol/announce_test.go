@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -169,7 +170,7 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := protocol.DecodeResponse(payload)
+	r, err := stored.Decode(payload)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,7 @@ package protocol
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // BlobStore keeps the response bodies that [Offloading] moves out of the records. Package
@@ -41,25 +38,3 @@ type BlobStore interface {
 
 // ErrNoBlob says that a [BlobStore] has no blob of a name.
 var ErrNoBlob = errors.New("reprise: the blob store has no blob of this name")
-
-// BlobRef is what a record keeps of a body that a [BlobStore] has.
-type BlobRef struct {
-	SHA256 [32]byte // of its bytes
-	Size   int64    // how many they are; at least 1
-	Day    int      // when it was written, in days since 1970-01-01 UTC: 0 to 2,932,896
-}
-
-// Name returns the name of the blob in its store.
-func (b BlobRef) Name() string {
-	ref := record.Blob{SHA256: b.SHA256, Size: b.Size, Day: b.Day}
-	return ref.Name()
-}
-
-// OffloadedError says that the body of a stored response is in a [BlobStore]. See
-// [DecodeResponse].
-type OffloadedError struct{ Blob BlobRef }
-
-// Error implements error.
-func (e *OffloadedError) Error() string {
-	return fmt.Sprintf("reprise: the body of the response (%d bytes) is in the blob store as %s", e.Blob.Size, e.Blob.Name())
-}

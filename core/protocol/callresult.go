@@ -25,9 +25,9 @@ const (
 )
 
 // Response returns the form in which a record keeps the result of a call, for [Payload]
-// and [Resolve]: the HTTP status that the code stands for, the metadata, the message, and
-// for an error a google.rpc.Status in its place. A code that gRPC does not have is
-// UNKNOWN.
+// and the Resolve of package stored: the HTTP status that the code stands for, the
+// metadata, the message, and for an error a google.rpc.Status in its place. A code that
+// gRPC does not have is UNKNOWN.
 func (r CallResult) Response() Response {
 	code, body, name := grpcCode(r.Code), r.Body, r.Type
 	if code != 0 {

@@ -98,10 +98,10 @@ type Config struct {
 	// deployment turns it on.
 	Seal Sealing
 
-	// Annotate, if not nil, returns a short text that is kept beside a response, such as
-	// the traceparent of its trace: replays give it to the observer (see
-	// [reprise.Event.Annotation]), and [Annotation] reads it. Clients never see it. It is
-	// called with the context of the handler after the handler returned. Up to 255 bytes
+	// Annotate, if not nil, returns a short text that is kept beside a response, such as the
+	// traceparent of its trace: replays give it to the observer (see
+	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
+	// is called with the context of the handler after the handler returned. Up to 255 bytes
 	// of printable US-ASCII; anything else keeps nothing.
 	Annotate func(ctx context.Context) string
 

@@ -17,7 +17,6 @@ import (
 const (
 	defaultHeader = "Idempotency-Key"
 	defaultBody   = 1 << 20
-	maxKeptBody   = 63 << 20 // leaves room for the rest of a payload
 	maxKeyLength  = 4096
 
 	defaultMaxBlob     = 256 << 20
@@ -74,7 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"Limits.Key", c.Limits.Key, minKeyLimit, maxKeyLength},
 		{"MaxAttempts", c.MaxAttempts, 0, math.MaxInt32},
 		{"Limits.RequestBody", c.Limits.RequestBody, 1, math.MaxInt32},
-		{"Limits.ResponseBody", c.Limits.ResponseBody, 1, maxKeptBody},
+		{"Limits.ResponseBody", c.Limits.ResponseBody, 1, record.MaxBody},
 		{"Oversize", int(c.Oversize), 0, int(Unavailable)},
 		{"Preset", int(c.Preset), 0, int(reprise.AtMostOnce)},
 	} {

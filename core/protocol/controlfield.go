@@ -1,17 +1,9 @@
 package protocol
 
-import "strings"
-
-// The control fields. Everything that sets, removes or names one asks for
-// [ControlFields].
-const (
-	fieldReplayed = "Idempotent-Replayed"
-	fieldStatus   = "Idempotency-Status"
-	fieldBody     = "Idempotency-Body"
-	fieldExpires  = "Idempotency-Key-Expires"
-)
+import "github.com/reprise-go/reprise/core/protocol/internal/record"
 
 // ControlFields has the names of the response fields in which a guard speaks to clients.
+// Everything that sets, removes or names one asks for it.
 // Only Expires may come from a handler: the others are removed from what it wrote.
 type ControlFields struct {
 	Replayed string // "true" on a replay
@@ -22,7 +14,7 @@ type ControlFields struct {
 
 // ControlFields returns the names that a guard of this policy uses.
 func (c *Config) ControlFields() ControlFields {
-	return ControlFields{Replayed: fieldReplayed, Status: fieldStatus, Body: fieldBody, Expires: fieldExpires}
+	return ControlFields{Replayed: record.FieldReplayed, Status: record.FieldStatus, Body: record.FieldBody, Expires: record.FieldExpires}
 }
 
 // ControlFields returns the names of the guard's control fields.
@@ -52,5 +44,5 @@ func newMarks(names ControlFields) marks {
 // reserve reports whether only the protocol sets the field called name, in any case. With
 // the zero value it is what every guard reserves.
 func (f *ControlFields) reserve(name string) bool {
-	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
+	return record.IsControlField(name)
 }

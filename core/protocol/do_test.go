@@ -10,6 +10,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -21,10 +22,10 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := protocol.DecodeResponse(result); !errors.Is(err, store.ErrCorrupt) {
+	if _, err := stored.Decode(result); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a result is read as a response: %v", err)
 	}
-	response, err := protocol.EncodeResponse(protocol.Response{Status: 200, Body: []byte("{}")})
+	response, err := stored.Encode(protocol.Response{Status: 200, Body: []byte("{}")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -53,8 +54,8 @@ func ExampleSealing() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = protocol.DecodeResponse(record.Payload)
-	fmt.Println("an operator sees that it is sealed:", errors.Is(err, protocol.ErrSealed))
+	_, err = stored.Decode(record.Payload)
+	fmt.Println("an operator sees that it is sealed:", errors.Is(err, stored.ErrSealed))
 	// Output:
 	// before:      recorded 1
 	// readers:     replayed 1 201

@@ -238,8 +238,8 @@ func (x *Exchange) encode(s *stored) []byte {
 
 // sealedFor names the operation for its envelope. x.mu is held, or the handler has
 // returned.
-func (x *Exchange) sealedFor() *SealedFor {
-	return &SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.asked.fingerprint, Key: string(x.scratch.key)}
+func (x *Exchange) sealedFor() *record.SealedFor {
+	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.asked.fingerprint, Key: string(x.scratch.key)}
 }
 
 // takeDecision returns what the handler decided, and refuses decisions from then on.

@@ -1,35 +1,11 @@
 package protocol
 
 import (
-	"bytes"
 	"strings"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
-
-// isNeverKept reports whether a response field belongs to one response, one connection,
-// one hop or one client, so that repeating it in a replay would be wrong or unsafe.
-func isNeverKept(lower []byte) bool {
-	switch string(lower) {
-	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
-		"age", "content-length", "date", "ratelimit", "server-timing", // computed for each response
-		"set-cookie", "strict-transport-security", "www-authenticate", // credentials and what asks for them
-		"b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id": // one request in a trace
-		return true
-	}
-	for _, family := range neverKeptFamilies {
-		if bytes.HasPrefix(lower, family) {
-			return true
-		}
-	}
-	return false
-}
-
-// neverKeptFamilies are the prefixes of fields that are never kept. With "trailer:"
-// handlers of net/http mark a trailer field in the header map.
-var neverKeptFamilies = [][]byte{
-	[]byte("access-control-"), []byte("proxy-"), []byte("ratelimit-"), []byte("trailer:"), []byte("x-b3-"),
-}
 
 // fieldPolicy decides which fields of a response are kept for its replays. The zero value
 // keeps all but those that are never kept. It is immutable and safe for concurrent use.
@@ -51,7 +27,7 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 		if !syntax.ValidName(name) {
 			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
 		}
-		if isNeverKept(lower) || control.reserve(name) {
+		if record.LowerIsNeverKept(lower) || control.reserve(name) {
 			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
@@ -64,7 +40,7 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
 	lower := syntax.AppendLower(stack[:0], name)
-	if isNeverKept(lower) || p.control.reserve(name) {
+	if record.LowerIsNeverKept(lower) || p.control.reserve(name) {
 		return false
 	}
 	if p.allow == nil {

@@ -19,6 +19,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -668,7 +669,7 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 	o.wantSummary("omitted")
 }
 
-func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
+func TestDecodeTellsWhereTheBodyIs(t *testing.T) {
 	t.Parallel()
 	records := memstore.New()
 	o := offloadIn(t, records, nil)
@@ -677,10 +678,10 @@ func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := protocol.DecodeResponse(got.Payload)
-	var elsewhere *protocol.OffloadedError
+	r, err := stored.Decode(got.Payload)
+	var elsewhere *stored.OffloadedError
 	if !errors.As(err, &elsewhere) || elsewhere.Blob.Name() != o.store.names()[0] || elsewhere.Blob.Size != 5000 {
-		t.Fatalf("DecodeResponse: %v, want the blob %v", err, o.store.names())
+		t.Fatalf("Decode: %v, want the blob %v", err, o.store.names())
 	}
 	if r.Status != 201 || r.Length != 5000 || len(r.Body) > 0 || r.Header.Len() != 2 {
 		t.Errorf("decoded %+v", r)
@@ -688,8 +689,8 @@ func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
 	if !strings.Contains(err.Error(), "5000 bytes") {
 		t.Errorf("the error is %q", err)
 	}
-	if _, err := protocol.EncodeResponse(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("EncodeResponse of a stream: %v", err)
+	if _, err := stored.Encode(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("Encode of a stream: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -383,5 +384,89 @@ func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
 		if got.Code != protocol.CodeKeyMissing.Problem().GRPC || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_MISSING") {
 			t.Errorf("a problem written: %t: %+v", write != nil, got)
 		}
+	}
+}
+
+// What is kept beside a response reaches the observer of a replay, and no client.
+func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
+	t.Parallel()
+	type trace struct{}
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for what, c := range map[string]struct {
+		annotate func(context.Context) string
+		want     string
+	}{
+		"none":     {nil, ""},
+		"a trace":  {func(ctx context.Context) string { return ctx.Value(trace{}).(string) }, parent},
+		"a line":   {func(context.Context) string { return "a\nb" }, ""},
+		"too long": {func(context.Context) string { return strings.Repeat("x", 256) }, ""},
+		"a panic":  {func(context.Context) string { panic("a bug") }, ""},
+	} {
+		log, st := new(eventLog), memstore.New()
+		engine, err := reprise.New(st, reprise.Config{Observer: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := protocol.Over(engine, protocol.Config{Annotate: c.annotate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(ctx context.Context) protocol.Admission {
+			a := guard.Admit(ctx, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+			if a.Exchange != nil {
+				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")}) //nolint:contextcheck // the attempt has its own
+				a.Exchange.Close()
+			}
+			return a
+		}
+		run(context.WithValue(t.Context(), trace{}, parent))
+		replay := run(t.Context()).Response
+		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := log.events[len(log.events)-1]
+		if replay.Status != 201 || string(replay.Body) != "answer" || last.Name() != "replayed" || last.Annotation != c.want {
+			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Name(), last.Annotation, c.want)
+		}
+		for f := range replay.Header.All() {
+			if strings.Contains(f.Value, parent) {
+				t.Errorf("%s: the client gets it in %s", what, f.Name)
+			}
+		}
+		if got := stored.Annotation(rec.Payload); got != c.want {
+			t.Errorf("%s: the record has %q", what, got)
+		}
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := stored.Annotation([]byte("no response")); got != "" {
+		t.Errorf("the annotation of garbage is %q", got)
+	}
+}
+
+func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
+	t.Parallel()
+	st := memstore.New()
+	engine, err := reprise.New(st, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.Over(engine, protocol.Config{Name: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t, guard}
+	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
+	page, err := st.List(t.Context(), store.Query{Label: "orders", Limit: 10})
+	if err != nil || len(page.Records) != 1 || page.Records[0].Label != "orders" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if s := engine.Stats(); s.Labels["orders"].Ends[reprise.EndRecorded] != 1 || len(s.Labels) != 1 {
+		t.Errorf("%+v", s.Labels)
+	}
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

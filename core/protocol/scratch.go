@@ -33,11 +33,11 @@ type asked struct {
 	fingerprint store.Fingerprint
 }
 
-// Decode implements [reprise.Decoder].
+// Decode implements Decoder of [reprise.Operation].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 	a := &s.asked
 	if record.IsSealed(payload) {
-		who := SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
+		who := record.SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
 		s.decoded, err = a.guard.decode(payload, &who)
 	} else {
 		s.decoded, err = a.guard.decode(payload, nil)
@@ -46,7 +46,7 @@ func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 }
 
 // decode reads the payload of a record of the operation that it may be sealed for.
-func (g *Guard) decode(payload []byte, who *SealedFor) (stored, error) {
+func (g *Guard) decode(payload []byte, who *record.SealedFor) (stored, error) {
 	encoded, err := g.cfg.Seal.open(payload, who)
 	if err != nil {
 		return stored{}, err

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,9 +34,9 @@ type Sealing struct {
 	ClearHead bool
 
 	// Strict answers record-corrupt to every response that is not sealed with a secret. It
-	// closes the way for somebody
-	// who can write to the store, and closes it for an operator too, who can then resolve
-	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
+	// closes the way for an attacker who can write to the store, and closes it for an
+	// operator too, who can then resolve a record only by forgetting it or with
+	// [Sealing.Seal]. Set it when the
 	// retention of what was recorded before sealing has ended.
 	Strict bool
 
@@ -145,37 +144,25 @@ func (c *Sealing) checkAge(retention time.Duration) error {
 	return nil
 }
 
-// ErrSealed says that a response can be read only with the key of its client. See
-// [DecodeResponse].
-var ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
-
 // Why a policy does not open an envelope.
 var (
 	errEnvelopeAge  = record.Corrupt("was sealed longer ago than Config.Seal.MaxAge")
 	errEnvelopeWeak = record.Corrupt("is sealed without a secret, which Config.Seal.Strict refuses")
-	errEnvelopeHead = record.Corrupt("is sealed, and its head cannot be read")
 	errNotSealed    = record.Corrupt("is not sealed, which Config.Seal.Strict refuses")
 )
 
-// SealedFor names the operation and the request that a response is sealed for.
-type SealedFor struct {
-	ID          store.ID
-	Fingerprint store.Fingerprint
-	Key         string // the client's Idempotency-Key, decoded
-}
-
 // appendSealed appends the envelope of an encoded response.
-func (c *Sealing) appendSealed(dst, encoded []byte, who *SealedFor) []byte {
+func (c *Sealing) appendSealed(dst, encoded []byte, who *record.SealedFor) []byte {
 	var secret record.Secret
 	if c.Secret.held != nil {
 		secret = *c.Secret.held
 	}
-	return record.Seal(dst, encoded, secret, c.ClearHead, (*record.SealedFor)(who))
+	return record.Seal(dst, encoded, secret, c.ClearHead, who)
 }
 
 // open returns the encoded response of a payload, which is the payload itself if that is
 // not sealed. The error wraps [store.ErrCorrupt].
-func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
+func (c *Sealing) open(payload []byte, who *record.SealedFor) ([]byte, error) {
 	if !record.IsSealed(payload) {
 		if c.Strict {
 			return nil, errNotSealed
@@ -199,47 +186,28 @@ func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
 	if secret.held != nil {
 		key = secret.held.Key
 	}
-	return e.Open(key, (*record.SealedFor)(who))
+	return e.Open(key, who)
 }
 
-// decodeSealed is DecodeResponse of an envelope.
-func decodeSealed(payload []byte) (Response, error) {
-	e, err := record.ParseEnvelope(payload)
-	if err != nil {
-		return Response{}, err
-	}
-	head := e.ClearHead()
-	if head == nil {
-		return Response{}, ErrSealed
-	}
-	s, err := record.Decode[Field](head)
-	if err != nil {
-		return Response{}, errEnvelopeHead
-	}
-	return Response{Status: s.Status, Header: Header{stored: s.Header}, Trailer: Header{stored: s.Trailer}}, ErrSealed
-}
-
-// SealResponse is [EncodeResponse], sealed for an operation: what a guard with this
-// policy replays to the request of that key and fingerprint. It is for operators who know
-// the client's key, and for tests. See [Sealing.OpenResponse].
-func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
-	encoded, err := EncodeResponse(r)
-	if err != nil {
-		return nil, err
-	}
+// Seal returns the envelope of a payload of package stored, which is not sealed: what a
+// guard with this policy replays to the request with the client's Idempotency-Key,
+// decoded, whose ID and fingerprint these are. It is for operators who know that key, and
+// for tests. The error wraps [store.ErrInvalid] if the policy is invalid, or the payload
+// no response.
+func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return c.appendSealed(nil, encoded, &who), nil
+	if _, err := record.Decode[Field](payload); err != nil {
+		return nil, fmt.Errorf("%w: Seal: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
+	}
+	return c.appendSealed(nil, payload, &record.SealedFor{ID: id, Fingerprint: fingerprint, Key: key}), nil
 }
 
-// OpenResponse is [DecodeResponse] for who knows the client's key, and has the secret if
-// there is one. A payload that is not sealed is decoded too, unless the policy is Strict.
-// The error wraps [store.ErrCorrupt] if it cannot be opened.
-func (c Sealing) OpenResponse(payload []byte, who SealedFor) (Response, error) {
-	encoded, err := c.open(payload, &who)
-	if err != nil {
-		return Response{}, err
-	}
-	return DecodeResponse(encoded)
+// Open returns the payload that was sealed for an operation (see [Sealing.Seal]), for
+// callers who know the client's key, and have the secret if there is one. A payload that
+// is not sealed is returned as it is, unless the policy is Strict. The error wraps
+// [store.ErrCorrupt] if it cannot be opened.
+func (c Sealing) Open(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
+	return c.open(payload, &record.SealedFor{ID: id, Fingerprint: fingerprint, Key: key})
 }

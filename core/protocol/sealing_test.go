@@ -13,6 +13,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -84,8 +85,8 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 		if sealed := !bytes.Contains(payload, []byte("answer")); sealed != (by == one) {
 			t.Errorf("%s: %q", key, payload)
 		}
-		_, err := protocol.DecodeResponse(payload)
-		if errors.Is(err, protocol.ErrSealed) != (by == one) {
+		_, err := stored.Decode(payload)
+		if errors.Is(err, stored.ErrSealed) != (by == one) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -32,9 +32,9 @@ type Inspector interface {
 	// it forgets a record that is unreadable, and changes no other.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
-	// reader expects: for records of the package protocol, the result of its EncodeResponse.
-	// Its function Resolve encodes and resolves; any other payload makes every retry a 500
-	// record-corrupt until the retention ends.
+	// reader expects: for records of the package protocol, the result of Encode of its
+	// package stored, whose function Resolve encodes and resolves. Any other payload makes
+	// every retry a 500 record-corrupt until the retention ends.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 }
 
@@ -123,7 +123,7 @@ type Page struct {
 type Resolution struct {
 	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
 	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its answer: see protocol.EncodeResponse; ignored with Forget
+	Payload   []byte        // or keep this as its answer: see stored.Encode; ignored with Forget
 	Retention time.Duration // of the answer; ignored with Forget
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -72,7 +73,7 @@ func (s shop) seed(ctx context.Context, a *api) (store.ID, error) {
 	if err != nil {
 		return store.ID{}, err
 	}
-	err = protocol.Resolve(ctx, s.records, record.ID, record.Fence, protocol.Response{Status: http.StatusCreated, Body: []byte(`{"order":2}`)}, 24*time.Hour)
+	err = stored.Resolve(ctx, s.records, record.ID, record.Fence, protocol.Response{Status: http.StatusCreated, Body: []byte(`{"order":2}`)}, 24*time.Hour)
 	if err != nil {
 		return store.ID{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -290,7 +291,7 @@ func (s *slowLister) List(ctx context.Context, q store.Query) (store.Page, error
 // fill completes operations of other clients.
 func fill(t *testing.T, st store.Store, count int) {
 	t.Helper()
-	payload, err := protocol.EncodeResponse(protocol.Response{Status: 200})
+	payload, err := stored.Encode(protocol.Response{Status: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -93,7 +94,7 @@ func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState)
 // complete claims an ID and completes it with a response.
 func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
-	payload, err := protocol.EncodeResponse(response)
+	payload, err := stored.Encode(response)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Re
 	if result.Outcome != store.Completed {
 		return result.Outcome, protocol.Response{}
 	}
-	response, err := protocol.DecodeResponse(result.Payload)
+	response, err := stored.Decode(result.Payload)
 	if err != nil {
 		tb.Fatal(err)
 	}

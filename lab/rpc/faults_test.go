@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -121,7 +122,7 @@ func corruptRecord(e *env) {
 }
 
 func encoded(r protocol.Response) []byte {
-	payload, err := protocol.EncodeResponse(r)
+	payload, err := stored.Encode(r)
 	if err != nil {
 		panic(err)
 	}

@@ -156,8 +156,8 @@ func FuzzKeyPattern(f *testing.F) {
 	})
 }
 
-// accepts reports whether a guard accepts a key. It asks without a scope, which is checked
-// after the key and before anything runs.
+// accepts reports whether a guard accepts a key. It asks without a scope, which is
+// checked after the key and before anything runs.
 func accepts(t *testing.T, g *protocol.Guard, key string) bool {
 	t.Helper()
 	request := protocol.Request{Method: "POST", Path: "/", Header: http.Header{"Idempotency-Key": {key}}}

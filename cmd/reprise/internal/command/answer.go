@@ -10,6 +10,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -37,7 +38,7 @@ func answerOf(r *store.Record) *answer {
 	if result := reprise.DescribeResult(r.Payload); result != "" {
 		a.err = fmt.Errorf("%w: it is %s", errResult, result)
 	} else {
-		a.response, a.err = protocol.DecodeResponse(r.Payload)
+		a.response, a.err = stored.Decode(r.Payload)
 	}
 	return &a
 }
@@ -62,18 +63,18 @@ func nextFor(r *store.Record) string {
 		return "500 record-corrupt, until the record is forgotten"
 	}
 	a := answerOf(r)
-	var elsewhere *protocol.OffloadedError
+	var elsewhere *stored.OffloadedError
 	switch {
 	case errors.As(a.err, &elsewhere):
 		return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(elsewhere.Blob.Size) +
 			" from the blob store (or 409 result-unavailable, if the blob is missing or damaged)"
 	case errors.Is(a.err, errResult):
 		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
-	case errors.Is(a.err, protocol.ErrResultUnavailable):
+	case errors.Is(a.err, stored.ErrResultUnavailable):
 		return "409 result-unavailable: the response was cut short, and is not kept"
-	case errors.Is(a.err, protocol.ErrSealed):
+	case errors.Is(a.err, stored.ErrSealed):
 		return "the sealed answer, if the guard that reads it has the secret that it was sealed with"
-	case errors.Is(a.err, protocol.ErrBodyOmitted):
+	case errors.Is(a.err, stored.ErrBodyOmitted):
 		return statusText(a.response.Status) + " with a summary in place of its body, which was not kept (or 409 result-unavailable, as the policy says)"
 	case a.err != nil:
 		return "500 record-corrupt: the answer cannot be read"
@@ -110,12 +111,12 @@ func newAnswerJSON(a *answer, reveal bool) *answerJSON {
 		Status: a.response.Status, Header: fieldsJSON(a.response.Header), Trailer: fieldsJSON(a.response.Trailer),
 		BodySize: int64(len(a.response.Body)),
 	}
-	var elsewhere *protocol.OffloadedError
+	var elsewhere *stored.OffloadedError
 	if errors.As(a.err, &elsewhere) {
 		out.BodySize, out.Blob = elsewhere.Blob.Size, elsewhere.Blob.Name()
 	}
 	if a.err != nil {
-		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, protocol.ErrSealed)
+		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, stored.ErrSealed)
 	}
 	if reveal && a.err == nil {
 		encoded := base64.StdEncoding.EncodeToString(a.response.Body)

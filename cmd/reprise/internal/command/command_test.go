@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
@@ -178,8 +179,11 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, readable := range []bool{true, false} {
-		payload, err := protocol.Sealing{Secret: secret, ClearHead: readable}.SealResponse(
-			protocol.Response{Status: 201, Body: []byte("private")}, protocol.SealedFor{Key: "k"})
+		encoded, err := stored.Encode(protocol.Response{Status: 201, Body: []byte("private")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := protocol.Sealing{Secret: secret, ClearHead: readable}.Seal(encoded, "k", store.ID{}, store.Fingerprint{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -109,7 +110,7 @@ func (d *decision) check(c *session, answered bool) error {
 
 // encode encodes a response, unless a replay could not serve it.
 func (d *decision) encode(response protocol.Response) (err error) {
-	if d.payload, err = protocol.EncodeResponse(response); err != nil {
+	if d.payload, err = stored.Encode(response); err != nil {
 		return usage("a replay could not serve this answer: %w", err)
 	}
 	d.answer = &answer{response: response}

@@ -73,8 +73,8 @@ type Envelope struct {
 // IsSealed reports whether a payload is sealed.
 func IsSealed(payload []byte) bool { return len(payload) > 0 && payload[0]&envelopeAny != 0 }
 
-// ParseEnvelope reads an envelope, which is not empty, without opening it. It is untrusted input: everything
-// that can be checked without the key is checked.
+// ParseEnvelope reads an envelope, which is not empty, without opening it. It is
+// untrusted input: everything that can be checked without the key is checked.
 func ParseEnvelope(payload []byte) (Envelope, error) {
 	if payload[0] != envelopeVersion {
 		return Envelope{}, errEnvelopeVersion

@@ -15,10 +15,11 @@ import (
 )
 
 // The limits of a stored response: the number of fields, the bytes of their names and
-// values, and the bytes of the annotation.
+// values, the bytes of the body, and those of the annotation.
 const (
 	MaxFields      = 64
 	MaxHeaderBytes = 16 << 10
+	MaxBody        = 63 << 20 // leaves room for the rest of a payload
 	maxAnnotation  = 255
 )
 

@@ -1,5 +1,5 @@
-// Package syntax has the rules of RFC 9110 and RFC 9651 for the bytes of names, values and
-// keys that the protocol and the codec of its records share.
+// Package syntax has the rules of RFC 9110 and RFC 9651 for the bytes of names, values
+// and keys that the protocol and the codec of its records share.
 package syntax
 
 import "strings"

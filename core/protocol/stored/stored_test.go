@@ -1,4 +1,4 @@
-package protocol_test
+package stored_test
 
 import (
 	"bytes"
@@ -15,10 +15,11 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
+func TestEncodeRefusesWhatAReplayCouldNotServe(t *testing.T) {
 	t.Parallel()
 	field := func(name, value string) protocol.Response {
 		return protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: name, Value: value})}
@@ -57,7 +58,7 @@ func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
 		"a trailer with a CR": {trailer(protocol.Field{Name: "X", Value: "\r"}), `"X"`},
 		"a date as a trailer": {trailer(protocol.Field{Name: "Date", Value: "x"}), "never kept"},
 	} {
-		payload, err := protocol.EncodeResponse(c.r)
+		payload, err := stored.Encode(c.r)
 		if payload != nil || !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d bytes, error %v; want ErrInvalid with %q", what, len(payload), err, c.want)
 		}
@@ -110,7 +111,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
-		if err := protocol.Resolve(t.Context(), st, id, rec.Fence, bad, time.Hour); !errors.Is(err, store.ErrInvalid) {
+		if err := stored.Resolve(t.Context(), st, id, rec.Fence, bad, time.Hour); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("resolved with what no replay can serve: %v", err)
 		}
 		if a := begin(); a.Response.Status != 409 {
@@ -120,10 +121,10 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 			Status: 201, Body: []byte(`{"id":7}`),
 			Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
 		}
-		if err := protocol.Resolve(t.Context(), st, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, store.ErrRecordChanged) {
+		if err := stored.Resolve(t.Context(), st, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, store.ErrRecordChanged) {
 			t.Errorf("resolved with another fence: %v", err)
 		}
-		if err := protocol.Resolve(t.Context(), st, id, rec.Fence, answer, time.Hour); err != nil {
+		if err := stored.Resolve(t.Context(), st, id, rec.Fence, answer, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		got := begin().Response
@@ -136,7 +137,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if err != nil || !rec.Resolved || rec.State != store.StateCompleted {
 			t.Errorf("%+v, %v", rec, err)
 		}
-		if shown, err := protocol.DecodeResponse(rec.Payload); err != nil || !sameResponse(shown, answer) {
+		if shown, err := stored.Decode(rec.Payload); err != nil || !sameResponse(shown, answer) {
 			t.Errorf("the record shows %+v, %v", shown, err)
 		}
 		first.Exchange.Finish(protocol.Captured{Status: 200})
@@ -147,99 +148,15 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	})
 }
 
-// What is kept beside a response reaches the observer of a replay, and no client.
-func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
-	t.Parallel()
-	type trace struct{}
-	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	for what, c := range map[string]struct {
-		annotate func(context.Context) string
-		want     string
-	}{
-		"none":     {nil, ""},
-		"a trace":  {func(ctx context.Context) string { return ctx.Value(trace{}).(string) }, parent},
-		"a line":   {func(context.Context) string { return "a\nb" }, ""},
-		"too long": {func(context.Context) string { return strings.Repeat("x", 256) }, ""},
-		"a panic":  {func(context.Context) string { panic("a bug") }, ""},
-	} {
-		log, st := new(eventLog), memstore.New()
-		engine, err := reprise.New(st, reprise.Config{Observer: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		guard, err := protocol.Over(engine, protocol.Config{Annotate: c.annotate})
-		if err != nil {
-			t.Fatal(err)
-		}
-		run := func(ctx context.Context) protocol.Admission {
-			a := guard.Admit(ctx, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
-			if a.Exchange != nil {
-				a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")}) //nolint:contextcheck // the attempt has its own
-				a.Exchange.Close()
-			}
-			return a
-		}
-		run(context.WithValue(t.Context(), trace{}, parent))
-		replay := run(t.Context()).Response
-		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := log.events[len(log.events)-1]
-		if replay.Status != 201 || string(replay.Body) != "answer" || last.Name() != "replayed" || last.Annotation != c.want {
-			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Name(), last.Annotation, c.want)
-		}
-		for f := range replay.Header.All() {
-			if strings.Contains(f.Value, parent) {
-				t.Errorf("%s: the client gets it in %s", what, f.Name)
-			}
-		}
-		if got := protocol.Annotation(rec.Payload); got != c.want {
-			t.Errorf("%s: the record has %q", what, got)
-		}
-		if err := engine.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	if got := protocol.Annotation([]byte("no response")); got != "" {
-		t.Errorf("the annotation of garbage is %q", got)
-	}
-}
-
-func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
-	t.Parallel()
-	st := memstore.New()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{Name: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t, guard}
-	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
-	page, err := st.List(t.Context(), store.Query{Label: "orders", Limit: 10})
-	if err != nil || len(page.Records) != 1 || page.Records[0].Label != "orders" {
-		t.Errorf("%+v, %v", page, err)
-	}
-	if s := engine.Stats(); s.Labels["orders"].Ends[reprise.EndRecorded] != 1 || len(s.Labels) != 1 {
-		t.Errorf("%+v", s.Labels)
-	}
-	if err := engine.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
+func TestDecodeOfWhatWasNotKept(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		captured protocol.Captured
 		want     error
 	}{
 		"whole":    {protocol.Captured{Status: 201, Body: []byte("answer")}, nil},
-		"oversize": {protocol.Captured{Status: 201, Oversize: true}, protocol.ErrBodyOmitted},
-		"cut":      {protocol.Captured{Status: 201, Cut: true}, protocol.ErrResultUnavailable},
+		"oversize": {protocol.Captured{Status: 201, Oversize: true}, stored.ErrBodyOmitted},
+		"cut":      {protocol.Captured{Status: 201, Cut: true}, stored.ErrResultUnavailable},
 	} {
 		st := memstore.New()
 		engine, err := reprise.New(st, reprise.Config{})
@@ -250,7 +167,8 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
+		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}},
+			func() (string, error) { return "tenant", nil })
 		a.Exchange.Before(func(func(string, string) bool) {})
 		a.Exchange.After(func(yield func(string, string) bool) { yield("Content-Type", "text/plain") })
 		a.Exchange.Finish(c.captured)
@@ -259,12 +177,12 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := protocol.DecodeResponse(rec.Payload)
+		got, err := stored.Decode(rec.Payload)
 		kind, _ := got.Header.Get("Content-Type")
 		switch {
 		case !errors.Is(err, c.want):
 			t.Errorf("%s: %v, want %v", what, err, c.want)
-		case errors.Is(c.want, protocol.ErrResultUnavailable):
+		case errors.Is(c.want, stored.ErrResultUnavailable):
 			if got.Header.Len() != 0 || got.Body != nil {
 				t.Errorf("%s: %+v", what, got)
 			}
@@ -272,7 +190,7 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	if _, err := protocol.DecodeResponse([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
+	if _, err := stored.Decode([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("JSON is decoded: %v", err)
 	}
 }
@@ -280,7 +198,7 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 func TestResolveNeedsAnInspector(t *testing.T) {
 	t.Parallel()
 	bare := struct{ store.Store }{memstore.New()}
-	err := protocol.Resolve(t.Context(), bare, store.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
+	err := stored.Resolve(t.Context(), bare, store.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
 	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Inspector") {
 		t.Error(err)
 	}
@@ -291,9 +209,9 @@ func sameResponse(a, b protocol.Response) bool {
 		slices.Equal(slices.Collect(a.Trailer.All()), slices.Collect(b.Trailer.All()))
 }
 
-// FuzzEncodeResponse encodes any response: what is accepted comes back as it was, and
+// FuzzEncode encodes any response: what is accepted comes back as it was, and
 // what comes back is encoded as the same bytes.
-func FuzzEncodeResponse(f *testing.F) {
+func FuzzEncode(f *testing.F) {
 	f.Add(201, "Content-Type", "application/json", "Link", "</a>", true, false, []byte(`{"id":7}`))
 	f.Add(204, "X", "", "Set-Cookie", "a=b", false, false, []byte{})
 	f.Add(99, "X\r\n", "\x00", "", "", false, true, []byte("x"))
@@ -304,28 +222,28 @@ func FuzzEncodeResponse(f *testing.F) {
 			Header:  protocol.NewHeader(protocol.Field{Name: name1, Value: value1}, protocol.Field{Name: name2, Value: value2, Add: add, Remove: remove}),
 			Trailer: protocol.NewHeader(protocol.Field{Name: name2, Value: value1}),
 		}
-		payload, err := protocol.EncodeResponse(r)
+		payload, err := stored.Encode(r)
 		if err != nil {
 			if !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || payload != nil {
 				t.Fatalf("%d bytes, %v", len(payload), err)
 			}
 			return
 		}
-		got, err := protocol.DecodeResponse(payload)
+		got, err := stored.Decode(payload)
 		if remove {
 			r.Header = got.Header // Add means nothing for a removal
 		}
 		if err != nil || !sameResponse(got, r) {
 			t.Fatalf("encoded %+v, decoded %+v, %v", r, got, err)
 		}
-		if again, err := protocol.EncodeResponse(got); err != nil || !bytes.Equal(again, payload) {
+		if again, err := stored.Encode(got); err != nil || !bytes.Equal(again, payload) {
 			t.Fatalf("%x is encoded again as %x, %v", payload, again, err)
 		}
 	})
 }
 
 // The bounds of what can be kept are part of it.
-func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
+func TestEncodeKeepsWhatIsWithinTheBounds(t *testing.T) {
 	t.Parallel()
 	many := make([]protocol.Field, 64)
 	for i := range many {
@@ -343,12 +261,12 @@ func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
 		"a field of no value":    {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X"})},
 		"a value that begins so": {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Value: "\x01"})},
 	} {
-		payload, err := protocol.EncodeResponse(r)
+		payload, err := stored.Encode(r)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if got, err := protocol.DecodeResponse(payload); err != nil || !sameResponse(got, r) {
+		if got, err := stored.Decode(payload); err != nil || !sameResponse(got, r) {
 			t.Errorf("%s: %+v, %v", what, got.Status, err)
 		}
 	}
@@ -360,39 +278,8 @@ func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
 	for what, payload := range map[string][]byte{
 		"nothing": nil, "garbage": []byte("\x01garbage of some length"), "half an envelope": {0x81}, "an envelope of another version": []byte("\x82 of some length"),
 	} {
-		if note := protocol.Annotation(payload); note != "" {
+		if note := stored.Annotation(payload); note != "" {
 			t.Errorf("%s: %q", what, note)
 		}
-	}
-}
-
-// An operator who knows the client's key seals what the guard replays; what a guard would
-// refuse is refused here.
-func TestSealResponseChecksWhatItSeals(t *testing.T) {
-	t.Parallel()
-	who := protocol.SealedFor{ID: store.DeriveID("tenant", "", "k"), Key: "k"}
-	good := protocol.Response{Status: 201, Body: []byte("body")}
-	for what, c := range map[string]struct {
-		by protocol.Sealing
-		r  protocol.Response
-	}{
-		"a response that cannot be kept": {protocol.Sealing{}, protocol.Response{Status: 100}},
-		"a policy that is invalid":       {protocol.Sealing{Strict: true}, good},
-	} {
-		if payload, err := c.by.SealResponse(c.r, who); payload != nil || !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %d bytes, %v", what, len(payload), err)
-		}
-	}
-	by := protocol.Sealing{}
-	payload, err := by.SealResponse(good, who)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := by.OpenResponse(payload, who); err != nil || !sameResponse(got, good) {
-		t.Errorf("opened %+v, %v", got, err)
-	}
-	who.Key = "another"
-	if _, err := by.OpenResponse(payload, who); !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("opened with another key: %v", err)
 	}
 }

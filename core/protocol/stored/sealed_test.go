@@ -1,0 +1,144 @@
+package stored_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// sealed returns the envelope of an encoded response, for the key "k".
+func sealed(tb testing.TB, by protocol.Sealing, encoded []byte) []byte {
+	tb.Helper()
+	by.Secret = secret(tb)
+	payload, err := by.Seal(encoded, "k", store.DeriveID("tenant", "", "k"), store.Fingerprint{1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return payload
+}
+
+func secret(tb testing.TB) protocol.Secret {
+	tb.Helper()
+	s, err := protocol.NewSecret("2026-11", bytes.Repeat([]byte("s"), 32))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {
+	t.Parallel()
+	r := protocol.Response{
+		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "X-Private", Value: "a header of the answer"}), Body: []byte("a private body"),
+	}
+	encoded, err := stored.Encode(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, clear := range []bool{false, true} {
+		shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: clear}, encoded))
+		kind, _ := shown.Header.Get("X-Private")
+		if !errors.Is(err, stored.ErrSealed) || errors.Is(err, store.ErrCorrupt) || shown.Body != nil || (shown.Status == 201) != clear || (kind != "") != clear {
+			t.Errorf("a clear head %t: an operator sees %+v, %v", clear, shown, err)
+		}
+	}
+}
+
+// A response without fields, whose head is as short as it can be, is shown as well.
+func TestDecodeShowsAClearHeadWithoutFields(t *testing.T) {
+	t.Parallel()
+	encoded, err := stored.Encode(protocol.Response{Status: 204})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: true}, encoded)); shown.Status != 204 || !errors.Is(err, stored.ErrSealed) {
+		t.Errorf("an operator sees %+v, %v", shown, err)
+	}
+}
+
+func TestAnnotationCanBeReadWhereTheHeadIsInTheClear(t *testing.T) {
+	t.Parallel()
+	encoded := record.Append(nil, &record.Response[record.Field]{Status: 200, Body: []byte("body"), Annotation: "00-trace-01"})
+	for clear, want := range map[bool]string{true: "00-trace-01", false: ""} {
+		if got := stored.Annotation(sealed(t, protocol.Sealing{ClearHead: clear}, encoded)); got != want {
+			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
+		}
+	}
+}
+
+// FuzzDecode decodes any payload, sealed or not: the error says whether it is corrupt or
+// has no whole response, and nothing sealed is shown.
+func FuzzDecode(f *testing.F) {
+	encoded, err := stored.Encode(protocol.Response{
+		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("body"),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	envelope := sealed(f, protocol.Sealing{ClearHead: true}, encoded)
+	f.Add(encoded, uint(0), uint8(0))
+	f.Add(envelope, uint(0), uint8(0))
+	f.Add(envelope, uint(1), uint8(3))
+	f.Add(envelope[:len(envelope)/2], uint(10), uint8(0))
+	f.Add(envelope, uint(19+len("2026-11")), uint8(0xff)) // a head that cannot be read
+	f.Add(sealed(f, protocol.Sealing{}, encoded), uint(0), uint8(0))
+	f.Fuzz(func(t *testing.T, payload []byte, at uint, flip uint8) {
+		if len(payload) > 0 {
+			payload = slices.Clone(payload)
+			payload[at%uint(len(payload))] ^= flip
+		}
+		r, err := stored.Decode(payload)
+		known := errors.Is(err, stored.ErrSealed) || errors.Is(err, stored.ErrBodyOmitted) || errors.Is(err, stored.ErrResultUnavailable) ||
+			errors.As(err, new(*stored.OffloadedError))
+		if err != nil && known == errors.Is(err, store.ErrCorrupt) || errors.Is(err, stored.ErrSealed) && r.Body != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		_ = stored.Annotation(payload)
+	})
+}
+
+// An operator who knows the client's key seals what the guard replays. What a guard would
+// refuse is refused here.
+func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
+	t.Parallel()
+	id := store.DeriveID("tenant", "", "k")
+	good := protocol.Response{Status: 201, Body: []byte("body")}
+	encoded, err := stored.Encode(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		by      protocol.Sealing
+		payload []byte
+	}{
+		"no payload":               {protocol.Sealing{}, nil},
+		"a payload of another use": {protocol.Sealing{}, []byte(`{"id":7}`)},
+		"a sealed payload":         {protocol.Sealing{}, sealed(t, protocol.Sealing{}, encoded)},
+		"an invalid policy":        {protocol.Sealing{Strict: true}, encoded},
+	} {
+		if payload, err := c.by.Seal(c.payload, "k", id, store.Fingerprint{}); payload != nil || !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: %d bytes, %v", name, len(payload), err)
+		}
+	}
+	by := protocol.Sealing{}
+	payload, err := by.Seal(encoded, "k", id, store.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := by.Open(payload, "k", id, store.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := stored.Decode(opened); err != nil || !sameResponse(got, good) {
+		t.Errorf("opened %+v, %v", got, err)
+	}
+	if _, err := by.Open(payload, "another", id, store.Fingerprint{}); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("opened with another key: %v", err)
+	}
+}

@@ -1,0 +1,209 @@
+// Package stored reads and writes the responses that records keep, for operators, their
+// tools, and tests. A service that only uses a guard does not need it.
+//
+// A payload is the form of a response in a record. [Encode] makes one, [Decode] reads it,
+// and [Resolve] ends a lapsed record with one. A sealed payload is opened and made by the
+// methods of [protocol.Sealing], with the key of the client.
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// What a record has instead of a whole response. See [Decode].
+var (
+	// ErrBodyOmitted says that the body was not kept. Retries get what Config.Oversize
+	// says.
+	ErrBodyOmitted = errors.New("reprise: the body of the response was not kept")
+
+	// ErrResultUnavailable says that there is no response: it was cut short, or a part of
+	// it cannot be kept. Retries get 409 result-unavailable.
+	ErrResultUnavailable = errors.New("reprise: the response was not kept")
+
+	// ErrSealed says that the response can be read only with the key of its client.
+	ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
+)
+
+// response is a response as a record keeps it.
+type response = record.Response[protocol.Field]
+
+// Encode returns the payload of r, for an operator who resolves a record (see [Resolve]),
+// for tests, and for programs that write records themselves. A handler uses
+// [protocol.Payload], which applies the policy of its guard.
+//
+// A response that a replay could not serve is refused, with an error that wraps
+// [store.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
+// that cannot be sent or is never kept (such as Content-Length, which every replay
+// computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
+// MiB, and a body for a status that has none. What it returns, [Decode] reads.
+func Encode(r protocol.Response) ([]byte, error) {
+	if r.Stream != nil {
+		return nil, refuseResponse("the body is a stream")
+	}
+	s := response{Status: r.Status, Body: r.Body, Fields: slices.Collect(r.Header.All()), Trailers: slices.Collect(r.Trailer.All())}
+	if err := encodable(&s); err != nil {
+		return nil, err
+	}
+	payload := record.Append(make([]byte, 0, s.Size()), &s)
+	if _, err := record.Decode[protocol.Field](payload); err != nil { // the last word has what reads it
+		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
+	}
+	return payload, nil
+}
+
+// encodable reports what of a response a replay could not serve.
+func encodable(s *response) error {
+	switch {
+	case s.Status < 200 || s.Status > 999:
+		return refuseResponse("the status %d is not 200 to 999", s.Status)
+	case len(s.Body) > record.MaxBody:
+		return refuseResponse("the body has %d bytes, want %d at most", len(s.Body), record.MaxBody)
+	case len(s.Body) > 0 && !syntax.AllowsBody(s.Status):
+		return refuseResponse("the status %d has no body", s.Status)
+	}
+	for i, f := range slices.Concat(s.Fields, s.Trailers) {
+		switch {
+		case !syntax.ValidField(f.Name, f.Value):
+			return refuseResponse("the field %q has a name or a value that cannot be sent", f.Name)
+		case f.Remove && f.Value != "":
+			return refuseResponse("the field %s is removed and has a value", f.Name)
+		case f.Remove && i >= len(s.Fields):
+			return refuseResponse("the trailer field %s is removed", f.Name)
+		case record.IsControlField(f.Name), !f.Remove && record.IsNeverKept(f.Name):
+			return refuseResponse("the field %s is never kept: leave it out", f.Name)
+		}
+	}
+	if !record.Fits(slices.Concat(s.Fields, s.Trailers)) {
+		return refuseResponse("it has more than %d header fields, or more than %d bytes of them", record.MaxFields, record.MaxHeaderBytes)
+	}
+	return nil
+}
+
+func refuseResponse(format string, args ...any) error {
+	return fmt.Errorf("%w: the response cannot be kept: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// Decode reads the payload of a record, with the checks of a replay. The response
+// is what a retry gets, without the fields that mark it as a replay. The error wraps
+// [store.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
+//
+// Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
+// response has the status and the fields; or [ErrResultUnavailable], and it has only the
+// status; or it is an [*OffloadedError], and the response has all but the body, and the
+// Length of that.
+//
+// A response that is sealed (see [protocol.Sealing]) cannot be read without the client's
+// key: then the error wraps [ErrSealed], and the response has nothing, or, with
+// Sealing.ClearHead, the status and the fields, which are not verified.
+// [protocol.Sealing.Open] opens it.
+//
+// The response is a view into payload, which must not be modified.
+func Decode(payload []byte) (protocol.Response, error) {
+	if record.IsSealed(payload) {
+		return decodeSealed(payload)
+	}
+	s, err := record.Decode[protocol.Field](payload)
+	switch {
+	case err != nil:
+		return protocol.Response{}, err
+	case s.Flags&record.Cut != 0:
+		return protocol.Response{Status: s.Status}, ErrResultUnavailable
+	case s.Flags&record.Omitted != 0:
+		return protocol.Response{Status: s.Status, Header: header(s.Header)}, ErrBodyOmitted
+	case s.Flags&record.Offloaded != 0:
+		ref := BlobRef{SHA256: s.Blob.SHA256, Size: s.Blob.Size, Day: s.Blob.Day}
+		return protocol.Response{Status: s.Status, Header: header(s.Header), Length: s.Blob.Length()}, &OffloadedError{ref}
+	}
+	return protocol.Response{Status: s.Status, Header: header(s.Header), Body: s.Body, Trailer: header(s.Trailer)}, nil
+}
+
+// decodeSealed is Decode of an envelope.
+func decodeSealed(payload []byte) (protocol.Response, error) {
+	e, err := record.ParseEnvelope(payload)
+	if err != nil {
+		return protocol.Response{}, err
+	}
+	head := e.ClearHead()
+	if head == nil {
+		return protocol.Response{}, ErrSealed
+	}
+	s, err := record.Decode[protocol.Field](head)
+	if err != nil {
+		return protocol.Response{}, record.Corrupt("is sealed, and its head cannot be read")
+	}
+	return protocol.Response{Status: s.Status, Header: header(s.Header), Trailer: header(s.Trailer)}, ErrSealed
+}
+
+func header(section record.Section) protocol.Header {
+	fields := make([]protocol.Field, 0, section.Len())
+	for section.Len() > 0 {
+		var f record.Field
+		f, section = section.Next()
+		fields = append(fields, protocol.Field(f))
+	}
+	return protocol.NewHeader(fields...)
+}
+
+// Annotation returns what [protocol.Config].Annotate kept beside the response in a
+// payload, and an empty text where there is nothing, or the payload is unreadable or
+// sealed as a whole.
+func Annotation(payload []byte) string {
+	if record.IsSealed(payload) {
+		e, err := record.ParseEnvelope(payload)
+		if err != nil {
+			return ""
+		}
+		payload = e.ClearHead()
+	}
+	s, _ := record.Decode[protocol.Field](payload) // the zero value with an error
+	return s.Annotation
+}
+
+// Resolve ends a lapsed record whose fence is still fence, with r as the answer that its
+// retries get for the given time: see [store.Inspector]. It is the way to resolve a
+// record whose requests a guard reads, because it writes nothing that a replay could not
+// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that
+// the record is not the one that was inspected. A store without an Inspector is
+// ErrInvalid.
+func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r protocol.Response, retention time.Duration) error {
+	inspector, ok := store.As[store.Inspector](st)
+	if !ok {
+		return fmt.Errorf("%w: this store has no Inspector, so its records cannot be resolved", store.ErrInvalid)
+	}
+	payload, err := Encode(r)
+	if err != nil {
+		return err
+	}
+	return inspector.Resolve(ctx, id, store.Resolution{Fence: fence, Payload: payload, Retention: retention})
+}
+
+// BlobRef is what a record keeps of a body that a [protocol.BlobStore] has.
+type BlobRef struct {
+	SHA256 [32]byte // of its bytes
+	Size   int64    // how many they are; at least 1
+	Day    int      // when it was written, in days since 1970-01-01 UTC: 0 to 2,932,896
+}
+
+// Name returns the name of the blob in its store.
+func (b BlobRef) Name() string {
+	ref := record.Blob{SHA256: b.SHA256, Size: b.Size, Day: b.Day}
+	return ref.Name()
+}
+
+// OffloadedError says that the body of a stored response is in a [protocol.BlobStore].
+// See [Decode].
+type OffloadedError struct{ Blob BlobRef }
+
+// Error implements error.
+func (e *OffloadedError) Error() string {
+	return fmt.Sprintf("reprise: the body of the response (%d bytes) is in the blob store as %s", e.Blob.Size, e.Blob.Name())
+}
