@@ -40,7 +40,7 @@ func Example() {
 			Method: "POST", Path: "/exports", Header: http.Header{"Idempotency-Key": {"8e03978e-40d5-43dd-bc93-6894a57f9324"}},
 		}, func() (string, error) { return "tenant-1", nil })
 		if admission.Exchange == nil {
-			protocol.WriteResponse(w.Header(), w, admission.Response)
+			admission.Response.Write(w.Header(), w)
 			return w
 		}
 		var rec protocol.Recorder

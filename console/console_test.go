@@ -341,7 +341,7 @@ func TestFindDerivesTheIDAndHidesTheKey(t *testing.T) {
 			b.Errorf("by ID: %d", got.status)
 		}
 		got = b.post("/find", url.Values{"store": {"main"}, "unscoped": {"1"}, "key": {"k"}})
-		if want := "records/main/" + store.DeriveID(protocol.SharedScope, "", "k").String(); got.header.Get("Location") != want {
+		if want := "records/main/" + store.DeriveID(stored.SharedScope, "", "k").String(); got.header.Get("Location") != want {
 			b.Errorf("unscoped: to %q, want %q", got.header.Get("Location"), want)
 		}
 		b.want("a short ID", b.post("/find", url.Values{"store": {"main"}, "id": {id.Short()}}), 422, "64 hexadecimal digits")

@@ -3,7 +3,7 @@ package console
 import (
 	"net/http"
 
-	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -39,7 +39,7 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 	}
 	scope, key := r.PostForm.Get("scope"), r.PostForm.Get("key")
 	if r.PostForm.Get("unscoped") != "" {
-		scope = protocol.SharedScope
+		scope = stored.SharedScope
 	}
 	if scope == "" || key == "" {
 		again("Fill in the ID, or the scope and the key.")

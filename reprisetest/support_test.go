@@ -32,7 +32,7 @@ func once(guard *protocol.Guard, next http.HandlerFunc) http.Handler {
 			next(recorder{&rec, w}, inner)
 			rec.Finish() //nolint:contextcheck // an exchange has its own
 		default:
-			protocol.WriteResponse(w.Header(), w, admission.Response)
+			admission.Response.Write(w.Header(), w)
 		}
 	})
 }

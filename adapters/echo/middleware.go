@@ -58,7 +58,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 			case admission.Exchange != nil:
 				run(c, admission.Exchange, next)
 			default:
-				protocol.WriteResponse(c.Response().Header(), c.Response(), admission.Response)
+				admission.Response.Write(c.Response().Header(), c.Response())
 			}
 			return nil
 		}

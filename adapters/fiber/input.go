@@ -11,9 +11,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// input is the protocol's view of a request: its header as a [protocol.HeaderValues], and
-// a body that was not read yet as an [io.Reader]. Its strings are views of fasthttp's
-// buffers.
+// input is the protocol's view of a request: its header, and a body that was not
+// read yet as an [io.Reader]. Its strings are views of fasthttp's buffers.
 type input struct {
 	c     *fiber.Ctx
 	lines []string // of all calls of Values
@@ -72,7 +71,8 @@ func (in *input) request() protocol.Request {
 	return req
 }
 
-// Values implements [protocol.HeaderValues]. Lines that a layer outside added count too.
+// Values returns the value of every field line called name. Lines that a layer outside
+// added count too.
 func (in *input) Values(name string) []string {
 	h := &in.c.Request().Header
 	start := len(in.lines)
@@ -115,7 +115,7 @@ func (in *input) discard(answer protocol.Response) {
 	if option, _ := answer.Header.Get(fiber.HeaderConnection); option == "close" {
 		return
 	}
-	if in.body == inStream && !protocol.Drain(in, int64(in.c.Request().Header.ContentLength())) {
+	if in.body == inStream && !drain(in, int64(in.c.Request().Header.ContentLength())) {
 		in.c.Context().SetConnectionClose()
 	}
 }

@@ -53,10 +53,10 @@ func isTrailer(h *fasthttp.ResponseHeader, name []byte) (trailer bool) {
 func tidy(x *protocol.Exchange, h *fasthttp.ResponseHeader) {
 	var control, unclean []string
 	for name, value := range fields(h, false) {
-		switch {
-		case x.IsControlField(name):
+		switch clean, keep := x.Tidy(name, value); {
+		case !keep:
 			control = append(control, strings.Clone(name))
-		case protocol.CleanValue(value) != value:
+		case clean != value:
 			unclean = append(unclean, strings.Clone(name))
 		}
 	}
@@ -64,12 +64,13 @@ func tidy(x *protocol.Exchange, h *fasthttp.ResponseHeader) {
 		h.Del(name)
 	}
 	for _, name := range slices.Compact(unclean) {
-		var clean []string
+		var cleaned []string
 		for _, value := range h.PeekAll(name) {
-			clean = append(clean, protocol.CleanValue(string(value)))
+			clean, _ := x.Tidy(name, string(value))
+			cleaned = append(cleaned, clean)
 		}
 		h.Del(name)
-		for _, value := range clean {
+		for _, value := range cleaned {
 			h.Add(name, value)
 		}
 	}

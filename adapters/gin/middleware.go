@@ -53,7 +53,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		case admission.Exchange != nil:
 			run(c, admission.Exchange)
 		default:
-			protocol.WriteResponse(c.Writer.Header(), &wire{ResponseWriter: c.Writer, now: c.FullPath() == ""}, admission.Response)
+			admission.Response.Write(c.Writer.Header(), &wire{ResponseWriter: c.Writer, now: c.FullPath() == ""})
 			c.Abort()
 		}
 	}

@@ -72,7 +72,7 @@ func StreamServerInterceptor(guard *protocol.Guard) grpc.StreamServerInterceptor
 // incoming is the metadata of a call.
 type incoming struct{ ctx context.Context } //nolint:containedctx // it lives as long as the check of one call
 
-// Values implements [protocol.HeaderValues].
+// Values returns the value of every field line called name.
 func (m incoming) Values(name string) []string {
 	return metadata.ValueFromIncomingContext(m.ctx, strings.ToLower(name))
 }

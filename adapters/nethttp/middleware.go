@@ -50,7 +50,7 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 			case admission.Exchange != nil:
 				run(w, r, admission.Exchange, next)
 			default:
-				protocol.WriteResponse(w.Header(), w, admission.Response)
+				admission.Response.Write(w.Header(), w)
 			}
 		})
 	}

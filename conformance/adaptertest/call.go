@@ -117,7 +117,7 @@ func (c call) request() *protocol.Request {
 // headerOf implements the header of a [protocol.Request] over header lines.
 type headerOf []line
 
-// Values implements [protocol.HeaderValues].
+// Values returns the value of every field line called name.
 func (h headerOf) Values(name string) []string { return valuesOf(h, name) }
 
 // valuesOf returns the values of the lines called name, in any case, in their order.

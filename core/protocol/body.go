@@ -184,18 +184,3 @@ func appendRead(buf []byte, r io.Reader, most int) ([]byte, error) {
 	n, err := r.Read(buf[len(buf):min(cap(buf), most)])
 	return buf[:len(buf)+n], err
 }
-
-// mostDrained is how much of an unwanted body is read so that its connection can be used
-// again.
-const mostDrained = 256 << 10
-
-// Drain reads the rest of a request body that nobody wanted, and reports whether the
-// connection can be used for another request (R47). If it cannot, the adapter closes it.
-// A body that is declared to be longer than 256 KiB is not read.
-func Drain(body io.Reader, declared int64) bool {
-	if declared > mostDrained {
-		return false
-	}
-	n, err := io.CopyN(io.Discard, body, mostDrained+1)
-	return n <= mostDrained && errors.Is(err, io.EOF)
-}

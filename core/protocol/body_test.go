@@ -120,7 +120,7 @@ func admissionCode(t *testing.T, a protocol.Admission) protocol.Code {
 		return ""
 	}
 	w := httptest.NewRecorder()
-	protocol.WriteResponse(w.Header(), w, a.Response)
+	a.Response.Write(w.Header(), w)
 	return problemCode(w)
 }
 
@@ -240,35 +240,6 @@ func TestFormsAreCompared(t *testing.T) {
 	} {
 		if a := b.guard.Admit(t.Context(), c.r, scope); a.Exchange != nil || a.Response.Status != c.want {
 			t.Errorf("%s: %d, want %d", name, a.Response.Status, c.want)
-		}
-	}
-}
-
-// R47: up to 256 KiB of a body that nobody wanted are read, so that its connection can be
-// used again.
-func TestR47UnwantedBodiesAreDrained(t *testing.T) {
-	t.Parallel()
-	const most = 256 << 10
-	for _, c := range []struct {
-		has      int
-		declared int64
-		end      error
-		want     bool
-		read     int
-	}{
-		{0, 0, io.EOF, true, 0},
-		{100, -1, io.EOF, true, 100},
-		{100, 100, io.EOF, true, 100},
-		{most, most, io.EOF, true, most},
-		{most, -1, io.EOF, true, most},
-		{most + 1, -1, io.EOF, false, most + 1},
-		{2 * most, -1, io.EOF, false, most + 1},
-		{most + 1, most + 1, io.EOF, false, 0}, // not even begun
-		{100, -1, io.ErrUnexpectedEOF, false, 100},
-	} {
-		src := &source{t: t, left: c.has, end: c.end}
-		if got := protocol.Drain(src, c.declared); got != c.want || src.read != c.read {
-			t.Errorf("%d bytes, declared %d: %t after %d bytes, want %t after %d", c.has, c.declared, got, src.read, c.want, c.read)
 		}
 	}
 }

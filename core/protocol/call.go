@@ -16,9 +16,9 @@ import (
 // message, and neither the codec nor the compression. A retry in JSON gets the replay of
 // a call in binary form.
 type Call struct {
-	Procedure string       // "/package.Service/Method"
-	Metadata  HeaderValues // of the request, every line of it
-	Host      string       // the authority that the client called, for Config.Fingerprint.Headers
+	Procedure string                                    // "/package.Service/Method"
+	Metadata  interface{ Values(name string) []string } // of the request, every line of it: see Request.Header
+	Host      string                                    // the authority that the client called, for Config.Fingerprint.Headers
 
 	// Message returns the request message in an encoding that is the same for the same
 	// message. It is called at most once, and not for a call without a key. An error
@@ -141,9 +141,11 @@ func isDiagnostic(procedure string) bool {
 }
 
 // callMetadata is the metadata of a call without what only says how the message was sent.
-type callMetadata struct{ all HeaderValues }
+type callMetadata struct {
+	all interface{ Values(name string) []string }
+}
 
-// Values implements [HeaderValues].
+// Values returns the value of every line called name.
 func (m callMetadata) Values(name string) []string {
 	if m.all == nil || strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding") {
 		return nil
@@ -157,7 +159,7 @@ func appendCallFields(dst []Field, metadata Header, trailer bool) []Field {
 	for f := range metadata.All() {
 		own := !trailer && (f.Name == fieldType || f.Name == fieldCode)
 		if own || !f.Remove && !carriesCalls(f.Name) {
-			dst = appendGrouped(dst, f.Name, CleanValue(f.Value))
+			dst = appendGrouped(dst, f.Name, cleanValue(f.Value))
 		}
 	}
 	return dst

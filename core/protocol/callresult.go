@@ -106,9 +106,9 @@ func callMetadataOf(h Header) Header {
 	return Header{fields: fields}
 }
 
-// ErrorDomain is the domain of the google.rpc.ErrorInfo in every refusal of a call. Its
+// errorDomain is the domain of the google.rpc.ErrorInfo in every refusal of a call. Its
 // reason is the code in upper case with underscores, such as KEY_REUSED.
-const ErrorDomain = "github.com/reprise-go/reprise"
+const errorDomain = "github.com/reprise-go/reprise"
 
 // problemResult returns a problem as the error of a call: a status code, a
 // google.rpc.ErrorInfo, and where a retry makes sense a google.rpc.RetryInfo and the
@@ -116,7 +116,7 @@ const ErrorDomain = "github.com/reprise-go/reprise"
 func problemResult(p *Problem) CallResult {
 	r := CallResult{
 		Code: p.GRPC, Message: p.Detail,
-		Details: []Detail{errorInfo(reasonOf(p.Code), ErrorDomain, p.Type)},
+		Details: []Detail{errorInfo(reasonOf(p.Code), errorDomain, p.Type)},
 	}
 	if p.RetryAfter > 0 {
 		r.Details = append(r.Details, retryInfo(p.RetryAfter))

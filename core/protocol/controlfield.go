@@ -20,6 +20,14 @@ func (c *Config) ControlFields() ControlFields {
 // ControlFields returns the names of the guard's control fields.
 func (g *Guard) ControlFields() ControlFields { return g.cfg.ControlFields() }
 
+// Tidy returns the value with which a field that the handler set may be sent: without the
+// bytes that would end its line. keep is false for a field that only the protocol sets
+// (R11). An adapter whose framework holds the response in memory, and checks neither,
+// sends what Tidy returns; a [Recorder] does so itself.
+func (x *Exchange) Tidy(name, value string) (tidied string, keep bool) {
+	return cleanValue(value), !x.IsControlField(name)
+}
+
 // IsControlField reports whether name, in any case, is a field that only the protocol
 // sets. An adapter whose framework holds the response in memory removes such fields from
 // what the handler set (R11); a [Recorder] removes them itself.

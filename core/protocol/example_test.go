@@ -27,7 +27,7 @@ func Example() {
 		switch x := admission.Exchange; {
 		case admission.Pass: // run the handler, untouched
 		case x == nil:
-			protocol.WriteResponse(w.Header(), w, admission.Response)
+			admission.Response.Write(w.Header(), w)
 		default:
 			var recorder protocol.Recorder
 			recorder.Start(x, w.Header(), w, http.DetectContentType)

@@ -97,7 +97,7 @@ func (x *Exchange) Before(header iter.Seq2[string, string]) {
 func (x *Exchange) After(header iter.Seq2[string, string]) {
 	x.scratch.committed = x.scratch.committed[:0]
 	for name, value := range header {
-		x.scratch.committed = appendGrouped(x.scratch.committed, name, CleanValue(value))
+		x.scratch.committed = appendGrouped(x.scratch.committed, name, cleanValue(value))
 	}
 }
 
@@ -107,7 +107,7 @@ func (x *Exchange) After(header iter.Seq2[string, string]) {
 func (x *Exchange) Trailers(trailers iter.Seq2[string, string]) {
 	x.scratch.trailers = x.scratch.trailers[:0]
 	for name, value := range trailers {
-		x.scratch.trailers = appendGrouped(x.scratch.trailers, name, CleanValue(value))
+		x.scratch.trailers = appendGrouped(x.scratch.trailers, name, cleanValue(value))
 	}
 }
 

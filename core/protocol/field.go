@@ -97,7 +97,7 @@ type Response struct {
 
 	// Stream, if it is not nil, is the body in place of Body, and Length its length, which
 	// is declared. Whoever writes the response reads Stream once, and closes it in any
-	// case, as [WriteResponse] does. A Stream that ends early, with an error, breaks off
+	// case, as [Response.Write] does. A Stream that ends early, with an error, breaks off
 	// the response. It is not safe for concurrent use.
 	Stream io.ReadCloser
 	Length int64
@@ -105,10 +105,10 @@ type Response struct {
 	problem *Problem // of a refusal of a [Call]; it then has nothing else
 }
 
-// CleanValue returns a field value with every CR, LF and NUL replaced by a space, which
-// is what a server makes of them at best: they would end the line, and begin another (RFC
-// 9110, section 5.5).
-func CleanValue(value string) string {
+// cleanValue returns a field value with every CR, LF and NUL replaced by a space, as a
+// server does at best: they would end the line, and begin another (RFC 9110, section
+// 5.5).
+func cleanValue(value string) string {
 	if !syntax.HasLineBytes(value) {
 		return value
 	}

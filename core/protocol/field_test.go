@@ -113,7 +113,7 @@ func TestLineBytesOfAValueBecomeSpaces(t *testing.T) {
 	for value, want := range map[string]string{
 		"": "", "plain": "plain", "\r": " ", "\n": " ", "\x00": " ", "\x00a": " a", "\ra": " a", "\na": " a", "a\x00": "a ", "a\r\nb": "a  b", "\t\x01": "\t\x01",
 	} {
-		if got := CleanValue(value); got != want {
+		if got := cleanValue(value); got != want {
 			t.Errorf("%q becomes %q, want %q", value, got, want)
 		}
 	}

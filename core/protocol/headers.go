@@ -127,7 +127,7 @@ func (x *Exchange) dropControlFields(header map[string][]string) {
 // a Trailer field announced, and those with net/http's prefix, without it.
 func appendTrailers(dst []Field, header map[string][]string) []Field {
 	for _, f := range appendLate(dst[len(dst):], header) {
-		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), CleanValue(f.Value)
+		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), cleanValue(f.Value)
 		dst = append(dst, f)
 	}
 	return dst
@@ -163,12 +163,12 @@ func namesField(lines []string, name string) bool {
 	return false
 }
 
-// WriteResponse sends r through a header map and a wire, as net/http and the frameworks
+// Write sends r through a header map and a wire, as net/http and the frameworks
 // on it have them. Fields that outer layers set stay, unless r has them too or removes
 // them. The length of the body is declared, unless trailers follow it. That of an empty
 // one is left to the server, since an outer layer may make a body for responses that have
 // none. A Stream is closed.
-func WriteResponse(header map[string][]string, wire Wire, r Response) {
+func (r Response) Write(header map[string][]string, wire Wire) {
 	if r.Stream != nil {
 		defer r.Stream.Close()
 	}
@@ -216,7 +216,7 @@ func WriteResponse(header map[string][]string, wire Wire, r Response) {
 }
 
 // length returns how long the body is.
-func (r *Response) length() int64 {
+func (r Response) length() int64 {
 	if r.Stream != nil {
 		return r.Length
 	}

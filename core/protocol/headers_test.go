@@ -33,7 +33,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 			if got == nil {
 				got = header{}
 			}
-			WriteResponse(got, new(tape), Response{Status: 200, Header: Header{fields: changes}})
+			Response{Status: 200, Header: Header{fields: changes}}.Write(got, new(tape))
 			delete(got, "Content-Length")
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("replayed over %v: %v, want %v", c.replayedOver, got, c.want)

@@ -29,7 +29,7 @@ func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
 	answer := func(v protocol.Admission, handler bool) string {
 		w := httptest.NewRecorder()
 		if v.Exchange == nil {
-			protocol.WriteResponse(w.Header(), w, v.Response)
+			v.Response.Write(w.Header(), w)
 			return w.Body.String()
 		}
 		if !handler {

@@ -540,7 +540,7 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 		t.Error("the retry does not get the body")
 	}
 	// A client that leaves a replay leaves nothing behind, which the bench looks at.
-	protocol.WriteResponse(http.Header{}, gone, o.admit("key", "body").Response)
+	o.admit("key", "body").Response.Write(http.Header{}, gone)
 }
 
 // TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore shows that a retry whose

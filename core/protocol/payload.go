@@ -28,7 +28,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 			fields = append(fields, f)
 			continue
 		}
-		fields = appendGrouped(fields, f.Name, CleanValue(f.Value))
+		fields = appendGrouped(fields, f.Name, cleanValue(f.Value))
 	}
 	kept, _ := x.guard.fields.filter(nil, fields)
 	if added := x.guard.announce.fields(fields, true, x.ownAt()); record.Fits(slices.Concat(kept, added)) {

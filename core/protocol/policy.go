@@ -16,27 +16,23 @@ import (
 // This file calls the functions of a policy. One that panics must never leave a key held
 // (R33b): before the handler its panic is an error.
 
-// PanicError says that a function of a policy, or a scope function, panicked. The
+// panicError says that a function of a policy, or a scope function, panicked. The
 // observer gets it as the error of a refused request.
-type PanicError struct {
-	Function string // "Config.Fingerprint.Func", "scope", …
-	Value    any    // what it panicked with
-	Where    string // the file and line; empty if unknown
+type panicError struct {
+	function string // "Config.Fingerprint.Func", "scope", …
+	value    any    // of the panic
+	where    string // the file and line
 }
 
 // Error implements error. It shows the value of the panic.
-func (e *PanicError) Error() string {
-	where := ""
-	if e.Where != "" {
-		where = " at " + e.Where
-	}
-	return fmt.Sprintf("reprise: %s panicked%s: %v", e.Function, where, e.Value)
+func (e *panicError) Error() string {
+	return fmt.Sprintf("reprise: %s panicked at %s: %v", e.function, e.where, e.value)
 }
 
 // recovered makes a panic of a function the error of its caller. It is deferred.
 func recovered(function string, err *error) {
 	if value := recover(); value != nil {
-		*err = &PanicError{Function: function, Value: value, Where: panicSite()}
+		*err = &panicError{function, value, panicSite()}
 	}
 }
 
@@ -50,7 +46,7 @@ func panicSite() string {
 			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 		if !more {
-			return ""
+			return "an unknown place"
 		}
 	}
 }
@@ -58,7 +54,7 @@ func panicSite() string {
 // codeOf returns the code for an error of a user's function, which is otherwise unless
 // the function panicked.
 func codeOf(err error, otherwise Code) Code {
-	var panicked *PanicError
+	var panicked *panicError
 	if errors.As(err, &panicked) {
 		return CodeInternalError
 	}

@@ -218,7 +218,7 @@ func (r *Recorder) Finish() {
 	case r.live, r.taken:
 	case reply.Replace:
 		restore(r.header, s.outer)
-		WriteResponse(r.header, r.wire, reply.Response)
+		reply.Response.Write(r.header, r.wire)
 	default:
 		r.hold(&reply)
 		r.send(reply.Mark, reply.Added, reply.Stream)
@@ -271,7 +271,7 @@ func (r *Recorder) commit(status int) {
 	r.status, r.declared = status, declaredLength(r.header)
 	committed := appendMap(r.x.scratch.committed[:0], r.header)
 	for i := range committed {
-		committed[i].Value = CleanValue(committed[i].Value)
+		committed[i].Value = cleanValue(committed[i].Value)
 	}
 	r.x.scratch.committed = committed
 }

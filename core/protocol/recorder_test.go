@@ -58,7 +58,7 @@ func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *p
 	w := httptest.NewRecorder()
 	v := b.admit(key, "body")
 	if v.Exchange == nil {
-		protocol.WriteResponse(w.Header(), w, v.Response)
+		v.Response.Write(w.Header(), w)
 		return w
 	}
 	rec := new(protocol.Recorder)
@@ -531,7 +531,7 @@ func TestR16MediaTypeBehindACompressor(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip") // by the outer layer, for what it will make of the body
 		a := b.admit("k", "body")
 		if again {
-			protocol.WriteResponse(w.Header(), w, a.Response)
+			a.Response.Write(w.Header(), w)
 			return w.Result().Header
 		}
 		var rec protocol.Recorder
@@ -858,10 +858,10 @@ func TestR17TrailersHaveAllTheirValues(t *testing.T) {
 	}
 	header := http.Header{"X-Sum": {"of an outer layer"}}
 	wire := newLive(header)
-	protocol.WriteResponse(header, wire, protocol.Response{
+	protocol.Response{
 		Status: 200, Body: []byte("body"),
 		Trailer: protocol.NewHeader(protocol.Field{Name: "X-Sum", Value: "a"}, protocol.Field{Name: "X-Sum", Value: "b", Add: true}),
-	})
+	}.Write(header, wire)
 	if !slices.Equal(header["X-Sum"], []string{"a", "b"}) || wire.sent[0].Get("Trailer") != "X-Sum" || wire.sent[0].Get("Content-Length") != "" {
 		t.Errorf("sent %v, and then %v", wire.sent, header)
 	}
@@ -886,7 +886,7 @@ func TestR14LengthOfAResponse(t *testing.T) {
 	} {
 		header := http.Header{}
 		wire := newLive(header)
-		protocol.WriteResponse(header, wire, protocol.Response{Status: c.status, Body: []byte(c.body)})
+		protocol.Response{Status: c.status, Body: []byte(c.body)}.Write(header, wire)
 		if got := header.Get("Content-Length"); got != c.length || !slices.Equal(wire.parts, c.parts) || !slices.Equal(wire.statuses, []int{c.status}) {
 			t.Errorf("%d %q: sent %v %q with the length %q", c.status, c.body, wire.statuses, wire.parts, got)
 		}

@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// HeaderValues reads the header of a request. [net/http.Header] implements it.
-type HeaderValues interface {
-	// Values returns the value of every field line called name, in the order in which
-	// they came in and unchanged: neither joined nor trimmed. Names are case-insensitive.
-	// Lines of the trailer section are not part of it. Nobody modifies the slice, and
-	// nobody keeps it, or a string in it, after the request.
-	Values(name string) []string
-}
-
 // Request is the part of an HTTP request that the protocol looks at, in the terms of no
 // framework. An adapter fills it for each request. Nothing of it is kept after the
 // request, so an adapter may pass buffers that its framework reuses.
@@ -28,8 +19,14 @@ type Request struct {
 	// removed from the path still counts. A target in another form is ignored.
 	Target string
 
-	Host   string       // of the request, where the framework keeps it apart from the header
-	Header HeaderValues // the header section; nil is an empty one
+	Host string // of the request, where the framework keeps it apart from the header
+
+	// Header reads the header section, as [net/http.Header] does; nil is an empty one.
+	// Values returns the value of every field line called name, in the order in which they
+	// came in and unchanged: neither joined nor trimmed. Names are case-insensitive. Lines
+	// of the trailer section are not part of it. The slice is not modified, and neither it
+	// nor a string in it is kept after the request.
+	Header interface{ Values(name string) []string }
 
 	// Section is the header section as its bytes came in, where the framework has it: a
 	// request that its recipients may read in different ways is refused (R27b). It stays

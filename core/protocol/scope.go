@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -11,11 +12,6 @@ import (
 // space that all clients share. Anyone who learns another client's key can then replay
 // its response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
-
-// SharedScope is the scope of the key space that all clients share, for what derives an
-// ID ([store.DeriveID]). No principal has this name, because a name with a control byte
-// is refused (R43).
-const SharedScope = "\x00unscoped"
 
 // Why a scope is refused.
 var (
@@ -29,7 +25,7 @@ func principalOf(scope func() (string, error)) (name string, err error) {
 	name, err = scope()
 	switch {
 	case errors.Is(err, ErrUnscoped):
-		return SharedScope, nil
+		return record.SharedScope, nil
 	case err != nil:
 		return "", err
 	case name == "":

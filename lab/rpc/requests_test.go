@@ -214,7 +214,7 @@ func refusals(e *env) {
 	s := e.serve(setup{Config: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Base: "https://example.com/problems#"}}})
 	a := e.refused(s, call{}, invalidArgument, "KEY_MISSING")
 	info := infoOf(a)
-	if info.GetDomain() != protocol.ErrorDomain || info.GetMetadata()["type"] != "https://example.com/problems#key-missing" {
+	if info.GetDomain() != "github.com/reprise-go/reprise" || info.GetMetadata()["type"] != "https://example.com/problems#key-missing" {
 		e.Errorf("the ErrorInfo is %v", info)
 	}
 	if !strings.Contains(a.message, "Idempotency-Key") || delayOf(a) != 0 || len(a.details) != 1 {

@@ -22,7 +22,7 @@ func serve(t *testing.T, run func(*Writer, *http.Request, *protocol.Exchange)) *
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
 		admission := guard.Admit(r.Context(), Request(r, TooLarge), func() (string, error) { return "", protocol.ErrUnscoped })
 		if admission.Exchange == nil {
-			protocol.WriteResponse(w.Header(), w, admission.Response)
+			admission.Response.Write(w.Header(), w)
 			return
 		}
 		rec := &Writer{Behind: w}

@@ -89,7 +89,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.has(losesTrailers) {
 			admission.Response.Trailer = protocol.Header{}
 		}
-		protocol.WriteResponse(w.Header(), &answer{w, a, r, refused}, a.response(admission.Response))
+		a.response(admission.Response).Write(w.Header(), &answer{w, a, r, refused})
 	}
 }
 
@@ -288,7 +288,7 @@ func isAbout(r protocol.Response, code protocol.Code) bool {
 // firstLines is a header that shows only the first line of a name.
 type firstLines struct{ http.Header }
 
-// Values implements [protocol.HeaderValues].
+// Values returns the value of every field line called name.
 func (h firstLines) Values(name string) []string {
 	return h.Header.Values(name)[:min(1, len(h.Header.Values(name)))]
 }
@@ -296,7 +296,7 @@ func (h firstLines) Values(name string) []string {
 // fewFields is a header that shows only the fields that the protocol reads.
 type fewFields struct{ http.Header }
 
-// Values implements [protocol.HeaderValues].
+// Values returns the value of every field line called name.
 func (h fewFields) Values(name string) []string {
 	switch name {
 	case "Idempotency-Key", "Content-Type", "Content-Encoding":

@@ -33,6 +33,10 @@ var (
 	ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
 )
 
+// SharedScope is the scope of the records of a guard whose scope function returns
+// [protocol.ErrUnscoped], for deriving their IDs ([store.DeriveID]).
+const SharedScope = record.SharedScope
+
 // response is a response as a record keeps it.
 type response = record.Response[protocol.Field]
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -17,7 +17,7 @@ const maxKey = 2*4096 + 2
 
 // unscoped is the scope of policies whose scope function is Unscoped. Its first byte is
 // in no other scope.
-const unscoped = protocol.SharedScope
+const unscoped = stored.SharedScope
 
 // find is the command "find".
 func (c *session) find() *cobra.Command {

@@ -23,6 +23,10 @@ const (
 	maxAnnotation  = 255
 )
 
+// SharedScope is the scope of the key space that all clients share. No principal has this
+// name, because a name with a control byte is refused (R43).
+const SharedScope = "\x00unscoped"
+
 // Flags are the special properties of a stored response.
 type Flags uint8
 
