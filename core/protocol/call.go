@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // Call is the part of a unary call of gRPC or Connect that the protocol looks at, in the
@@ -166,7 +167,7 @@ func appendCallFields(dst []Field, metadata Header, trailer bool) []Field {
 // protocol that carries it. Names that begin with grpc- are reserved for gRPC.
 func carriesCalls(name string) bool {
 	var stack [64]byte
-	lower := string(appendLower(stack[:0], name))
+	lower := string(syntax.AppendLower(stack[:0], name))
 	switch lower {
 	case "content-type", "content-encoding", "accept-encoding", "endpoint-load-metrics", "endpoint-load-metrics-bin":
 		return true

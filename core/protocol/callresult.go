@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // The fields of a kept call that are not its metadata. Their spelling is that of the
@@ -63,7 +64,7 @@ func (g *Guard) result(ctx context.Context, r Response) CallResult {
 	return result
 }
 
-var errStoredCall = corrupt("is not that of a call")
+var errStoredCall = record.Corrupt("is not that of a call")
 
 // callResult reads a kept response, or returns the code of the problem with it. A
 // response that no call made, such as an operator's answer to a lapsed record, has the

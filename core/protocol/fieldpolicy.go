@@ -3,6 +3,8 @@ package protocol
 import (
 	"bytes"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // isNeverKept reports whether a response field belongs to one response, one connection,
@@ -45,8 +47,8 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 	}
 	names := make(map[string]struct{}, len(allow))
 	for _, name := range allow {
-		lower := appendLower(nil, name)
-		if !validName(name) {
+		lower := syntax.AppendLower(nil, name)
+		if !syntax.ValidName(name) {
 			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
 		}
 		if isNeverKept(lower) || control.reserve(name) {
@@ -61,7 +63,7 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 // for names of up to 64 bytes.
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
-	lower := appendLower(stack[:0], name)
+	lower := syntax.AppendLower(stack[:0], name)
 	if isNeverKept(lower) || p.control.reserve(name) {
 		return false
 	}
@@ -88,7 +90,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	for _, f := range src {
 		switch {
 		case f.Remove:
-			if validName(f.Name) && !p.control.reserve(f.Name) {
+			if syntax.ValidName(f.Name) && !p.control.reserve(f.Name) {
 				dst = append(dst, f)
 			}
 		case !p.keeps(f.Name):
@@ -96,7 +98,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 				setCookies++
 			}
 		case hopByHop && connectionNames(src, f.Name):
-		case !validField(f.Name, f.Value):
+		case !syntax.ValidField(f.Name, f.Value):
 			if !f.Add {
 				orphaned = f.Name
 			}
@@ -138,7 +140,7 @@ func connectionNames(fields []Field, name string) bool {
 		for list := f.Value; list != ""; {
 			var option string
 			option, list, _ = strings.Cut(list, ",")
-			if strings.EqualFold(trimSpace(option), name) {
+			if strings.EqualFold(syntax.TrimSpace(option), name) {
 				return true
 			}
 		}
