@@ -32,8 +32,8 @@ const (
 	dataLoss           = 15
 )
 
-// detail reads the detail of an answer that has the type of m, with the generated code of
-// google.rpc.
+// detail reads the detail of a response that has the type of m, with the generated code
+// of google.rpc.
 func detail[M proto.Message](a answer, m M) M {
 	for _, d := range a.details {
 		name, value, _ := strings.Cut(d, " ")
