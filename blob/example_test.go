@@ -16,7 +16,7 @@ import (
 )
 
 // An export of three megabytes is recorded in a bucket, and its retry gets all of it.
-// Adapters do what answer does here.
+// Adapters act as the function answer does here.
 func Example() {
 	ctx := context.Background()
 	bucket := memblob.OpenBucket(nil) // or blob.OpenBucket(ctx, "s3://exports")

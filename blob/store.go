@@ -92,9 +92,9 @@ func (s *Store) writeFile(ctx context.Context, cancel context.CancelFunc, key st
 	return errors.Join(err, w.Close())
 }
 
-// source is a body that gives up the write where it cannot be read: a driver that only
-// stops reading might keep what it has for whole. It shows the driver that parts of it
-// can be read at once, so that they need not be in memory.
+// source is a body that cancels the write when a read fails: a driver that only stops
+// reading might keep the part that it has as the whole body. It shows the driver that
+// parts can be read at once, so that they need not be in memory.
 type source struct {
 	*io.SectionReader
 

@@ -178,8 +178,8 @@ func TestSweepDeletesTheDaysBefore(t *testing.T) {
 	}
 }
 
-// TestSweepNeverMeetsAWriter shows the boundary: what was written in the last instant of
-// a day is kept for the whole time.
+// TestSweepNeverMeetsAWriter shows the boundary: a blob from the last instant of a day is
+// kept for the whole time.
 func TestSweepNeverMeetsAWriter(t *testing.T) {
 	t.Parallel()
 	s, bucket := setup(t, Config{})

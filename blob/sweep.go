@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Swept is what a sweep deleted.
+// Swept is the result of a sweep.
 type Swept struct {
 	Blobs int
 	Bytes int64
@@ -25,17 +25,16 @@ const (
 	day       = 24 * time.Hour
 )
 
-// Sweep deletes the blobs that belong to no record any more: those of the days that ended
-// more than olderThan ago. Make olderThan the longest retention of the guards that use
-// the prefix, plus the longest Config.Horizon, plus a day for clocks that differ and
-// for completions that go on in the background: less than a day is refused with
-// [store.ErrInvalid]. A retention that is made longer does not protect what was swept
-// before.
+// Sweep deletes the blobs whose records have ended: those of the days that ended more
+// than olderThan ago. Make olderThan the longest retention of the guards that use the
+// prefix, plus the longest Config.Horizon, plus a day for clock differences and
+// background completions. Less than a day is refused with [store.ErrInvalid]. A longer
+// retention does not bring back swept blobs.
 //
-// A sweep goes by the day in the name of a blob. Nothing writes a name after its day, so
-// a sweep cannot take a blob from a response that is being recorded. It touches nothing
-// else under the prefix. Where a sweep fails or ctx ends, it returns what it has deleted
-// so far, and the next one goes on.
+// A sweep goes by the day in a blob's name. No blob gets the name of a past day, so a
+// sweep cannot delete the blob of a response that is being recorded. It touches no other
+// object under the prefix. When a sweep fails or ctx ends, it returns the number deleted
+// so far, and the next sweep continues.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, error) {
 	return s.sweep(ctx, olderThan, time.Now())
 }

@@ -148,7 +148,7 @@ func TestAGetBodyThatFailsEndsTheCall(t *testing.T) {
 	})
 }
 
-// A body that nobody writes does not hold a call whose context ended.
+// A body without a writer does not hold a call whose context ended.
 func TestABodyThatBlocksEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,8 @@ func TestAnAnswerThatBreaksOffIsRetried(t *testing.T) {
 	}
 }
 
-// What is not returned is read to its end, for the connection, but not for ever.
+// A discarded response is read to its end, so that the connection can be reused, but not
+// for ever.
 func TestAnswersThatAreRetriedAreClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -342,7 +343,7 @@ func TestAStreamMayTakeLong(t *testing.T) {
 	})
 }
 
-// pause is a reader that has nothing, after a while.
+// pause is a reader that returns no bytes after a while.
 type pause struct {
 	ctx  context.Context
 	time time.Duration

@@ -11,7 +11,7 @@ import (
 // Config says how a [Transport] calls a service. The zero value is documented in every
 // field, and is right for a service that uses Reprise.
 type Config struct {
-	// Service is how the service spells the header, and what it wants retried.
+	// Service is the service's dialect: its header and its signs that a retry helps.
 	Service Service
 
 	// Methods lists the methods that are keyed and retried. The default is POST and PATCH.
@@ -48,20 +48,20 @@ type Config struct {
 	Budget Budget
 
 	// RetryServerErrors retries the status 500 as well, except where a problem document or
-	// the mark of a replay says that a retry changes nothing. It helps with services that
-	// run a failed operation again (Reprise with its preset Recoverable, the default there).
+	// the mark of a replay says that a retry is useless. It helps with services that run a
+	// failed operation again (Reprise with its preset Recoverable, the default there).
 	RetryServerErrors bool
 
 	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
 	// the request has no GetBody. A request with a longer body is sent once, with its key
-	// and without retries. The default is 1 MiB; a negative value buffers nothing, for
+	// and without retries. The default is 1 MiB; a negative value disables buffering, for
 	// bodies that are written while the response is read.
 	MaxRequestBuffer int64
 
 	// MaxResponseBuffer is how many bytes of a response are read before it is returned, so
-	// that a connection that breaks within them is retried. What exceeds them is streamed,
-	// and so is a response of the type text/event-stream. The default is 1 MiB; a negative
-	// value streams all.
+	// that a connection that breaks within them is retried. The rest is streamed, and so is
+	// a response of the type text/event-stream. The default is 1 MiB; a negative value
+	// streams all.
 	MaxResponseBuffer int64
 
 	// Observer is notified of attempts and calls. The default is none.

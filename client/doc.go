@@ -6,14 +6,14 @@
 //	client := &http.Client{Transport: transport}
 //	response, err := client.Do(request) // a POST is keyed, and retried
 //
-// # What it guarantees
+// # Guarantees
 //
 // All attempts of a call carry one key and the same bytes. The key is that of [WithKey],
 // or of a header that the caller set, or a new random one. An answer is returned as the
 // service sent it; a call that ends without an answer ends with an error that says
 // whether the operation may have run: [UnknownOutcomeError], [NotSentError].
 //
-// # What it does not
+// # Limits
 //
 // A key makes a retry safe only where the service honours it: put the transport in front
 // of services that document the header. Methods other than those of [Config].Methods

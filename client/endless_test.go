@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// endless is a body that never ends, and counts what is read of it.
+// endless is a body that never ends, and counts the bytes read from it.
 type endless struct{ read atomic.Int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -20,8 +20,9 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func (e *endless) Close() error { return nil }
 
-// A service, or what a bomb of a few bytes unpacks to, cannot take the memory of a
-// caller, neither by the answer nor by one that is retried, nor by a problem.
+// A service cannot exhaust the memory of a caller, even with a small response that
+// unpacks to a large one: neither by a final response nor by one that is retried, nor by
+// a problem.
 func TestEndlessAnswersAreNotKeptInMemory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

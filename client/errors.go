@@ -7,13 +7,12 @@ import (
 
 // UnknownOutcomeError says that a call ended without an answer after at least one attempt
 // that may have reached the service: the operation may have run. Retry it later with the
-// same key and the same bytes, or find out what happened; never send it with a new key
-// before. The caller has the key if it was the caller's ([WithKey], or a header); a
+// same key and the same bytes, or look at the service's state first; only then may it get
+// a new key. The caller has the key if it was the caller's ([WithKey], or a header); a
 // generated key is lost.
 //
 // An [http.Client] wraps it, so use [errors.As]. (With [http.Client].Timeout, the client
-// replaces it by an error of its own when the time is over: set a deadline on the context
-// instead.)
+// replaces it by a timeout error: set a deadline on the context instead.)
 type UnknownOutcomeError struct {
 	Attempts int    // how many were made
 	KeyHash  string // of the key: the first 12 hexadecimal digits of its SHA-256

@@ -57,9 +57,9 @@ func ExampleNewTransport() {
 	// replayed: true
 }
 
-// An operation that must survive a restart has its key written down before it is first
-// sent, in the transaction that decides it. After a restart the program sends what is
-// still pending, with the keys that were written down.
+// An operation that must survive a restart has its key stored before it is first sent, in
+// the transaction that decides it. After a restart the program sends the pending
+// operations, with their stored keys.
 func ExampleWithKey() {
 	server := unreliable()
 	defer server.Close()
@@ -124,7 +124,7 @@ func ExampleUnknownOutcomeError() {
 	// Output: unknown after 3 attempts
 }
 
-// The spelling of a service is data: take a preset, and change what is different.
+// The dialect of a service is data: take a preset, and change the fields that differ.
 func ExampleStripe() {
 	service := repriseclient.Stripe()
 	fmt.Println(service.Header, service.MaxKey, service.RetryHeader, service.RetryStatuses)

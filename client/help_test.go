@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fake is a base transport that answers with a function, and keeps what it was sent.
+// fake is a base transport that responds with a function, and keeps the requests.
 type fake struct {
 	answer func(n int, req *http.Request) (*http.Response, error)
 
@@ -19,7 +19,7 @@ type fake struct {
 	sent []sent
 }
 
-// sent is what one attempt sent.
+// sent is the request of one attempt.
 type sent struct {
 	header  http.Header
 	body    string

@@ -156,7 +156,7 @@ func decode(value string) (string, error) {
 	return "", errHeaderValue
 }
 
-// hashOf is what errors and events say of a key.
+// hashOf returns the form of a key in errors and events.
 func hashOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])

@@ -20,14 +20,14 @@ type Observer interface {
 	EndCall(ctx context.Context, e CallEnd)
 }
 
-// CallStart is what an [Observer] learns of a call that begins.
+// CallStart describes a call that begins to an [Observer].
 type CallStart struct {
 	Method  string
 	Host    string
 	KeyHash string // as in [UnknownOutcomeError]
 }
 
-// AttemptEnd is what an [Observer] learns of an attempt.
+// AttemptEnd describes an attempt that ended to an [Observer].
 type AttemptEnd struct {
 	Number   int           // 1 is the first
 	Duration time.Duration // of the attempt
@@ -38,7 +38,7 @@ type AttemptEnd struct {
 	Wait     time.Duration // before that one
 }
 
-// CallEnd is what an [Observer] learns of a call that ended.
+// CallEnd describes a call that ended to an [Observer].
 type CallEnd struct {
 	Outcome  Outcome
 	Attempts int

@@ -9,48 +9,9 @@ import (
 	"time"
 )
 
-// Code names the reason why a service that uses Reprise answered instead of its handler.
-// docs/problems.md says what each means.
+// Code names the reason why a service that uses Reprise responded instead of its handler.
+// docs/problems.md explains each.
 type Code string
-
-// The codes.
-const (
-	CodeKeyMissing        Code = "key-missing"
-	CodeKeyInvalid        Code = "key-invalid"
-	CodeRequestInvalid    Code = "request-invalid"
-	CodeScopeMissing      Code = "scope-missing"
-	CodeInProgress        Code = "in-progress"
-	CodeOutcomeUnknown    Code = "outcome-unknown"
-	CodeResultUnavailable Code = "result-unavailable"
-	CodeResultExpired     Code = "result-expired"
-	CodeRequestTooLarge   Code = "request-too-large"
-	CodeKeyReused         Code = "key-reused"
-	CodeStoreUnavailable  Code = "store-unavailable"
-	CodeNotApplied        Code = "not-applied"
-	CodeRecordCorrupt     Code = "record-corrupt"
-	CodeResponseTooLarge  Code = "response-too-large"
-	CodeInternalError     Code = "internal-error"
-)
-
-// retryable has every code, and whether the same request with the same key may succeed
-// later.
-var retryable = map[Code]bool{
-	CodeKeyMissing:        false,
-	CodeKeyInvalid:        false,
-	CodeRequestInvalid:    false,
-	CodeScopeMissing:      false,
-	CodeInProgress:        true,
-	CodeOutcomeUnknown:    false,
-	CodeResultUnavailable: false,
-	CodeResultExpired:     false,
-	CodeRequestTooLarge:   false,
-	CodeKeyReused:         false,
-	CodeStoreUnavailable:  true,
-	CodeNotApplied:        true,
-	CodeRecordCorrupt:     false,
-	CodeResponseTooLarge:  false,
-	CodeInternalError:     false,
-}
 
 // Problem is a problem document (RFC 9457) as a service that uses Reprise writes it.
 type Problem struct {
@@ -65,15 +26,14 @@ type Problem struct {
 	says *bool // the member retryable; nil: there is none
 }
 
-// maxProblem bounds what is read of a problem document.
+// maxProblem bounds the length of a problem document.
 const maxProblem = 64 << 10
 
 // ProblemOf returns the problem document of a response, and false where the response has
 // none that can be read: another type, more than 64 KiB, or not the JSON of RFC 9457. It
-// reads the body and puts it back, so that it can be read as if nothing had happened.
+// reads the body and puts it back, so that the caller can still read all of it.
 //
-// A handler may answer with problem documents of its own; Code is then what they have
-// under "code", or empty.
+// A handler may send other problem documents; Code is then their member "code", or empty.
 func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {
 		return Problem{}, false
@@ -94,7 +54,7 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 
 // hasProblem reports whether a response says that it is a problem document.
 func hasProblem(resp *http.Response) bool {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // of bad parameters nothing depends
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without a media type there are no parameters
 	return media == "application/problem+json" && resp.Body != nil
 }
 
@@ -117,7 +77,7 @@ func parseProblem(body []byte) (Problem, bool) {
 	return p, true
 }
 
-// restored returns a body that gives what was read of another, and then its rest, or the
+// restored returns a body that yields the bytes read so far, and then the rest, or the
 // error that ended the reading.
 func restored(head []byte, err error, rest io.ReadCloser) io.ReadCloser {
 	if err != nil {
@@ -131,7 +91,7 @@ type replayedBody struct {
 	io.Closer
 }
 
-// failing is a reader that has nothing but an error.
+// failing is a reader that only returns an error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

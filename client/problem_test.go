@@ -5,39 +5,10 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 )
-
-// docs/problems.md tells clients which codes to retry. This package does what it says.
-func TestTheTableOfCodesIsTheDocumentation(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/problems.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile(`(?m)^\| \[([a-z-]+)\]\(#[a-z-]+\) \| \d+ \| (\S+)`)
-	rows := row.FindAllStringSubmatch(string(page), -1)
-	if len(rows) < 14 {
-		t.Fatalf("found %d codes in docs/problems.md", len(rows))
-	}
-	documented := make(map[Code]bool)
-	for _, r := range rows {
-		code, retry := Code(r[1]), strings.HasPrefix(r[2], "yes")
-		documented[code] = true
-		if got, known := retryable[code]; !known || got != retry {
-			t.Errorf("%s: docs/problems.md says %q, the table says %v (known: %v)", code, r[2], got, known)
-		}
-	}
-	for code := range retryable {
-		if !documented[code] {
-			t.Errorf("docs/problems.md does not have %s", code)
-		}
-	}
-}
 
 func TestProblemOf(t *testing.T) {
 	t.Parallel()

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// net/http repeats a request with an Idempotency-Key by itself when a connection that was
-// used before breaks, and returns only the error of the last connection. A service that
-// runs an operation and then dies must not be reported as never reached.
+// net/http silently repeats a request with an Idempotency-Key when a reused connection
+// breaks, and returns only the error of the last connection. A service that runs an
+// operation and then dies must not be reported as never reached.
 func TestARequestThatNetHTTPRepeatedMayHaveRun(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64

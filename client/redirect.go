@@ -29,7 +29,7 @@ func leadsAway(req *http.Request) bool {
 func hostname(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 
 // keyFor returns the key for another host to which a service redirected a call. It is the
-// same for the same key and host, and reveals nothing about a key that cannot be guessed.
+// same for the same key and host, and does not reveal a key that cannot be guessed.
 func keyFor(key string, u *url.URL) string {
 	sum := sha256.Sum256([]byte("repriseclient/redirect/1\x00" + hostname(u) + "\x00" + key))
 	return hex.EncodeToString(sum[:16])

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// hosts is one server under many names. It redirects what is sent to the path "/to/x" to
-// the host x, and keeps the keys that each host was sent.
+// hosts is one server under many names. It redirects requests for "/to/x" to the host x,
+// and keeps the keys that each host received.
 type hosts struct {
 	client *http.Client
 
@@ -68,8 +68,8 @@ func (h *hosts) post(t *testing.T, path, header, host string) string {
 	return keys[len(keys)-1]
 }
 
-// A redirect to another host does not tell that host the key with which it could ask the
-// first one. What it gets instead is the same for every retry.
+// A redirect to another host does not give that host the key, with which it could ask the
+// first one for the response. It gets a derived key, the same for every retry.
 func TestARedirectToAnotherHostDoesNotTellTheKey(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, http.StatusTemporaryRedirect)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// call is what a [Transport] knows of a call. It is in the context of the request of the
-// response, and does not change once the response is out.
+// call is the state of a [Transport]'s call. It is in the context of the response's
+// request, and does not change after the response is returned.
 type call struct {
 	key      string // the caller's
 	hash     string

@@ -13,7 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// verdict is what a [Transport] makes of one attempt.
+// verdict is a [Transport]'s judgement of one attempt.
 type verdict struct {
 	retryable bool          // another attempt may end differently
 	sent      bool          // the request may have reached the service
@@ -67,7 +67,7 @@ func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool
 	return "", *p.says && mayRetry(resp.StatusCode), true
 }
 
-// byStatus decides by the status. A replay is final, whatever its status: the next answer
+// byStatus decides by the status. A replay is final with any status: the next response
 // would be the same.
 func (t *Transport) byStatus(resp *http.Response) bool {
 	if t.isReplay(resp) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// longestRetryAfter is what a Retry-After that exceeds it counts as: a year.
+// longestRetryAfter replaces a longer Retry-After: a year.
 const longestRetryAfter = 365 * 24 * time.Hour
 
 // retryAfter returns how long the field Retry-After asks to wait, from now on: its

@@ -62,9 +62,9 @@ func Stripe() Service {
 
 // Adyen returns how Adyen's API spells the header, from its public documentation
 // (docs.adyen.com/development-resources/api-idempotency): a bare key of at most 64
-// characters, a UUID by recommendation. Adyen answers Transient-Error: true where a
-// request may be retried with its key, and asks not to retry any answer without it, so no
-// status is retried by itself. Replays have no mark of their own.
+// characters, a UUID by recommendation. Adyen sends Transient-Error: true where a request
+// may be retried with its key, and asks not to retry any response without it, so no
+// status alone causes a retry. Replays have no mark.
 func Adyen() Service {
 	return Service{
 		Header:        "idempotency-key",

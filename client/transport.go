@@ -29,8 +29,8 @@ var _ http.RoundTripper = (*Transport)(nil)
 // NewTransport returns a transport that makes its attempts with base;
 // [http.DefaultTransport] if base is nil. The error names the invalid field of c.
 //
-// What should see every attempt, such as the instrumentation of otelhttp or a signature
-// with the time in it, belongs below, in base. What should see every call once belongs
+// Instrumentation that should see every attempt, such as otelhttp or a signature over the
+// time, belongs below, in base. Instrumentation that should see every call once belongs
 // above.
 func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
 	c, err := c.complete()
@@ -162,7 +162,7 @@ func (r *run) ended() error {
 	}
 }
 
-// finish returns what a call that is not retried ends with.
+// finish returns the result of a call that is not retried.
 func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 	if a.err != nil {
 		switch {
@@ -200,16 +200,16 @@ func (r *run) outcome(resp *http.Response, err error) Outcome {
 	return Answered
 }
 
-// attempt is one request and what came of it.
+// attempt is one request and its result.
 type attempt struct {
 	req    *http.Request
 	resp   *http.Response
 	err    error
 	cancel context.CancelCauseFunc
 
-	// written says that net/http wrote a request to a connection. It repeats a request
-	// with a key by itself when a connection that was used before breaks, and then returns
-	// the error of the next connection only.
+	// written says that net/http wrote a request to a connection. It silently repeats a
+	// request with a key when a reused connection breaks, and then returns the error of the
+	// next connection only.
 	written atomic.Bool
 }
 
@@ -232,7 +232,7 @@ func (r *run) attempt() *attempt {
 	}
 	a.req.Header.Set(r.service.Header, r.value)
 	a.req.Body, a.req.GetBody, a.req.ContentLength = body, r.body.again, r.body.length
-	a.req.Trailer = r.req.Trailer // filled while the body is read; nobody changes it here
+	a.req.Trailer = r.req.Trailer // filled while the body is read; never changed here
 
 	inTime := func() bool { return true }
 	if r.config.AttemptTimeout > 0 {

@@ -7,14 +7,14 @@ type Case struct {
 	ID     string // stable and never reused; the name of the subtest
 	Rule   string // the promise, in one line
 	Source string // where it is made
-	Needs  []Need // what a store or adapter must have for the case to apply
+	Needs  []Need // requirements without which the case does not apply
 }
 
 // Need is something that not every store or adapter has. A case with an unmet need is
 // skipped with a message.
 type Need string
 
-// What cases need.
+// The needs of cases.
 const (
 	Leases      Need = "leases"        // claims that lapse: a store whose claims are Atomic has none
 	ExactTime   Need = "exact time"    // a clock that stands still between two calls of Advance
@@ -33,7 +33,7 @@ const (
 // and the test fails once the case passes, so that a waiver does not outlive the failure.
 type Waiver struct {
 	Case   string // ID
-	Reason string // why the case fails and what that means to users; printed
+	Reason string // why the case fails and how that affects users; printed
 }
 
 // String returns the case as a failure prints it.

@@ -1,5 +1,6 @@
-// Package conformance has what the suites for stores and adapters share: a [Case], its
-// [Need]s, and a [Waiver] for a case that a store or adapter is known to fail.
+// Package conformance has the types that the suites for stores and adapters share: a
+// [Case], its [Need]s, and a [Waiver] for a case that a store or adapter is known to
+// fail.
 //
 // The suites are its subpackages. Test a store with
 // [github.com/reprise-go/reprise/conformance/storetest] and an adapter with
@@ -9,8 +10,8 @@
 // The suites are tested too: for each of many stores and adapters that are broken on
 // purpose, a named case fails.
 //
-// # What it does not show
+// # Limits
 //
-// The suites run on a server that works. They do not test what a store does when replies
-// are lost, servers crash or replicas lag.
+// The suites run on a server that works. They do not test lost replies, server crashes or
+// replication lag.
 package conformance

@@ -44,7 +44,7 @@ func TestReadmeNamesTheOldestReleases(t *testing.T) {
 	wantInReadme(t, "| Go | "+required(t, "core", `(?m)^go (\d+\.\d+)`)+" or newer |")
 }
 
-// required returns what the pattern finds in the go.mod of a module.
+// required returns the match of pattern in the go.mod of a module.
 func required(t *testing.T, module, pattern string) string {
 	t.Helper()
 	text, err := os.ReadFile("../" + module + "/go.mod")

@@ -25,7 +25,7 @@ type answerView struct {
 	Size    int
 	Body    string // as text, or as a dump
 	Binary  bool
-	Cut     bool // the body is longer than what is shown
+	Cut     bool // the body is longer than the part shown
 
 	Elsewhere bool // the body is in a blob store
 }

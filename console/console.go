@@ -1,6 +1,6 @@
 // Package console is a small website for the people who operate services that use
-// Reprise. It shows what is running, finds operations that need a human, shows what a
-// record holds and what its client sees next, and resolves it:
+// Reprise. It shows the running operations, finds those that need a human, shows the
+// contents of a record and the client's next response, and resolves it:
 //
 //	events := console.NewEvents()
 //	engine, err := reprise.New(store, reprise.Config{Observer: events})
@@ -14,9 +14,9 @@
 //	})
 //	mux.Handle("/idempotency/", requireEmployee(http.StripPrefix("/idempotency", pages)))
 //
-// It authenticates nobody: mount it behind whatever the company uses for that. It is
-// read-only unless [Config].Allow grants a request to write. It needs no script, loads
-// nothing from another address, and refuses writes that another site's page sends.
+// It has no authentication: mount it behind the company's. It is read-only unless
+// [Config].Allow grants a request to write. It needs no script, loads no resource from
+// another address, and refuses writes from another site's page.
 //
 // A listing looks at a bounded number of records for each page, so it does not load a
 // store that holds millions.
@@ -39,24 +39,24 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Config says what the console shows.
+// Config is the configuration of the console.
 type Config struct {
 	// Title stands at the top of every page. The default is "Idempotency".
 	Title string
 
-	// Stores are what the console lists and resolves, at least one. Each must have the
-	// ability [store.Inspector].
+	// Stores are the stores that the console lists and resolves, at least one. Each must
+	// have the ability [store.Inspector].
 	Stores []Store
 
-	// Engines are those of this process, for the numbers of the home page. The one that
-	// has the name of a store reports what is resolved in it ([reprise.EventResolved]).
+	// Engines are the engines of this process, for the numbers of the home page. The engine
+	// with the name of a store reports the records resolved in it ([reprise.EventResolved]).
 	Engines []Engine
 
 	// Guards are the policies of this process. The label of a record is the name of its
-	// policy, which decides what the client sees next.
+	// policy, which decides the client's next response.
 	Guards []*protocol.Guard
 
-	// Events is what this process saw. Nil shows no events and no history.
+	// Events are the recent events of this process. Nil shows no events and no history.
 	Events *Events
 
 	// Allow, if not nil, grants a request the right to resolve records. Nil grants it to
@@ -101,7 +101,7 @@ type site struct {
 	origin *http.CrossOriginProtection
 }
 
-// Handler returns the console. It expects to be the root of what it serves: mount it with
+// Handler returns the console. It serves paths from the root: mount it with
 // [http.StripPrefix], with a slash at the end of the pattern. It is safe for concurrent
 // use and starts no goroutine. The error wraps [store.ErrInvalid] and names the invalid
 // field.
@@ -177,8 +177,8 @@ func validStoreName(name string) bool {
 	return name != "" && len(name) <= 40 && strings.Trim(name, ".") != "" && !strings.ContainsFunc(name, other)
 }
 
-// protect sets what keeps a browser safe, and refuses requests that another site's page
-// sends.
+// protect sets the security headers for browsers, and refuses writes from another site's
+// page.
 func (s *site) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, field := range [...][2]string{

@@ -23,7 +23,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// bench is a console over a store of its own, mounted below a prefix.
+// bench is a console over a new store, mounted below a prefix.
 type bench struct {
 	*testing.T
 
@@ -506,7 +506,7 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	})
 }
 
-// What is sealed is said to be sealed, not to be corrupt, and shows what is in the clear.
+// A sealed response is shown as sealed, not as corrupt, with its clear parts.
 func TestSealedAnswersAreShownAsSealed(t *testing.T) {
 	inTime(t, func(b *bench) {
 		secret, err := protocol.NewSecret("2026-11", make([]byte, 32))

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What [Events] keeps.
+// The bounds of [Events].
 const (
 	keptEvents = 4096             // the newest
 	slotLength = 15 * time.Minute // of the history

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// findForm asks for what an ID is made of, or for the ID.
+// findForm asks for the parts of an ID, or for the ID.
 func (s *site) findForm(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "find", page{Heading: "Find a record"})
 }

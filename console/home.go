@@ -35,11 +35,11 @@ type storeView struct {
 	Problem  string // it could not be read
 	Latency  time.Duration
 	Findings []store.Finding
-	Needs    []store.Record // what needs a human
+	Needs    []store.Record // records that need a human
 	Stuck    int
 	Scanned  int
 	Total    int64
-	More     string // cursor behind what was read; empty: all was
+	More     string // cursor behind the records read; empty: all were read
 }
 
 // bar is a slot of the history, drawn.
@@ -74,12 +74,12 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "home", page{Heading: "Overview", View: view})
 }
 
-// look reads what the home page shows of a store: as much as fits into homeLook.
+// look reads the records of a store for the home page: as many as fit into homeLook.
 func look(ctx context.Context, st Store) storeView {
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)
 	began := time.Now()
-	_, err := inspector.Inspect(ctx, store.ID{}) // of no operation: the digest of nothing we know
+	_, err := inspector.Inspect(ctx, store.ID{}) // the digest of no known operation
 	view.Latency = time.Since(began)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		_, view.Problem = storeFailure(err)

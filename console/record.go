@@ -17,9 +17,9 @@ type recordView struct {
 	Store    string
 	Record   store.Record
 	Known    bool          // this process has the policy of the record
-	Next     string        // what the client sees next
+	Next     string        // the client's next response
 	Answer   *answerView   // of a completed record
-	Form     resolveForm   // what was typed, where it was refused
+	Form     resolveForm   // the refused input
 	Default  time.Duration // retention that the form proposes
 	Events   []event
 	Recorded bool // the process keeps events
@@ -105,8 +105,8 @@ func (s *site) showRecord(
 	s.show(w, r, status, "record", p)
 }
 
-// nextAnswer says what the next retry of the client gets. A nil policy is not of this
-// process.
+// nextAnswer describes the response to the client's next retry. A nil policy is not of
+// this process.
 func nextAnswer(record *store.Record, policy *protocol.Config) string {
 	switch record.State {
 	case store.StateCompleted:

@@ -12,25 +12,25 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// page is what every template gets.
+// page is the data of every template.
 type page struct {
 	Title   string // of the console
 	Heading string // of the page
 	Root    string // the way from this page to the root of the console
 	Writes  bool   // the request may change records
 	Stores  []Store
-	Notice  string // what was done, or what failed
+	Notice  string // the completed action, or the failure
 	Failed  bool   // the notice tells of a failure
 	View    any    // of the template
 }
 
-// table is what the part "records" shows.
+// table is the data of the part "records".
 type table struct {
 	Root, Store string
 	Records     []store.Record
 }
 
-// confirmation is what the part "confirm" shows.
+// confirmation is the data of the part "confirm".
 type confirmation struct{ For, Reason, Short string }
 
 var pageNames = []string{"home", "list", "record", "find", "policies", "failure"}
@@ -82,7 +82,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	}
 }
 
-// fail shows a page that says what failed.
+// fail shows a page that explains the failure.
 func (s *site) fail(w http.ResponseWriter, r *http.Request, status int, message string) {
 	s.show(w, r, status, "failure", page{Heading: http.StatusText(status), Notice: message, Failed: true})
 }

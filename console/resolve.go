@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxForm bounds a form in bytes: an answer and what is around it.
+// maxForm bounds a form in bytes: a response and its surroundings.
 const maxForm = 2 << 20
 
 // The actions of the form.
@@ -23,7 +23,7 @@ const (
 	actionForget = "forget"
 )
 
-// resolveForm is what an operator typed.
+// resolveForm is the input of an operator.
 type resolveForm struct {
 	Action, Fence, Confirm, Reason              string
 	Status, ContentType, Header, Body, Retained string
@@ -34,7 +34,7 @@ func readForm(r *http.Request) resolveForm {
 	return resolveForm{
 		Action: get("action"), Fence: get("fence"), Confirm: strings.TrimSpace(get("confirm")), Reason: strings.TrimSpace(get("reason")),
 		Status: strings.TrimSpace(get("status")), ContentType: strings.TrimSpace(get("content-type")), Header: get("header"),
-		// a browser sends the lines of a text with CRLF, whatever was typed
+		// a browser sends all line ends as CRLF
 		Body: strings.ReplaceAll(get("body"), "\r\n", "\n"), Retained: strings.TrimSpace(get("retention")),
 	}
 }
@@ -78,7 +78,8 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
 	redirect(w, id.String()+"?done=answered")
 }
 
-// resolution returns what the form asks for, or the sentence that says what is wrong.
+// resolution returns the requested resolution, or a sentence that explains why the form
+// is invalid.
 func (f *resolveForm) resolution(id store.ID) (resolution store.Resolution, problem string) {
 	if !strings.EqualFold(f.Confirm, id.Short()) {
 		return resolution, "To confirm, type the first 12 digits of the ID."
@@ -153,7 +154,7 @@ func named(fields []protocol.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f protocol.Field) bool { return strings.EqualFold(f.Name, strings.TrimSpace(name)) })
 }
 
-// audit logs who resolved what, and why. It logs no part of the answer.
+// audit logs who resolved a record, and why. It logs no part of the response.
 func (s *site) audit(r *http.Request, store string, id store.ID, form *resolveForm, err error) {
 	message, attributes := "console: a record was resolved", []slog.Attr{
 		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),

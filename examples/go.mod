@@ -22,6 +22,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
@@ -30,6 +31,7 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/internal => ../adapters/internal
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
 	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance

@@ -30,6 +30,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/klauspost/compress v1.17.9 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/sethvargo/go-retry v0.2.4 // indirect
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
@@ -42,6 +43,7 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/internal => ../adapters/internal
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
 	github.com/reprise-go/reprise/client => ../client
 	github.com/reprise-go/reprise/conformance => ../conformance

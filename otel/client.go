@@ -76,7 +76,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	return o, nil
 }
 
-// clientSet is what a measurement is about.
+// clientSet is the attribute set of a measurement.
 type clientSet struct {
 	outcome repriseclient.Outcome // of a call; 0: an attempt
 	result  string
@@ -142,8 +142,8 @@ func (o *Client) EndAttempt(ctx context.Context, e repriseclient.AttemptEnd) {
 	span.AddEvent("reprise.attempt", trace.WithAttributes(attributes...))
 }
 
-// resultOf names what came of an attempt: the code of a problem, the class of a status,
-// or what kind of error there was instead.
+// resultOf names the result of an attempt: the code of a problem, the class of a status,
+// or the kind of error.
 func resultOf(e repriseclient.AttemptEnd) string {
 	var late interface{ Timeout() bool }
 	switch {

@@ -1,4 +1,4 @@
-// Package repriseotel reports what an engine does to OpenTelemetry: metrics, events on
+// Package repriseotel reports the work of an engine to OpenTelemetry: metrics, events on
 // the spans of requests, and a link from a replay to the trace of the first run.
 //
 //	telemetry, err := repriseotel.New(repriseotel.Config{})
@@ -14,9 +14,10 @@
 //
 // # Metrics
 //
-//	reprise.requests             counter    what became of the requests with a key: reprise.label, reprise.outcome
+//	reprise.requests             counter    outcomes of the requests with a key:
+//	reprise.label, reprise.outcome
 //	reprise.attempts             counter    how attempts ended: reprise.label, reprise.end
-//	reprise.events               counter    what else happened: reprise.label, reprise.event
+//	reprise.events               counter    other transitions: reprise.label, reprise.event
 //	reprise.claim.duration       histogram  seconds from the request to the answer of the store, without waiting: reprise.label, reprise.outcome
 //	reprise.wait.duration        histogram  seconds that a duplicate waited for the first request: reprise.label
 //	reprise.handler.duration     histogram  seconds that a handler had its attempt: reprise.label
@@ -43,8 +44,8 @@
 // # Attributes
 //
 // Every attribute has few values, and none is of a client: the labels are the names of
-// policies, and what else there is, is enumerated in package reprise. The events of a
-// span have the short ID of the operation, which finds its record.
+// policies, and all others are enumerated in package reprise. The events of a span have
+// the short ID of the operation, which finds its record.
 //
 // The folder has a dashboard for Grafana (dashboard.json) and rules for alerts of
 // Prometheus (alerts.yaml); both use the names that Prometheus makes of these.

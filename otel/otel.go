@@ -107,7 +107,7 @@ func New(c Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// setKey is what a measurement is about.
+// setKey identifies the attribute set of a measurement.
 type setKey struct {
 	label string
 	key   attribute.Key // of value; empty: only the label
@@ -128,9 +128,9 @@ func (t *Telemetry) about(label string, key attribute.Key, value string) metric.
 	return made.(metric.MeasurementOption)
 }
 
-// start counts nothing under everything that can be counted for a label. A counter that
-// first appears with the value 1 has not increased, to Prometheus, and an alert on its
-// increase would stay silent the first time.
+// start adds 0 to every counter of a label. A counter that first appears with the value 1
+// has not increased, to Prometheus, and an alert on its increase would stay silent the
+// first time.
 func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return

@@ -62,7 +62,7 @@ func (m *measured) record(ctx context.Context, operation string, began time.Time
 	m.telemetry.store.Record(ctx, time.Since(began).Seconds(), metric.WithAttributeSet(attribute.NewSet(attributes...)))
 }
 
-// errorTypes are the sentinels of package reprise, and what error.type says of each.
+// errorTypes are the sentinels of the stores, with the error.type of each.
 var errorTypes = []struct {
 	err  error
 	name string

@@ -23,9 +23,9 @@ func Annotate(ctx context.Context) string {
 	return carrier[traceparent]
 }
 
-// Detach is a [reprise.Config].Detach that keeps the span of a request for what goes on
-// after it. Where the span has ended by then, its late events are lost, and the metrics
-// are not.
+// Detach is a [reprise.Config].Detach that keeps the span of a request for work that
+// continues after it. If the span has ended by then, its late events are lost, but the
+// metrics are kept.
 func Detach(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.Background(), trace.SpanFromContext(ctx))
 }

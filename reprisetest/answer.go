@@ -18,7 +18,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Panic  any // what the handler panicked with; a server would have cut the connection
+	Panic  any // the panic value of the handler; a server would have cut the connection
 }
 
 // Replayed reports whether the answer is a replay.
@@ -66,7 +66,7 @@ func Func(do func(*http.Request) (*http.Response, error)) http.Handler {
 var keys atomic.Uint64
 
 // Post returns a POST request with a JSON body and a key that no other request of the
-// process has. Set what else the handler needs on it, such as Authorization.
+// process has. Set other fields that the handler needs, such as Authorization.
 func Post(target, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body)) //nolint:noctx // send gives it the test's
 	r.Header.Set("Content-Type", "application/json")

@@ -14,9 +14,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// App is a handler under test as the processes of a service have it: each has an engine
-// and a guard of its own, over one store in memory. One process serves at a time; the
-// methods that let it die go on with the next. An App is for one goroutine.
+// App is a handler under test as the processes of a service have it: each has its own
+// engine and guard, over one store in memory. One process serves at a time; the methods
+// that let it die continue with the next. An App is for one goroutine.
 type App struct {
 	tb    testing.TB
 	cfg   protocol.Config
@@ -32,20 +32,19 @@ type process struct {
 	faults  *faultstore.Faults
 }
 
-// The engines of an App. The lease is the default, since Advance ends it; what waits for
-// a store that fails is short.
+// Durations of an App's engines. The lease is the default, since Advance ends it; waits
+// for a failing store are short.
 const (
 	lease   = 30 * time.Second
 	attempt = 100 * time.Millisecond
 )
 
-// patience is how long an App waits for what goes on behind a response.
+// patience is how long an App waits for work that continues after a response.
 const patience = 10 * time.Second
 
 // New returns an App for the handler that build makes, with its middleware, of a guard
 // with the policy cfg, whose Config.Engine gets short times and no Observer. build is
-// called for each process: what the processes share, such as a database, is made outside
-// of it. The test closes the App when it ends.
+// called for each process: shared resources, such as a database, belong outside of it. The test closes the App when it ends.
 //
 //	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
 //		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))
@@ -71,7 +70,7 @@ func (a *App) start(cfg protocol.Config) {
 		faults.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), attempt)
 		defer cancel()
-		_ = guard.Close(ctx) // what a dead process left undone stays so
+		_ = guard.Close(ctx) // unfinished work of a dead process stays so
 	})
 	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
 }
@@ -100,7 +99,7 @@ func (a *App) Send(r *http.Request) *Answer {
 //
 // It fails the test unless the retry is refused until then, and runs as attempt 2
 // afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown,
-// because the new process cannot know that nothing ran.
+// because the new process cannot know whether the handler ran.
 func (a *App) Lapse(r *http.Request) *Answer {
 	a.tb.Helper()
 	m := read(a.tb, r)
@@ -118,8 +117,8 @@ func (a *App) Lapse(r *http.Request) *Answer {
 }
 
 // Crash lets a process die after the handler ran and before its response was recorded or
-// sent: the effect happened, and nobody knows. Then it lets the lease lapse. It returns
-// the answer to the retry, which another process serves.
+// sent: the effect happened unseen. Then it lets the lease lapse. It returns the response
+// to the retry, which another process serves.
 //
 // It fails the test unless the retry is refused until then, and runs as attempt 2
 // afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown.
@@ -143,7 +142,7 @@ const unguarded = "the route may be without the middleware, the method not keyed
 
 var down = faultstore.FailBefore(fmt.Errorf("%w: reprisetest: the store is down", store.ErrUnavailable))
 
-// silence keeps a process from renewing and releasing what it claimed.
+// silence keeps a process from renewing and releasing its claims.
 func (a *App) silence() {
 	a.now.faults.Always(faultstore.Renew, down)
 	a.now.faults.Always(faultstore.Release, down)

@@ -1,7 +1,7 @@
 // Package reprisetest tests the handlers of users against retries, crashes and failing
 // stores.
 //
-// [Replay] and [Race] need nothing but the handler, with its middleware:
+// [Replay] and [Race] need only the handler, with its middleware:
 //
 //	reprisetest.Replay(t, server, reprisetest.Post("/orders", `{"item":"book"}`))
 //
@@ -14,9 +14,9 @@
 //	app.Crash(reprisetest.Post("/orders", `{"item":"book"}`)) // the effect happened, its record did not
 //	// … and now look into the database: how many orders has it?
 //
-// Every function fails the test if the middleware does not do what it should for this
-// handler, such as for a route that was registered without it, or a status that is never
-// kept. What no middleware can know is left to the test: how often the effect happened.
+// Every function fails the test if the middleware does not protect this handler, for
+// example because a route was registered without it, or a status is never kept. Only the
+// test can check how often the effect happened.
 //
 // Requests are served in the process, as net/http/httptest does it: handlers of net/http,
 // Gin and Echo as they are, those of Fiber through [Func]. It works in a bubble of

@@ -20,7 +20,7 @@ func ExampleReplay() {
 	var database orders
 	server := http.NewServeMux()
 	server.Handle("POST /orders", once(guard, database.create))
-	server.HandleFunc("POST /refunds", database.create) // somebody forgot the middleware
+	server.HandleFunc("POST /refunds", database.create) // the middleware is missing
 
 	first, again := reprisetest.Replay(t, server, reprisetest.Post("/orders", "book"))
 	fmt.Printf("%d %s%d %s", first.Status, first.Body, again.Status, again.Body)

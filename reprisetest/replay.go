@@ -78,11 +78,11 @@ func whyNot(first, again *Answer) string {
 	}
 }
 
-// described are the fields without which nobody can use a body, and those that every
-// policy should replay.
+// described are the fields without which a body is unusable, and those that every policy
+// should replay.
 var described = []string{"Content-Type", "Content-Encoding", "Location"}
 
-// diff says how a replay differs from the first answer, and nothing if it does not.
+// diff describes how a replay differs from the first response; empty if it does not.
 func diff(first, again *Answer) string {
 	var b strings.Builder
 	if first.Status != again.Status {

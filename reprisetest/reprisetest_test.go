@@ -19,7 +19,7 @@ import (
 	"github.com/reprise-go/reprise/reprisetest"
 )
 
-// guarded returns a handler with its middleware, over a store of its own.
+// guarded returns a handler with its middleware, over a new store.
 func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handler {
 	tb.Helper()
 	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
@@ -35,10 +35,10 @@ func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handle
 
 func order() *http.Request { return reprisetest.Post("/orders", "book") }
 
-// flaws are handlers that are wrong, with a part of what every function says of them.
+// flaws are handlers with a mistake, each with a part of every function's failure.
 var flaws = map[string]struct {
 	handler http.HandlerFunc
-	replay  string // what Replay says; empty: it is content
+	replay  string // a part of Replay's failure; empty: it passes
 }{
 	"answers a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "429 is never kept"},
 	"fails":                             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500 is not kept"},

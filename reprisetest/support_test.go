@@ -94,8 +94,8 @@ func (j *judge) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failure returns what run reports to the test that it is given, and nothing if that
-// test passes.
+// failure returns the failure that run reports to the test that it is given; empty if
+// that test passes.
 func failure(tb testing.TB, run func(testing.TB)) string {
 	tb.Helper()
 	j := &judge{TB: tb}

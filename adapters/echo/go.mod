@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/labstack/echo/v4 v4.12.0
+	github.com/reprise-go/reprise/adapters/internal v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 )
 
@@ -19,5 +20,7 @@ require (
 	golang.org/x/sys v0.19.0 // indirect
 	golang.org/x/text v0.14.0 // indirect
 )
+
+replace github.com/reprise-go/reprise/adapters/internal => ../internal
 
 replace github.com/reprise-go/reprise/core => ../../core

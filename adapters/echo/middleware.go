@@ -22,11 +22,11 @@ package repriseecho
 
 import (
 	"errors"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -51,7 +51,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			admission := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
+			admission := guard.Admit(c.Request().Context(), stdhttp.Request(c.Request(), tooLarge), func() (string, error) { return scope(c) })
 			switch {
 			case admission.Pass:
 				return next(c)
@@ -69,7 +69,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 // layers belong to theirs, and run when it is sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
-	w := &writer{behind: outer.Writer}
+	w := &stdhttp.Writer{Behind: outer.Writer}
 	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
 	response := echo.NewResponse(w, c.Echo())
 	response.Status = outer.Status
@@ -78,16 +78,12 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 		if reused(c, x, response, w) {
 			return
 		}
-		if form := c.Request().MultipartForm; form != nil {
-			request.MultipartForm = form // the server removes its files
-		}
+		stdhttp.ReturnForm(request, c.Request())
 		c.SetResponse(outer)
 		c.SetRequest(request)
 	}()
 	c.SetResponse(response)
-	inner := request.WithContext(x.Context())
-	inner.Body = x.Body()
-	c.SetRequest(inner)
+	c.SetRequest(stdhttp.Inner(request, x))
 	err := next(c)
 	switch {
 	case reused(c, x, response, w):
@@ -106,37 +102,12 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 // middleware.Timeout outside, and what it wrote through c since then went to that
 // request. Echo resets the response of c for that, whichever it is. A handler that left
 // its own request in c with another context still has its response.
-func reused(c echo.Context, x *protocol.Exchange, response *echo.Response, w *writer) bool {
+func reused(c echo.Context, x *protocol.Exchange, response *echo.Response, w *stdhttp.Writer) bool {
 	return (c.Response() != response || response.Writer != w) && !x.Runs(c.Request().Context())
 }
 
-// request returns what the protocol reads of r.
-func request(r *http.Request) protocol.Request {
-	return protocol.Request{
-		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
-	}
-}
-
-// parsed shows the protocol the form that another layer parsed before it.
-type parsed http.Request
-
-// ParsedForm returns the form, nil where none was parsed.
-func (p *parsed) ParsedForm() *multipart.Form {
-	switch {
-	case p.MultipartForm != nil:
-		return p.MultipartForm
-	case p.PostForm != nil:
-		return &multipart.Form{Value: p.PostForm}
-	default:
-		return nil
-	}
-}
-
-// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped
-// the body.
+// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the body.
 func tooLarge(err error) bool {
-	var limit *http.MaxBytesError
 	var refused *echo.HTTPError
-	return errors.As(err, &limit) || errors.As(err, &refused) && refused.Code == http.StatusRequestEntityTooLarge
+	return stdhttp.TooLarge(err) || errors.As(err, &refused) && refused.Code == http.StatusRequestEntityTooLarge
 }

@@ -47,9 +47,9 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 				return err
 			}
 		}, b.guarded)
-		b.afresh("POST", path)
+		b.Afresh("POST", path)
 	}
-	b.ran(6)
+	b.Ran(6)
 }
 
 // A handler may leave its request in the context with a context of its own.
@@ -60,8 +60,8 @@ func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
 		c.SetRequest(c.Request().Clone(t.Context()))
 		return created(c)
 	}), b.guarded)
-	if first, _ := b.twice("POST", "/orders"); first.body != createdBody {
+	if first, _ := b.Twice("POST", "/orders"); first.Body != createdBody {
 		t.Errorf("answered %+v", first)
 	}
-	b.ran(1)
+	b.Ran(1)
 }

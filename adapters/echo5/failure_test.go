@@ -38,11 +38,11 @@ func TestR32ReturnedErrorIsTheAnswerThatEchoMakes(t *testing.T) {
 		}, 404, "no such order"},
 	} {
 		b.POST(path, b.counted(c.handler))
-		if first, _ := b.twice("POST", path); first.status != c.status || first.body != c.body {
+		if first, _ := b.Twice("POST", path); first.Status != c.status || first.Body != c.body {
 			t.Errorf("%s: %+v", path, first)
 		}
 	}
-	b.ran(4)
+	b.Ran(4)
 }
 
 // A body whose source breaks off is answered as without the middleware, and no replay
@@ -54,10 +54,10 @@ func TestR33StreamThatBreaksOff(t *testing.T) {
 		b.POST("/stream", func(c *echo.Context) error {
 			return c.Stream(http.StatusOK, "text/plain", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		}, b.guarded)
-		if bare, first := b.send("POST", "/stream"), b.send("POST", "/stream", "Idempotency-Key", "k"); first.status != bare.status || first.body != bare.body {
+		if bare, first := b.Send("POST", "/stream"), b.Send("POST", "/stream", "Idempotency-Key", "k"); first.Status != bare.Status || first.Body != bare.Body {
 			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
 		}
-		if again := b.send("POST", "/stream", "Idempotency-Key", "k"); again.replayed() || !strings.Contains(again.body, want) {
+		if again := b.Send("POST", "/stream", "Idempotency-Key", "k"); again.Replayed() || !strings.Contains(again.Body, want) {
 			t.Errorf("%v: the retry got %+v", preset, again)
 		}
 	}
@@ -74,11 +74,11 @@ func TestR32ErrorHandlerOfTheService(t *testing.T) {
 		_ = c.JSON(http.StatusUnprocessableEntity, map[string]any{"problem": err.Error()})
 	}
 	b.POST("/orders", b.counted(func(*echo.Context) error { return fmt.Errorf("order: %w", errors.New("no stock")) }), b.guarded)
-	first, again := b.twice("POST", "/orders")
-	if first.status != http.StatusUnprocessableEntity || first.body != `{"problem":"order: no stock"}`+"\n" || again.header.Get("X-Handled") != "1" {
+	first, again := b.Twice("POST", "/orders")
+	if first.Status != http.StatusUnprocessableEntity || first.Body != `{"problem":"order: no stock"}`+"\n" || again.Header.Get("X-Handled") != "1" {
 		t.Errorf("%+v, %+v", first, again)
 	}
-	b.ran(1)
+	b.Ran(1)
 }
 
 // recovery does what Echo's own does.
@@ -114,15 +114,15 @@ func TestRecoveryOnBothSides(t *testing.T) {
 		b.POST("/inside/"+name, handler, b.guarded, recovery)
 	}
 	for _, name := range []string{"before", "after"} {
-		first, _ := b.afresh("POST", "/outside/"+name)
-		if first.status != 500 || first.header.Get("X-Half") != "" || !strings.Contains(first.body, "Internal Server Error") {
+		first, _ := b.Afresh("POST", "/outside/"+name)
+		if first.Status != 500 || first.Header.Get("X-Half") != "" || !strings.Contains(first.Body, "Internal Server Error") {
 			t.Errorf("%s: the recovery outside answered %+v", name, first)
 		}
 	}
-	if first, _ := b.afresh("POST", "/inside/after"); first.status != http.StatusCreated || first.body != "half" {
+	if first, _ := b.Afresh("POST", "/inside/after"); first.Status != http.StatusCreated || first.Body != "half" {
 		t.Errorf("the recovery inside left %+v", first)
 	}
-	if first, _ := b.afresh("POST", "/inside/before"); first.status != http.StatusInternalServerError {
+	if first, _ := b.Afresh("POST", "/inside/before"); first.Status != http.StatusInternalServerError {
 		t.Errorf("the recovery inside left %+v", first)
 	}
 }

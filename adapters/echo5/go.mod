@@ -4,9 +4,12 @@ go 1.25.0
 
 require (
 	github.com/labstack/echo/v5 v5.0.0
+	github.com/reprise-go/reprise/adapters/internal v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 )
 
 require github.com/dunglas/httpsfv v1.1.2 // indirect
+
+replace github.com/reprise-go/reprise/adapters/internal => ../internal
 
 replace github.com/reprise-go/reprise/core => ../../core

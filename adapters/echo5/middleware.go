@@ -2,11 +2,11 @@ package repriseecho5
 
 import (
 	"errors"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/labstack/echo/v5"
 
+	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -31,7 +31,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
-			admission := guard.Admit(c.Request().Context(), request(c.Request()), func() (string, error) { return scope(c) })
+			admission := guard.Admit(c.Request().Context(), stdhttp.Request(c.Request(), tooLarge), func() (string, error) { return scope(c) })
 			switch {
 			case admission.Pass:
 				return next(c)
@@ -49,7 +49,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 // layers belong to theirs, and run when it is sent.
 func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
-	w := &writer{wire: wire{outer}}
+	w := &writer{Writer: stdhttp.Writer{Behind: outer}, wire: wire{outer}}
 	w.Start(x, outer.Header(), &w.wire, http.DetectContentType)
 	response := echo.NewResponse(w, c.Logger())
 	if preset, err := echo.UnwrapResponse(outer); err == nil {
@@ -60,16 +60,12 @@ func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 		if reused(c, x, response) {
 			return
 		}
-		if form := c.Request().MultipartForm; form != nil {
-			request.MultipartForm = form // the server removes its files
-		}
+		stdhttp.ReturnForm(request, c.Request())
 		c.SetResponse(outer)
 		c.SetRequest(request)
 	}()
 	c.SetResponse(response)
-	inner := request.WithContext(x.Context())
-	inner.Body = x.Body()
-	c.SetRequest(inner)
+	c.SetRequest(stdhttp.Inner(request, x))
 	err := next(c)
 	switch {
 	case reused(c, x, response):
@@ -92,33 +88,8 @@ func reused(c *echo.Context, x *protocol.Exchange, response http.ResponseWriter)
 	return c.Response() != response && !x.Runs(c.Request().Context())
 }
 
-// request returns what the protocol reads of r.
-func request(r *http.Request) protocol.Request {
-	return protocol.Request{
-		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
-	}
-}
-
-// parsed shows the protocol the form that another layer parsed before it.
-type parsed http.Request
-
-// ParsedForm returns the form, nil where none was parsed.
-func (p *parsed) ParsedForm() *multipart.Form {
-	switch {
-	case p.MultipartForm != nil:
-		return p.MultipartForm
-	case p.PostForm != nil:
-		return &multipart.Form{Value: p.PostForm}
-	default:
-		return nil
-	}
-}
-
-// tooLarge reports whether an outer BodyLimit, [http.MaxBytesHandler] or the like stopped
-// the body.
+// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the body.
 func tooLarge(err error) bool {
-	var limit *http.MaxBytesError
 	var coded echo.HTTPStatusCoder
-	return errors.As(err, &limit) || errors.As(err, &coded) && coded.StatusCode() == http.StatusRequestEntityTooLarge
+	return stdhttp.TooLarge(err) || errors.As(err, &coded) && coded.StatusCode() == http.StatusRequestEntityTooLarge
 }

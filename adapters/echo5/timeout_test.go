@@ -42,9 +42,9 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 				return c.NoContent(http.StatusServiceUnavailable)
 			}
 		}, b.guarded)
-		b.afresh("POST", path)
+		b.Afresh("POST", path)
 	}
-	b.ran(6)
+	b.Ran(6)
 }
 
 // A handler may leave its request in the context with a context of its own, and its
@@ -61,9 +61,9 @@ func TestRequestAndResponseOfTheHandlerStayInTheContext(t *testing.T) {
 		return created(c)
 	}), b.guarded)
 	for _, path := range []string{"/request", "/response"} {
-		if first, _ := b.twice("POST", path); first.body != createdBody {
+		if first, _ := b.Twice("POST", path); first.Body != createdBody {
 			t.Errorf("%s: answered %+v", path, first)
 		}
 	}
-	b.ran(2)
+	b.Ran(2)
 }

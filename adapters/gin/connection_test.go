@@ -5,39 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-// talk writes to a connection of its own and returns the lines that come back until it is
-// closed.
-func (b *bench) talk(text string) string {
-	b.t.Helper()
-	conn, err := new(net.Dialer).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.serve(), "http://"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(conn, text); err != nil {
-		b.t.Fatal(err)
-	}
-	got, err := io.ReadAll(conn)
-	if err != nil {
-		b.t.Fatalf("after %q: %v", got, err)
-	}
-	return string(got)
-}
 
 // Gin lets a handler take the connection after it wrote, or even sent, the header.
 func TestHijackAfterTheHeaderIsNotKept(t *testing.T) {
@@ -60,13 +37,13 @@ func TestHijackAfterTheHeaderIsNotKept(t *testing.T) {
 	}
 	for n, path := range []string{"/written", "/flushed"} {
 		request := "POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k" + path[1:] + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-		if got := b.talk(request); !strings.HasSuffix(got, "\r\n\r\nraw") {
+		if got := b.Talk(request); !strings.HasSuffix(got, "\r\n\r\nraw") {
 			t.Errorf("%s: got %q", path, got)
 		}
-		eventually(t, func() bool { // the handler ends after its connection
-			return strings.HasSuffix(b.talk(request), "\r\n\r\nraw")
+		b.Eventually(func() bool { // the handler ends after its connection
+			return strings.HasSuffix(b.Talk(request), "\r\n\r\nraw")
 		})
-		b.ran(int64(2 * (n + 1)))
+		b.Ran(int64(2 * (n + 1)))
 	}
 }
 
@@ -79,7 +56,7 @@ func TestHijackAfterTheBodyFails(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	if first, _ := b.twice("POST", "/late"); first.body != "body" {
+	if first, _ := b.Twice("POST", "/late"); first.Body != "body" {
 		t.Errorf("%+v", first)
 	}
 }
@@ -100,19 +77,11 @@ func TestR17InformationalAnswers(t *testing.T) {
 		c.Writer = struct{ gin.ResponseWriter }{c.Writer}
 	}, b.guarded, hints)
 	for path, want := range map[string]int{"/plain": 1, "/nested": 1, "/hidden": 0} {
-		hinted := 0
-		trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
-			if code == http.StatusEarlyHints {
-				hinted++
-			}
-			return nil
-		}}
-		r := b.request("POST", path, "", "Idempotency-Key", path)
-		a, err := b.try(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-		if err != nil || a.status != http.StatusCreated || a.body != createdBody || hinted != want {
+		hinted, a, err := b.Hinted(b.Request("POST", path, "", "Idempotency-Key", path))
+		if err != nil || a.Status != http.StatusCreated || a.Body != createdBody || hinted != want {
 			t.Errorf("%s: %d informational answers, want %d, then %+v, %v", path, hinted, want, a, err)
 		}
-		if again, err := b.try(b.request("POST", path, "", "Idempotency-Key", path)); err != nil || !again.replayed() || again.status != http.StatusCreated {
+		if again, err := b.Try(b.Request("POST", path, "", "Idempotency-Key", path)); err != nil || !again.Replayed() || again.Status != http.StatusCreated {
 			t.Errorf("%s: replayed %+v, %v", path, again, err)
 		}
 	}
@@ -142,7 +111,7 @@ func TestR23StreamOutlivesItsClient(t *testing.T) {
 		}
 	}))
 	ctx, leave := context.WithCancel(t.Context())
-	res, err := client.Do(b.request("POST", "/stream", "", "Idempotency-Key", "k").WithContext(ctx))
+	res, err := harness.Client.Do(b.Request("POST", "/stream", "", "Idempotency-Key", "k").WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +120,12 @@ func TestR23StreamOutlivesItsClient(t *testing.T) {
 	}
 	leave()
 	_ = res.Body.Close()
-	eventually(t, func() bool {
-		again, err := b.try(b.request("POST", "/stream", "", "Idempotency-Key", "k"))
-		if err != nil || !again.replayed() && again.status != http.StatusConflict {
+	b.Eventually(func() bool {
+		again, err := b.Try(b.Request("POST", "/stream", "", "Idempotency-Key", "k"))
+		if err != nil || !again.Replayed() && again.Status != http.StatusConflict {
 			t.Fatalf("the retry got %+v, %v", again, err)
 		}
-		return again.replayed() && again.body == "one two three"
+		return again.Replayed() && again.Body == "one two three"
 	})
-	b.ran(1)
+	b.Ran(1)
 }

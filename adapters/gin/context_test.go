@@ -1,16 +1,13 @@
 package reprisegin
 
 import (
-	"context"
-	"mime/multipart"
 	"net/http"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -18,11 +15,10 @@ import (
 func TestContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	type name struct{}
 	left := make(chan *gin.Context, 1)
 	b.Use(func(c *gin.Context) {
 		request, w := c.Request, c.Writer
-		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), name{}, "outer"))
+		c.Request = harness.WithOuter(c.Request)
 		outer := c.Request
 		c.Next()
 		if c.Request != outer || c.Writer != w {
@@ -35,20 +31,14 @@ func TestContextOfAHandler(t *testing.T) {
 	}, b.guarded)
 	b.POST("/orders/:id", func(c *gin.Context) {
 		c.Set("set", "inside")
-		ctx := c.Request.Context()
-		if ctx.Value(name{}) != "outer" || ctx.Err() != nil {
-			t.Errorf("value %v, error %v", ctx.Value(name{}), ctx.Err())
-		}
-		if view, ok := reprise.AttemptFrom(ctx); !ok || view.Number() != 1 {
-			t.Error("the handler does not know its attempt")
-		}
+		harness.CheckContext(t, c.Request.Context())
 		if body, err := c.GetRawData(); err != nil || string(body) != "body" {
 			t.Errorf("body %q, %v", body, err)
 		}
 		if c.Writer.Pusher() != nil {
 			t.Error("HTTP/1.1 has a pusher")
 		}
-		if err := http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		if err := http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
 			t.Errorf("the deadlines of the connection: %v", err)
 		}
 		select {
@@ -57,52 +47,12 @@ func TestContextOfAHandler(t *testing.T) {
 		}
 		created(c)
 	})
-	b.twice("POST", "/orders/7")
+	b.Twice("POST", "/orders/7")
 	rest := <-left
 	if rest.Param("id") != "7" || rest.FullPath() != "/orders/:id" {
 		t.Errorf("a copy of the context lost its route: %q, %q", rest.Param("id"), rest.FullPath())
 	}
-	select {
-	case <-rest.Request.Context().Done():
-	case <-time.After(patience):
-		t.Error("the context of a handler outlives its answer")
-	}
-	if _, err := rest.Request.Body.Read(make([]byte, 1)); err == nil {
-		t.Error("the body can be read after the answer")
-	}
-}
-
-// The server removes the files of a form that was parsed from its own request, so it has
-// to learn of those of the handler's.
-func TestFilesOfAFormAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	b := setup(t, protocol.Config{})
-	b.MaxMultipartMemory = 1
-	b.POST("/upload", b.guarded, func(c *gin.Context) {
-		form, err := c.MultipartForm()
-		if err != nil || len(form.File["f"]) != 1 {
-			t.Errorf("form %v, %v", form, err)
-		}
-		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-			t.Fatalf("%d files while the handler runs, want 1: the test shows nothing", len(entries))
-		}
-	})
-	var body strings.Builder
-	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("f", "f.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = part.Write(pattern(100_000))
-	_ = form.Close()
-	if a, err := b.try(b.request("POST", "/upload", body.String(), "Content-Type", form.FormDataContentType(), "Idempotency-Key", "k")); err != nil || a.status != http.StatusOK {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	eventually(t, func() bool {
-		entries, err := os.ReadDir(dir)
-		return err == nil && len(entries) == 0
-	})
+	harness.CheckEnded(t, rest.Request)
 }
 
 // What takes a context in a handler takes gin.Context, too, with or without
@@ -143,15 +93,15 @@ func TestGinContextIsTheContextOfTheRun(t *testing.T) {
 		}
 		created(c)
 	}))
-	b.twice("POST", "/view")
-	b.afresh("POST", "/released")
-	b.twice("POST", "/kept")
+	b.Twice("POST", "/view")
+	b.Afresh("POST", "/released")
+	b.Twice("POST", "/kept")
 	for _, want := range []string{createdBody, `{"status":"completed"}`} {
-		if a := b.send("POST", "/omitted", "Idempotency-Key", "omitted"); a.body != want {
+		if a := b.Send("POST", "/omitted", "Idempotency-Key", "omitted"); a.Body != want {
 			t.Errorf("answered %+v, want the body %s", a, want)
 		}
 	}
-	b.ran(5)
+	b.Ran(5)
 	if late := <-copies; protocol.Release(late) {
 		t.Error("a copy of the context decides after the answer")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -41,29 +42,29 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 		c.Status(http.StatusOK)
 	}))
 	const body = `{"error":"no stock"}`
-	if first, _ := b.twice("POST", "/inside"); first.status != http.StatusUnprocessableEntity || first.body != body {
+	if first, _ := b.Twice("POST", "/inside"); first.Status != http.StatusUnprocessableEntity || first.Body != body {
 		t.Errorf("inside: %+v", first)
 	}
-	first, again := b.afresh("POST", "/outside")
-	for _, a := range []answer{first, again} {
-		if a.status != http.StatusUnprocessableEntity || a.body != body || a.header.Get("X-Failed") != "" {
+	first, again := b.Afresh("POST", "/outside")
+	for _, a := range []harness.Response{first, again} {
+		if a.Status != http.StatusUnprocessableEntity || a.Body != body || a.Header.Get("X-Failed") != "" {
 			t.Errorf("outside: %+v", a)
 		}
 	}
-	if first, _ := b.twice("POST", "/decided"); first.status != http.StatusAccepted {
+	if first, _ := b.Twice("POST", "/decided"); first.Status != http.StatusAccepted {
 		t.Errorf("decided: %+v", first)
 	}
-	if first, _ := b.twice("POST", "/decided/ok"); first.status != http.StatusOK {
+	if first, _ := b.Twice("POST", "/decided/ok"); first.Status != http.StatusOK {
 		t.Errorf("decided: %+v", first)
 	}
 	b.POST("/warned", b.guarded, b.counted(func(c *gin.Context) {
 		_ = c.Error(errors.New("only a warning"))
 		c.AbortWithStatusJSON(http.StatusOK, gin.H{"id": 7})
 	}))
-	if first, _ := b.twice("POST", "/warned"); first.status != http.StatusOK {
+	if first, _ := b.Twice("POST", "/warned"); first.Status != http.StatusOK {
 		t.Errorf("warned: %+v", first)
 	}
-	b.ran(6)
+	b.Ran(6)
 }
 
 // What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is
@@ -72,13 +73,13 @@ func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
 	b.POST("/orders", b.guarded, b.counted(func(c *gin.Context) { _ = c.Error(errors.New("no stock")) }))
-	if first := b.send("POST", "/orders", "Idempotency-Key", "k"); first.status != http.StatusOK {
+	if first := b.Send("POST", "/orders", "Idempotency-Key", "k"); first.Status != http.StatusOK {
 		t.Errorf("the first answer is %+v", first)
 	}
-	if again := b.send("POST", "/orders", "Idempotency-Key", "k"); again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable") {
+	if again := b.Send("POST", "/orders", "Idempotency-Key", "k"); again.Status != http.StatusConflict || !strings.Contains(again.Body, "result-unavailable") {
 		t.Errorf("the retry got %+v", again)
 	}
-	b.ran(1)
+	b.Ran(1)
 }
 
 // A body whose source breaks off is answered as without the middleware, and no replay
@@ -91,10 +92,10 @@ func TestR33BodyThatBreaksOff(t *testing.T) {
 			broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
 			c.DataFromReader(http.StatusOK, -1, "text/plain", broken, nil)
 		})
-		if bare, first := b.send("POST", "/reader"), b.send("POST", "/reader", "Idempotency-Key", "k"); first.status != bare.status || first.body != bare.body {
+		if bare, first := b.Send("POST", "/reader"), b.Send("POST", "/reader", "Idempotency-Key", "k"); first.Status != bare.Status || first.Body != bare.Body {
 			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
 		}
-		if again := b.send("POST", "/reader", "Idempotency-Key", "k"); again.replayed() || !strings.Contains(again.body, want) {
+		if again := b.Send("POST", "/reader", "Idempotency-Key", "k"); again.Replayed() || !strings.Contains(again.Body, want) {
 			t.Errorf("%v: the retry got %+v", preset, again)
 		}
 	}
@@ -121,15 +122,15 @@ func TestRecoveryOnBothSides(t *testing.T) {
 		b.POST("/inside/"+name, b.guarded, recovery, handler)
 	}
 	for _, name := range []string{"before", "after"} {
-		first, _ := b.afresh("POST", "/outside/"+name)
-		if first.status != http.StatusInternalServerError || first.header.Get("X-Half") != "" || first.body != "" {
+		first, _ := b.Afresh("POST", "/outside/"+name)
+		if first.Status != http.StatusInternalServerError || first.Header.Get("X-Half") != "" || first.Body != "" {
 			t.Errorf("%s: the recovery outside answered %+v", name, first)
 		}
 	}
-	if first, _ := b.twice("POST", "/inside/after"); first.status != http.StatusCreated || first.body != "half" {
+	if first, _ := b.Twice("POST", "/inside/after"); first.Status != http.StatusCreated || first.Body != "half" {
 		t.Errorf("the recovery inside left %+v", first)
 	}
-	if first, _ := b.afresh("POST", "/inside/before"); first.status != http.StatusInternalServerError {
+	if first, _ := b.Afresh("POST", "/inside/before"); first.Status != http.StatusInternalServerError {
 		t.Errorf("the recovery inside left %+v", first)
 	}
 }

@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/gin-gonic/gin v1.10.0
+	github.com/reprise-go/reprise/adapters/internal v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 )
 
@@ -36,5 +37,7 @@ require (
 	google.golang.org/protobuf v1.34.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
+
+replace github.com/reprise-go/reprise/adapters/internal => ../internal
 
 replace github.com/reprise-go/reprise/core => ../../core

@@ -16,12 +16,11 @@
 package reprisegin
 
 import (
-	"errors"
-	"mime/multipart"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -47,7 +46,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		panic("reprisegin: Middleware needs a guard and a scope")
 	}
 	return func(c *gin.Context) {
-		admission := guard.Admit(c.Request.Context(), request(c.Request), func() (string, error) { return scope(c) })
+		admission := guard.Admit(c.Request.Context(), stdhttp.Request(c.Request, stdhttp.TooLarge), func() (string, error) { return scope(c) })
 		switch {
 		case admission.Pass:
 			c.Next()
@@ -69,16 +68,13 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
 		if !reused(c, x, w) {
-			if form := c.Request.MultipartForm; form != nil {
-				request.MultipartForm = form // the server removes its files
-			}
+			stdhttp.ReturnForm(request, c.Request)
 			c.Writer, c.Request = outer, request
 			c.Set(store.ContextKey, outside)
 		}
 	}()
 	c.Writer = w
-	c.Request = request.WithContext(x.Context())
-	c.Request.Body = x.Body()
+	c.Request = stdhttp.Inner(request, x)
 	c.Set(store.ContextKey, x.Context())
 	c.Next()
 	switch {
@@ -106,33 +102,4 @@ func run(c *gin.Context, x *protocol.Exchange) {
 // request in c with another context still has the writer.
 func reused(c *gin.Context, x *protocol.Exchange, w *writer) bool {
 	return c.Writer != w && !x.Runs(c.Request.Context())
-}
-
-// request returns what the protocol reads of r.
-func request(r *http.Request) protocol.Request {
-	return protocol.Request{
-		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
-	}
-}
-
-// parsed shows the protocol the form that another layer parsed before it.
-type parsed http.Request
-
-// ParsedForm returns the form, nil where none was parsed.
-func (p *parsed) ParsedForm() *multipart.Form {
-	switch {
-	case p.MultipartForm != nil:
-		return p.MultipartForm
-	case p.PostForm != nil:
-		return &multipart.Form{Value: p.PostForm}
-	default:
-		return nil
-	}
-}
-
-// tooLarge reports whether an outer [http.MaxBytesHandler] or the like stopped the body.
-func tooLarge(err error) bool {
-	var limit *http.MaxBytesError
-	return errors.As(err, &limit)
 }

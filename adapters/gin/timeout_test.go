@@ -96,16 +96,16 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 				<-answered
 				created(c)
 			}))
-			if first := b.send("POST", "/orders", "Idempotency-Key", "k"); first.status != http.StatusRequestTimeout || first.body != "late" {
+			if first := b.Send("POST", "/orders", "Idempotency-Key", "k"); first.Status != http.StatusRequestTimeout || first.Body != "late" {
 				t.Errorf("the timeout answered %+v", first)
 			}
 			close(answered)
 			<-ended
-			again := b.send("POST", "/orders", "Idempotency-Key", "k")
-			if !again.replayed() || again.status != http.StatusCreated || again.body != createdBody {
+			again := b.Send("POST", "/orders", "Idempotency-Key", "k")
+			if !again.Replayed() || again.Status != http.StatusCreated || again.Body != createdBody {
 				t.Errorf("the retry got %+v", again)
 			}
-			b.ran(1)
+			b.Ran(1)
 		})
 	}
 }
@@ -129,8 +129,8 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 		c.Writer = &lateWriter{ResponseWriter: c.Writer, header: http.Header{}}
 		created(c)
 	}))
-	b.afresh("POST", "/orders")
-	b.ran(2)
+	b.Afresh("POST", "/orders")
+	b.Ran(2)
 }
 
 // A handler may leave its request in the context with a context of its own.
@@ -141,8 +141,8 @@ func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
 		c.Request = c.Request.Clone(t.Context())
 		created(c)
 	}))
-	if first, _ := b.twice("POST", "/orders"); first.body != createdBody {
+	if first, _ := b.Twice("POST", "/orders"); first.Body != createdBody {
 		t.Errorf("answered %+v", first)
 	}
-	b.ran(1)
+	b.Ran(1)
 }

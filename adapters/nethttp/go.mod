@@ -2,8 +2,13 @@ module github.com/reprise-go/reprise/adapters/nethttp
 
 go 1.25.0
 
-require github.com/reprise-go/reprise/core v0.0.0
+require (
+	github.com/reprise-go/reprise/adapters/internal v0.0.0
+	github.com/reprise-go/reprise/core v0.0.0
+)
 
 require github.com/dunglas/httpsfv v1.1.2 // indirect
+
+replace github.com/reprise-go/reprise/adapters/internal => ../internal
 
 replace github.com/reprise-go/reprise/core => ../../core

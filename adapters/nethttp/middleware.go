@@ -12,10 +12,9 @@
 package reprisehttp
 
 import (
-	"errors"
-	"mime/multipart"
 	"net/http"
 
+	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -44,7 +43,7 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 	return func(next http.Handler) http.Handler {
 		checkCallers()
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			admission := guard.Admit(r.Context(), request(r), func() (string, error) { return scope(r) })
+			admission := guard.Admit(r.Context(), stdhttp.Request(r, stdhttp.TooLarge), func() (string, error) { return scope(r) })
 			switch {
 			case admission.Pass:
 				next.ServeHTTP(w, r)
@@ -59,12 +58,11 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 
 // run runs the handler in an exchange.
 func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
-	rec := &writer{behind: w}
+	rec := &stdhttp.Writer{Behind: w}
 	gin := ginStateOf(w)
 	rec.Start(x, w.Header(), w, http.DetectContentType)
 	defer rec.Close() // also if next panics
-	inner := r.WithContext(x.Context())
-	inner.Body = x.Body()
+	inner := stdhttp.Inner(r, x)
 	defer copyBack(r, inner)
 	next.ServeHTTP(rec, inner)
 	gin.check(rec)
@@ -75,39 +73,10 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 // as they do without the middleware, and the server the files of its form, which it
 // removes.
 func copyBack(r, inner *http.Request) {
-	r.MultipartForm = inner.MultipartForm
+	stdhttp.ReturnForm(r, inner)
 	if r.Pattern != inner.Pattern { // the path values come with it
 		body := r.Body
 		*r = *inner.WithContext(r.Context())
 		r.Body = body
 	}
-}
-
-// request returns the part of r that the protocol looks at.
-func request(r *http.Request) protocol.Request {
-	return protocol.Request{
-		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
-	}
-}
-
-// parsed shows the protocol the form that another layer parsed before it.
-type parsed http.Request
-
-// ParsedForm returns the form, nil where none was parsed.
-func (p *parsed) ParsedForm() *multipart.Form {
-	switch {
-	case p.MultipartForm != nil:
-		return p.MultipartForm
-	case p.PostForm != nil:
-		return &multipart.Form{Value: p.PostForm}
-	default:
-		return nil
-	}
-}
-
-// tooLarge reports whether an outer [http.MaxBytesHandler] or the like stopped the body.
-func tooLarge(err error) bool {
-	var limit *http.MaxBytesError
-	return errors.As(err, &limit)
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 )
 
 // A framework whose handlers are not http.Handlers can adapt a middleware of net/http,
@@ -101,8 +103,8 @@ func ginStateOf(w http.ResponseWriter) ginState {
 
 // check panics if the handler answered through Gin's writer and not through rec, as those
 // do whose layer leaves it in the context of Gin.
-func (g ginState) check(rec *writer) {
-	if g.w == nil || rec.hijacked || rec.Status() != 0 {
+func (g ginState) check(rec *stdhttp.Writer) {
+	if g.w == nil || rec.Hijacked || rec.Status() != 0 {
 		return
 	}
 	status := g.w.Status()

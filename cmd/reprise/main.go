@@ -1,6 +1,6 @@
-// Program reprise shows an operator what a store of idempotency records holds, which
-// operations need a person, and what a decision about one of them does. README.md beside
-// this file describes the commands.
+// Program reprise shows an operator the idempotency records of a store, which operations
+// need a person, and the effect of a decision about one of them. README.md beside this
+// file describes the commands.
 package main
 
 import (

@@ -19,9 +19,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Fixture is an adapter under test over a store. Every case has a fixture of its own, and
-// its own tenant and key; cases run in parallel, so fixtures may share one backing store.
-// A fixture registers its cleanup with the [testing.TB] it is given.
+// Fixture is an adapter under test over a store. Every case has a new fixture, tenant and
+// key; cases run in parallel, so fixtures may share one backing store. A fixture
+// registers its cleanup with the [testing.TB] it is given.
 type Fixture struct {
 	// Open returns a handle on the store with its own connections. Two handles of one
 	// fixture stand for two processes over the same records. For a store that lives in
@@ -29,10 +29,10 @@ type Fixture struct {
 	Open func(testing.TB) store.Store
 
 	// Serve starts a native server of the framework on a free port of the loopback
-	// interface, and returns its address. The handlers are those of the test server:
-	// /t/{op} behind the adapter's middleware does what the request's [Program] says,
-	// /u/… is behind the middleware with no route below it, and GET /executions/{op}
-	// reports how often the operation ran. A Cleanup stops the server and its engine.
+	// interface, and returns its address. The handlers are those of the test server: /t/{op}
+	// behind the adapter's middleware runs the request's [Program], /u/… is behind the
+	// middleware with no route below it, and GET /executions/{op} reports how often the
+	// operation ran. A Cleanup stops the server and its engine.
 	Serve func(testing.TB, Options) (addr string)
 
 	// Advance lets at least d pass on the store's clock: it moves the clock if it can, or
@@ -80,7 +80,7 @@ const (
 const (
 	defaultGrain    = 200 * time.Millisecond
 	defaultPatience = 10 * time.Second
-	waivedPatience  = time.Second // what is known not to come is not waited for
+	waivedPatience  = time.Second // silence is expected of a waived case: do not wait long
 )
 
 // Cases returns every case, in the order in which they run.
@@ -163,7 +163,7 @@ func (c *testCase) judge(tb testing.TB, f Fixture) {
 	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newEnv(tb, f)) })
 }
 
-// result returns the result of the case from what tb recorded.
+// result returns the result of the case from the failures that tb recorded.
 func (c *testCase) result(tb testing.TB, f *Fixture) Result {
 	r := Result{Case: c.Case, Status: Passed}
 	_, lacking := f.lacks(c.Needs)

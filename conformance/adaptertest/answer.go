@@ -21,8 +21,8 @@ type answer struct {
 
 func (a answer) values(name string) []string { return valuesOf(a.fields, name) }
 
-// value returns the only value of a field; several are joined, so that they are not what
-// anybody expects.
+// value returns the only value of a field; several values are joined, so that they match
+// no expected value.
 func (a answer) value(name string) string { return strings.Join(a.values(name), " AND ") }
 
 // String shows an answer as a failure prints it.
@@ -36,8 +36,8 @@ func (a answer) String() string {
 	return b.String()
 }
 
-// reader reads answers off a connection, and is stricter than a client has to be: a
-// server that frames its answers wrongly is not to be excused.
+// reader reads answers off a connection, and is stricter than a client must be, so that a
+// server with wrong framing fails.
 type reader struct{ *bufio.Reader }
 
 // answer reads one answer with the informational ones before it. bodiless says that the

@@ -23,7 +23,7 @@ type Traffic string
 const (
 	NotKeyed Traffic = "not-keyed" // a PUT with a key that is ignored: the cost of framework and handler alone
 	Unkeyed  Traffic = "unkeyed"   // a POST without a key
-	NewKeys  Traffic = "new-key"   // a POST with a key of its own
+	NewKeys  Traffic = "new-key"   // a POST with a new key each
 	Replays  Traffic = "replay"    // a POST with the same key each time
 )
 
@@ -41,8 +41,8 @@ const (
 // The target is a path with the default handler of the test server, such as "/t/op",
 // behind the middleware or not.
 //
-// It counts the allocations of the whole process: the server must run in it, and nothing
-// else may. The client allocates nothing.
+// It counts the allocations of the whole process: run the server in this process and no
+// other work. The client allocates no memory.
 func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 {
 	tb.Helper()
 	l := newLoad(tb, addr, target, kind)
@@ -84,7 +84,7 @@ func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
 	}
 }
 
-// load is a client that allocates nothing: a connection, and the bytes of one request.
+// load is a client without allocations: a connection, and the bytes of one request.
 type load struct {
 	tb      testing.TB
 	conn    net.Conn
@@ -122,7 +122,7 @@ func newLoad(tb testing.TB, addr, target string, kind Traffic) *load {
 		at := bytes.Index(l.request, []byte(key)) + len(key)
 		l.digits = l.request[at-16 : at]
 	}
-	if kind == Replays { // the first is none
+	if kind == Replays { // the first is not a replay
 		if err := l.one(false); err != nil {
 			tb.Fatal(err)
 		}

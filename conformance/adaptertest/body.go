@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// echoes is a program whose handler tells what it read.
+// echoes is a program whose handler reports the request as it read it.
 var echoes = Program{Echo: true, Status: 200}
 
 var bodyCases = []testCase{

@@ -39,8 +39,8 @@ type server struct {
 // Serve implements [testapp.Server].
 func (s server) Serve(ln net.Listener) error { return s.Server.Serve(broken.Listener(s.flaw, ln)) }
 
-// An adapter without a flaw keeps every promise, so what rejects the others is their
-// flaw.
+// An adapter without a flaw keeps every promise, so the flaws are why the others are
+// rejected.
 func TestAdapterWithoutFlawPassesEveryCase(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(testing.TB) adaptertest.Fixture { return flawedAdapter("") })
@@ -53,7 +53,7 @@ func TestBrokenAdaptersAreRejected(t *testing.T) {
 		t.Run(string(m.Flaw), func(t *testing.T) {
 			t.Parallel()
 			f := flawedAdapter(m.Flaw)
-			f.Patience = time.Second // a flaw may be that nothing comes
+			f.Patience = time.Second // a flaw may suppress the response
 			wantRejected(t, m, f)
 		})
 	}
@@ -89,7 +89,7 @@ func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
 	}
 }
 
-// wantRejected demands that the case which a mutant names fails.
+// wantRejected demands that the case named by a mutant fails.
 func wantRejected(t *testing.T, m broken.Mutant, f adaptertest.Fixture) {
 	t.Helper()
 	failed, text := adaptertest.Failure(t, m.Case, f)

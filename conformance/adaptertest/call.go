@@ -24,7 +24,7 @@ type call struct {
 	tenant  string // who asks; see TenantHeader
 	host    string // the Host that is asked; empty is any
 	keys    []string
-	program string // what the handler does; empty is the default answer
+	program string // instructions to the handler; empty: the default response
 	fields  []line // further header lines, after the others
 	body    string
 
@@ -50,7 +50,7 @@ func (c call) with(name, value string) call {
 	return c
 }
 
-// does tells the handler what to do.
+// does sets the program of the handler.
 func (c call) does(p Program) call { c.program = p.Header(); return c }
 
 // lines returns the header lines in the order in which they are sent, without those that
@@ -107,14 +107,14 @@ func (c call) chunked(size int, trailers ...line) string {
 	return b.String()
 }
 
-// request is what the package protocol sees of the call, so that a case can do by itself
-// what the server does.
+// request returns the call as the protocol package sees it, so that a case can compute
+// the server's decision.
 func (c call) request() *protocol.Request {
 	path, query, _ := strings.Cut(c.target, "?")
 	return &protocol.Request{Method: c.method, Path: path, RawQuery: query, Header: headerOf(c.lines()), Bytes: []byte(c.body)}
 }
 
-// headerOf makes header lines what [protocol.Request] asks for.
+// headerOf implements the header of a [protocol.Request] over header lines.
 type headerOf []line
 
 // Values implements [protocol.HeaderValues].

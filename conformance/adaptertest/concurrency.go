@@ -76,7 +76,7 @@ var concurrencyCases = []testCase{
 		conformance.Case{ID: "R20g", Rule: "Identical requests to one process at once cost the store one claim.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			srv.faults.Always(faultstore.Claim, faultstore.Delay(200*time.Millisecond)) // so that all arrive meanwhile
+			srv.faults.Always(faultstore.Claim, faultstore.Delay(200*time.Millisecond)) // so that all arrive during the claim
 			c := e.post(held)
 			ran, refused := together(c, srv)
 			if len(ran) != 1 || len(refused) != crowd-1 {

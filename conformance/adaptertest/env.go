@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/internal/suite"
 )
 
-// env is what a case for adapters works with: the test it reports to, and a tenant and a
-// key that no other case uses.
+// env is the environment of a case for adapters: the test that it reports to, and a
+// tenant and a key that no other case uses.
 type env struct {
 	testing.TB
 

@@ -62,8 +62,8 @@ func (srv *server) replays(c call, first answer) answer {
 	return a
 }
 
-// wantReplay demands that a is a replay of first: status, body and fields, less what is
-// never kept.
+// wantReplay demands that a is a replay of first: status, body and fields, except the
+// fields that are never kept.
 func (srv *server) wantReplay(a, first answer) {
 	srv.Helper()
 	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
@@ -89,8 +89,8 @@ func kept(a answer) map[string][]string {
 	return fields
 }
 
-// neverRepeated are the fields that a replay has of its own, or not at all, among those
-// that an answer to a case may have.
+// neverRepeated are the fields that differ between a response and its replay, among those
+// that a case may meet.
 var neverRepeated = map[string]struct{}{
 	"date": {}, "content-length": {}, "transfer-encoding": {}, "connection": {}, "keep-alive": {}, "trailer": {},
 	"idempotent-replayed": {}, "set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},

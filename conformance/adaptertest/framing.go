@@ -7,9 +7,9 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 )
 
-// framingCases send requests of which two servers may think differently where they end,
-// or what their fields are. Such a request is refused, and nothing that follows it on the
-// connection is taken for another one.
+// framingCases send requests whose end or fields two servers may read differently. Such a
+// request is refused, and the bytes that follow it on the connection are never read as
+// another request.
 var framingCases = []testCase{
 	{
 		conformance.Case{ID: "R7c", Rule: "A trailer does not change the principal: the request belongs to the one that its header names.", Source: "RFC 9110 6.5.1"},
@@ -106,7 +106,7 @@ var framingCases = []testCase{
 	},
 }
 
-// framedCall is the framing fields of a keyed request, and what follows its header
+// framedCall is the framing fields of a keyed request, and the bytes behind its header
 // section.
 type framedCall struct {
 	framing []line
@@ -117,7 +117,7 @@ type framedCall struct {
 func (e *env) hiddenRequest() string { return e.post(created).freshKey().bytes() }
 
 // refusesFraming demands that each of the requests is refused by closing the connection,
-// with an answer or without, and that neither it nor what is hidden in it runs.
+// with an answer or without, and that neither it nor a request hidden in it runs.
 func (e *env) refusesFraming(calls ...framedCall) {
 	e.Helper()
 	srv := e.serve(Options{})

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// newClient returns a client of net/http that sends what it is given and shows what it
-// gets.
+// newClient returns a client of net/http that sends requests unchanged and returns raw
+// responses.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
@@ -33,7 +33,7 @@ func (srv *server) try(c call) (answer, error) {
 		return got, err
 	}
 	r.Host = c.host // empty: the address
-	r.GetBody = nil // nothing is to be sent twice but by a case
+	r.GetBody = nil // only a case may send a request twice
 	for _, l := range c.lines() {
 		r.Header.Add(l.name, l.value)
 	}

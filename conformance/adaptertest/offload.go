@@ -250,7 +250,7 @@ func (b *blobStore) hold(f func()) {
 	b.held = f
 }
 
-// change changes every blob, and returns what undoes that.
+// change changes every blob, and returns a function that restores them.
 func (b *blobStore) change(f func([]byte) []byte) (restore func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -335,8 +335,8 @@ var cutShort = []Program{
 }
 
 // wantFailure sends a request whose handler does not return, and demands a 500 or the end
-// of the connection, and no more than the half of its answer; or, where the effects are
-// rolled back with it, the 503 that says so.
+// of the connection, and at most half of its response; or, where its effects are rolled
+// back, the 503 that reports this.
 func (w *wire) wantFailure(c call) {
 	w.env.Helper()
 	w.write(c.bytes())
@@ -347,7 +347,7 @@ func (w *wire) wantFailure(c call) {
 	}
 }
 
-// wantSummary demands what stands for an answer whose body was not kept.
+// wantSummary demands the summary that replaces a response whose body was not kept.
 func (e *env) wantSummary(a answer, status int) {
 	e.Helper()
 	if a.status != status || strings.TrimSpace(a.body) != `{"status":"completed"}` || a.value("Content-Type") != "application/json" {

@@ -10,31 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// problemKind is what a client may rely on of a problem: R45 and R46.
-type problemKind struct {
-	status     int
-	retryable  bool
-	retryAfter bool
-}
-
-var problemKinds = map[protocol.Code]problemKind{
-	protocol.CodeKeyMissing:        {status: 400},
-	protocol.CodeKeyInvalid:        {status: 400},
-	protocol.CodeRequestInvalid:    {status: 400},
-	protocol.CodeScopeMissing:      {status: 403},
-	protocol.CodeInProgress:        {status: 409, retryable: true, retryAfter: true},
-	protocol.CodeOutcomeUnknown:    {status: 409},
-	protocol.CodeResultUnavailable: {status: 409},
-	protocol.CodeResultExpired:     {status: 409},
-	protocol.CodeRequestTooLarge:   {status: 413},
-	protocol.CodeKeyReused:         {status: 422},
-	protocol.CodeStoreUnavailable:  {status: 503, retryable: true, retryAfter: true},
-	protocol.CodeNotApplied:        {status: 503, retryable: true, retryAfter: true},
-	protocol.CodeRecordCorrupt:     {status: 500},
-	protocol.CodeResponseTooLarge:  {status: 500},
-	protocol.CodeInternalError:     {status: 500},
-}
-
 // problem is a problem document (RFC 9457).
 type problem struct {
 	Type      string `json:"type"`
@@ -49,13 +24,13 @@ type problem struct {
 // without anything of the request.
 func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	e.Helper()
-	kind := problemKinds[code]
+	want := code.Problem()
 	var p problem
-	if a.status != kind.status || a.value("Content-Type") != "application/problem+json" || json.Unmarshal([]byte(a.body), &p) != nil {
-		e.Fatalf("answered %v\nwant the problem %s, which is %d in application/problem+json", a, code, kind.status)
+	if a.status != want.Status || a.value("Content-Type") != "application/problem+json" || json.Unmarshal([]byte(a.body), &p) != nil {
+		e.Fatalf("answered %v\nwant the problem %s, which is %d in application/problem+json", a, code, want.Status)
 	}
-	if p.Code != string(code) || p.Status != kind.status || p.Retryable != kind.retryable || p.Title == "" || p.Detail == "" {
-		e.Fatalf("answered %+v, want the code %s, status %d, retryable %v, a title and a detail", p, code, kind.status, kind.retryable)
+	if p.Code != string(code) || p.Status != want.Status || p.Retryable != want.Retryable || p.Title == "" || p.Detail == "" {
+		e.Fatalf("answered %+v, want the code %s, status %d, retryable %v, a title and a detail", p, code, want.Status, want.Retryable)
 	}
 	if !strings.HasSuffix(p.Type, string(code)) {
 		e.Errorf("the type of %s is %q", code, p.Type)
@@ -63,9 +38,9 @@ func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	if got := a.value("Cache-Control"); got != "no-store" {
 		e.Errorf("%s has Cache-Control %q, want no-store", code, got)
 	}
-	if got := a.values("Retry-After"); kind.retryAfter != (len(got) == 1) {
-		e.Errorf("%s has Retry-After %q, want one: %v", code, got, kind.retryAfter)
-	} else if kind.retryAfter {
+	if got := a.values("Retry-After"); want.Retryable != (len(got) == 1) {
+		e.Errorf("%s has Retry-After %q, want one: %v", code, got, want.Retryable)
+	} else if want.Retryable {
 		if seconds, err := strconv.Atoi(got[0]); err != nil || seconds < 1 || seconds > 10 {
 			e.Errorf("%s has Retry-After %q, want 1 to 10 seconds", code, got[0])
 		}
@@ -74,7 +49,7 @@ func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	return p
 }
 
-// wantNothingOf demands that nothing which the client sent is in the answer.
+// wantNothingOf demands that the response repeats no part of the request.
 func (e *env) wantNothingOf(a answer, c call) {
 	e.Helper()
 	secrets := map[string]string{"tenant": c.tenant, "body": c.body}

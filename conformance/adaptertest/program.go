@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Options are what a case requires of its server.
+// Options are the options that a case requires of its server.
 type Options struct {
 	Store       store.Store                                // opened by the fixture, possibly wrapped by the case
 	Engine      reprise.Config                             // of the one engine over Store
@@ -23,7 +23,7 @@ type Options struct {
 	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status
 	OuterLimit  int                                        // a layer outside of the middleware bounds the body to that many bytes; 0: none does
 	PerEndpoint bool                                       // a guard for each method and escaped path, named after them
-	Effect      func(ctx context.Context, op string) error // what a program's effect does; nil: nothing
+	Effect      func(ctx context.Context, op string) error // runs the effect of a program; nil: none
 }
 
 // The header fields of requests to the test server and of its responses.
@@ -44,9 +44,9 @@ const (
 		`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`
 )
 
-// Program says what a handler of the test server does; a request carries it as
-// [ProgramHeader]. The zero value answers with the framework's own status and nothing
-// else. A handler goes through it in this order: effect, informational responses, delay,
+// Program is the behaviour of a handler of the test server; a request carries it as
+// [ProgramHeader]. The zero value responds with the framework's default status and no
+// body. A handler follows it in this order: effect, informational responses, delay,
 // decisions, fields, body, chunks, trailers.
 type Program struct {
 	DelayMS       int       `json:"delay_ms,omitempty"`      // how long the handler works; up to MaxDelay
@@ -66,7 +66,7 @@ type Program struct {
 	IgnoreCtx     bool      `json:"ignore_ctx,omitempty"`  // goes on when its context is cancelled, instead of responding 500
 	Echo          bool      `json:"echo,omitempty"`        // the body is an Echo as JSON, even if the context was cancelled
 	Report        bool      `json:"report,omitempty"`      // an error is added to the framework's list, where it keeps one
-	StatusOnly    bool      `json:"status_only,omitempty"` // the status is set in the framework's own way, and nothing is written
+	StatusOnly    bool      `json:"status_only,omitempty"` // set the status in the framework's way, and write no body
 	Keep          bool      `json:"keep,omitempty"`        // protocol.Keep
 	Release       bool      `json:"release,omitempty"`     // protocol.Release
 	NoBody        bool      `json:"no_body,omitempty"`     // protocol.OmitBody
@@ -123,8 +123,8 @@ type Behaviour string
 // The behaviours. The zero value is Returns.
 const (
 	Returns Behaviour = "normal"
-	Panics  Behaviour = "panic"  // after half of what it writes
-	Aborts  Behaviour = "abort"  // drops the connection after the first half of what it has to write
+	Panics  Behaviour = "panic"  // after half of its output
+	Aborts  Behaviour = "abort"  // drops the connection after half of its output
 	Fails   Behaviour = "error"  // returns the framework's own error value, with the program's status or 500
 	Hijacks Behaviour = "hijack" // takes the connection, writes a complete 200 response, and closes it
 )
@@ -134,7 +134,7 @@ type Echo struct {
 	Method       string `json:"method"`
 	RawPath      string `json:"raw_path"`      // escaped, as sent
 	RawQuery     string `json:"raw_query"`     // as sent, without the question mark
-	BodySHA256   string `json:"body_sha256"`   // of what the handler read, in hexadecimal
+	BodySHA256   string `json:"body_sha256"`   // of the body that the handler read, in hexadecimal
 	BodyLength   int    `json:"body_length"`   // in bytes
 	BodyError    string `json:"body_error"`    // empty if the body was read to its end
 	Attempt      int    `json:"attempt"`       // 0 outside of an attempt
@@ -165,7 +165,7 @@ func ParseProgram(header string) (Program, error) {
 func (p Program) Header() string {
 	data, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // there is nothing in it that JSON does not have
+		panic(err) // every field has a JSON form
 	}
 	var b strings.Builder
 	for len(data) > 0 {

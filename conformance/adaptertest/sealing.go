@@ -35,7 +35,7 @@ func (e *env) sealedFor(c call) protocol.SealedFor {
 	return protocol.SealedFor{ID: store.DeriveID(c.tenant, "", c.keys[0]), Fingerprint: fingerprint, Key: c.keys[0]}
 }
 
-// recorded returns what the store keeps for c.
+// recorded returns the stored payload of c.
 func (srv *server) recorded(c call) []byte {
 	srv.Helper()
 	who := srv.sealedFor(c)

@@ -23,8 +23,8 @@ type server struct {
 	once     sync.Once
 }
 
-// serve starts a server over a handle of its own on the fixture's store. A handler with
-// an effect is held until releaseHandlers.
+// serve starts a server over a separate handle on the fixture's store. A handler with an
+// effect is held until releaseHandlers.
 func (e *env) serve(o Options) *server {
 	e.Helper()
 	inner := e.fixture.Open(e)
@@ -45,15 +45,15 @@ func (e *env) serve(o Options) *server {
 	return srv
 }
 
-// releaseHeld releases what the server claimed in an Atomic store and a fault kept it
-// from completing: a transaction each.
+// releaseHeld releases the claims in an Atomic store that a fault kept from completing:
+// each holds a transaction.
 func (srv *server) releaseHeld() {
 	if !srv.fixture.Atomic {
 		return
 	}
 	for _, call := range srv.faults.Calls() {
 		if call.Op == faultstore.Claim {
-			_ = srv.store.Release(context.WithoutCancel(srv.Context()), call.ID, call.Owner) // of most there is nothing left
+			_ = srv.store.Release(context.WithoutCancel(srv.Context()), call.ID, call.Owner) // most were already released
 		}
 	}
 }

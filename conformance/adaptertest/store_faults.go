@@ -140,7 +140,7 @@ var storeFaultCases = []testCase{
 			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(statusField) != "unrecorded" {
 				srv.Errorf("answered %v", a)
 			}
-			srv.refuses(c, protocol.CodeInProgress) // as long as nobody knows, nobody runs
+			srv.refuses(c, protocol.CodeInProgress) // an unknown outcome must not run again
 			srv.ran(1)
 		},
 	},
@@ -264,7 +264,7 @@ var storeFaultCases = []testCase{
 			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(store.ErrNotApplied)))
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
-			srv.forgetClaims() // which a store that says so has done by itself
+			srv.forgetClaims() // a store that reports this has released the claim already
 			srv.replays(c, srv.run(c))
 			srv.ran(2)
 		},
@@ -304,7 +304,7 @@ var storeFaultCases = []testCase{
 	},
 }
 
-// protects waits until a store that is back is asked again, and demands that the answer
+// protects waits until a recovered store is called again, and demands that the response
 // is replayed.
 func (srv *server) protects(c call) {
 	srv.Helper()

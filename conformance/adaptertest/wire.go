@@ -52,7 +52,7 @@ func (w *wire) read() answer {
 	return a
 }
 
-// tryRead reads an answer, or learns that there is none.
+// tryRead reads an answer, and returns an error if there is none.
 func (w *wire) tryRead() (answer, error) {
 	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
 	return w.in.answer(false)
@@ -85,14 +85,14 @@ func (w *wire) await(text string) string {
 	return got.String()
 }
 
-// silent reports whether nothing comes for d.
+// silent reports whether no byte arrives for d.
 func (w *wire) silent(d time.Duration) bool {
 	_ = w.conn.SetReadDeadline(time.Now().Add(d))
 	_, err := w.in.Peek(1)
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// closeWrite ends what the client sends, as a client that is cut off does.
+// closeWrite closes the client's side of the connection for writing.
 func (w *wire) closeWrite() { _ = w.conn.CloseWrite() }
 
 // close leaves: with a reset, so that the server notices at once.

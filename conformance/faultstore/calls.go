@@ -27,7 +27,7 @@ func (c Call) clone() Call {
 }
 
 // Calls returns the calls received so far, in the order of their arrival, including those
-// that were not executed. The caller must not modify what they point to.
+// that were not executed. The caller must not modify the data that they point to.
 func (f *Faults) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Fault is what happens to one call. The zero value is [Pass].
+// Fault is the fault of one call. The zero value is [Pass].
 type Fault struct {
 	kind  kind
 	err   error

@@ -1,6 +1,6 @@
 // Package faultstore wraps a [reprise.Store] and makes its operations fail on command:
 // before or after they execute, with a lost reply, by hanging, late, slowly, or with a
-// panic. Tests use it to show what happens when the network or the server fails.
+// panic. Tests use it to simulate failures of the network and the server.
 //
 //	store, inject := faultstore.New(memstore.New())
 //	t.Cleanup(inject.Close)
@@ -118,7 +118,7 @@ func (f *Faults) Wait() {
 	}
 }
 
-// Close clears the script, lets all hanging calls go, drops late executions that did not
+// Close clears the script, ends all hanging calls, drops late executions that did not
 // begin, and waits for those that did. Later calls are forwarded. Close may be called
 // more than once.
 func (f *Faults) Close() {
@@ -132,8 +132,8 @@ func (f *Faults) Close() {
 	f.Wait()
 }
 
-// take logs the call and returns what should happen to it, and the signal with which the
-// test lets it go.
+// take logs the call and returns its fault, and the channel that the test closes to let
+// it proceed.
 func (f *Faults) take(c Call) (Fault, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +156,7 @@ func (f *Faults) take(c Call) (Fault, <-chan struct{}) {
 	return fault, f.letGo
 }
 
-// lateEnded takes back what take counted.
+// lateEnded reverts the count of take.
 func (f *Faults) lateEnded() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 
 var errScripted = errors.New("scripted")
 
-// counter is a store that counts what it executes, and answers every claim with Completed
-// and every renewal with Renewed.
+// counter is a store that counts the executed calls, and answers every claim with
+// Completed and every renewal with Renewed.
 type counter struct {
 	mu       sync.Mutex
 	executed map[faultstore.Op]int
@@ -64,7 +64,7 @@ func (c *counter) Release(ctx context.Context, _ store.ID, _ store.Owner) error 
 	return nil
 }
 
-// operations calls each operation of a store, and tells whether its answer was the zero
+// operations calls each operation of a store, and reports whether its result was the zero
 // value.
 var operations = map[faultstore.Op]func(context.Context, store.Store) (zero bool, err error){
 	faultstore.Claim: func(ctx context.Context, s store.Store) (bool, error) {

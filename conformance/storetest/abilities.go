@@ -120,8 +120,8 @@ func (c caller) watch() (changed <-chan struct{}, stop func()) {
 	return changed, stop
 }
 
-// wakes fails unless an action wakes a watch. A watch is a hint that may be missing when
-// something fails, and here nothing fails.
+// wakes fails unless an action wakes a watch. A watch is a hint, but it may be missing
+// only when something fails.
 func (c caller) wakes(action func()) {
 	c.env.Helper()
 	changed, stop := c.watch()

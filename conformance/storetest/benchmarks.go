@@ -81,7 +81,7 @@ func (b *bench) hold(r store.ClaimRequest) store.ClaimResult {
 	return b.claim(r, store.Claimed)
 }
 
-// complete completes what was granted, as the engine does.
+// complete completes a granted claim, as the engine does.
 func (b *bench) complete(id store.ID, owner store.Owner, granted store.ClaimResult) {
 	r := store.CompleteRequest{
 		ID: id, Owner: owner, Payload: payload, Retention: long, Attempt: granted.Attempt, Fence: granted.Fence,

@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// caller is one owner of an operation and what it asks for. It is a value: a copy with
-// another field is another caller.
+// caller is one owner of an operation, with the parameters of its requests. It is a
+// value: a copy with another field is another caller.
 type caller struct {
 	env   *env
 	store store.Store
@@ -83,14 +83,14 @@ func (c caller) replay(want string) {
 	}
 }
 
-// askValidity claims what is completed, and returns how long it stays valid.
+// askValidity claims a completed ID, and returns how long its record stays valid.
 func (c caller) askValidity() time.Duration {
 	c.env.Helper()
 	c.validity = true
 	return c.claim(store.Completed).Validity
 }
 
-// tryClaim claims, and holds the answer to what is true of all answers. Like all try
+// tryClaim claims, and checks the result for the properties of all results. Like all try
 // methods it may run in any goroutine.
 func (c caller) tryClaim() (store.ClaimResult, error) {
 	c.env.Helper()
@@ -164,7 +164,7 @@ func (c caller) complete(payload string) {
 	}
 }
 
-// completeLost completes and demands to hear that the lease is lost.
+// completeLost completes and demands that the lease is reported as lost.
 func (c caller) completeLost(payload string) {
 	c.env.Helper()
 	if err := c.tryComplete(payload); !errors.Is(err, store.ErrLeaseLost) {
@@ -181,7 +181,8 @@ func (c caller) tryComplete(payload string) error {
 	return err
 }
 
-// completeRequest says what the claim was, where the case made it, as the engine does.
+// completeRequest carries the result of the claim, where the case made one, as the engine
+// does.
 func (c caller) completeRequest(payload string) store.CompleteRequest {
 	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
 	c.env.shared.mu.Lock()

@@ -164,7 +164,7 @@ var claimCases = []testCase{
 			refused := first.rival()
 			refused.lease, refused.retention = e.short(), e.short()
 			refused.claim(store.InProgress)
-			if _, err := first.otherRequest().tryClaim(); err != nil { // Mismatch has cases of its own
+			if _, err := first.otherRequest().tryClaim(); err != nil { // other cases cover Mismatch
 				e.Fatalf("claim: %v", err)
 			}
 			e.advance(e.short())

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// completeKnownCases are about completions that say what they know of their claim.
+// completeKnownCases are about completions that carry knowledge about their claim.
 var completeKnownCases = []testCase{
 	{
 		conformance.Case{
@@ -82,7 +82,7 @@ var completeKnownCases = []testCase{
 	},
 }
 
-// completeOwn completes an attempt that lapsed and that nobody took over.
+// completeOwn completes an attempt that lapsed and was not taken over.
 func (c caller) completeOwn() {
 	c.env.Helper()
 	c.complete("late")

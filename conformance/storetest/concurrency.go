@@ -258,8 +258,8 @@ func (c caller) claimTogether(others store.Outcome) []winner {
 	return winners
 }
 
-// raceRelease releases the lapsed attempt of c while rivals claim and release. Whoever
-// is granted a claim holds it until it releases it, so the grants have an order.
+// raceRelease releases the lapsed attempt of c while rivals claim and release. A rival
+// holds a granted claim until it releases it, so the grants have an order.
 func (c caller) raceRelease() {
 	c.env.Helper()
 	var (

@@ -21,8 +21,8 @@ const (
 	callLimit = 10 * time.Second
 )
 
-// env is what a case works with: the test it reports to, two handles on the store, and
-// its clock.
+// env is the environment of a case: the test that it reports to, two handles on the
+// store, and its clock.
 type env struct {
 	testing.TB
 
@@ -60,7 +60,7 @@ func (e *env) reportingTo(tb testing.TB) *env {
 	return &other
 }
 
-// releaseHeld releases what the case claimed in an Atomic store, which holds a
+// releaseHeld releases the claims of the case in an Atomic store, which holds a
 // transaction and its connection for each.
 func (e *env) releaseHeld() {
 	if !e.fixture.Atomic {
@@ -70,7 +70,7 @@ func (e *env) releaseHeld() {
 	defer e.shared.mu.Unlock()
 	for _, c := range e.shared.held {
 		ctx, cancel := e.call()
-		_ = c.store.Release(ctx, c.id, c.owner) // of most there is nothing left; the fixture's cleanup finds what stays
+		_ = c.store.Release(ctx, c.id, c.owner) // most were already released; the fixture's cleanup finds the rest
 		cancel()
 	}
 }
@@ -164,8 +164,8 @@ var sentinels = []error{
 	store.ErrNotFound, store.ErrRecordChanged,
 }
 
-// checkError holds every error that a case meets to what the Store interface says of all
-// of them. The secrets are what it must not show.
+// checkError holds every error that a case meets to the Store interface's rules for all
+// errors. The secrets must not occur in it.
 func (e *env) checkError(what string, err error, secrets ...string) {
 	e.Helper()
 	if err == nil {

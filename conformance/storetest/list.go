@@ -243,7 +243,8 @@ func (c caller) listed() store.Record {
 	return all[i]
 }
 
-// listAll follows a listing to its end, and holds every page to what is true of all.
+// listAll follows a listing to its end, and checks every page for the properties of all
+// pages.
 func (e *env) listAll(q store.Query) []store.Record {
 	e.Helper()
 	const mostPages = 100_000

@@ -20,7 +20,7 @@ func TestMemstore(t *testing.T) {
 	})
 }
 
-// A decorator has the abilities of the store inside, so the suite skips nothing over one.
+// A decorator has the abilities of the wrapped store, so the suite skips no case.
 func TestDecoratedStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(testing.TB) storetest.Fixture {

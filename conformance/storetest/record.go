@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// recordCases are about what operators see of a record.
+// recordCases are about an operator's view of a record.
 var recordCases = []testCase{
 	{
 		conformance.Case{

@@ -12,7 +12,7 @@
 //		})
 //	}
 //
-// Each case is a subtest named by its ID, with a fixture of its own, in parallel with the
+// Each case is a subtest named by its ID, with its own fixture, in parallel with the
 // others. A failing case prints the broken promise and its source. Cases about something
 // that the store does not have, such as an optional ability, are skipped with the reason.
 // A [conformance.Waiver] declares a case that the store is known to fail, and must be
@@ -31,9 +31,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Fixture is a store under test. Every case has a fixture of its own; cases run in
-// parallel, so fixtures that share a server use a key prefix, schema or table each. A
-// fixture registers its cleanup with the [testing.TB] it is given.
+// Fixture is a store under test. Every case has a new fixture; cases run in parallel, so
+// fixtures that share a server use a key prefix, schema or table each. A fixture
+// registers its cleanup with the [testing.TB] it is given.
 type Fixture struct {
 	// Open returns a handle on the store with its own connections. It is called twice:
 	// two handles stand for two processes over the same records. For a store that lives
@@ -125,7 +125,7 @@ var cases = slices.Concat(
 	recordCases, completeKnownCases, listCases, unreadableCases, abilityCases,
 )
 
-// run tests the case, in a bubble if the fixture has no clock of its own.
+// run tests the case, in a bubble if the fixture has no clock.
 func (c *testCase) run(t *testing.T, f Fixture) {
 	t.Helper()
 	if f.Advance != nil {
@@ -137,7 +137,7 @@ func (c *testCase) run(t *testing.T, f Fixture) {
 		defer func() { skipped = t.Skipped() }()
 		c.judge(t, f)
 	})
-	if skipped { // in the bubble; nothing passed
+	if skipped { // in the bubble no time passed
 		t.SkipNow()
 	}
 }

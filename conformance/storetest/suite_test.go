@@ -121,7 +121,7 @@ func TestWhatAStoreLacksIsSaid(t *testing.T) {
 }
 
 // atomicStore answers as a store does whose claims are open transactions: no lease, and
-// nothing to see of an attempt before it is completed.
+// no visible record before it is completed.
 type atomicStore struct{ store.Store }
 
 func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -145,7 +145,7 @@ func (s atomicStore) isCompleted(ctx context.Context, id store.ID) bool {
 	return err == nil && rec.State == store.StateCompleted
 }
 
-// What does not concern leases applies to Atomic stores, and one promise is beyond them.
+// Cases that are not about leases apply to Atomic stores, and one promise is beyond them.
 func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
@@ -158,7 +158,7 @@ func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
 	})
 }
 
-// A clock that is moved, as against one that sleeps in a bubble.
+// The clock is moved by the test, instead of sleeping in a bubble.
 func TestStoreWithAClockThatIsMoved(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {

@@ -90,7 +90,7 @@ func TestR26LimitOfABodyIsIncluded(t *testing.T) {
 				a.Exchange.AbandonCall(false)
 				a.Exchange.Close()
 				return ""
-			case a.Result.Code == protocol.CodeRequestTooLarge.GRPC():
+			case a.Result.Code == protocol.CodeRequestTooLarge.Problem().GRPC:
 				return protocol.CodeRequestTooLarge
 			default:
 				return protocol.Code(fmt.Sprint(a.Result))

@@ -143,7 +143,7 @@ func TestCallFingerprint(t *testing.T) {
 	other.Procedure = "/orders.v1.Orders/Cancel"
 	for _, c := range []Call{callOf("k", "n"), other} {
 		got, ran := do(t, g, c, CallResult{})
-		if ran || got.Code != CodeKeyReused.GRPC() {
+		if ran || got.Code != CodeKeyReused.Problem().GRPC {
 			t.Errorf("another call: ran %v, %+v", ran, got)
 		}
 	}
@@ -163,7 +163,7 @@ func TestCallPasses(t *testing.T) {
 			t.Errorf("%s did not pass", c.Procedure)
 		}
 	}
-	if got, ran := do(t, g, callOf("", ""), CallResult{}); ran || got.Code != CodeKeyMissing.GRPC() {
+	if got, ran := do(t, g, callOf("", ""), CallResult{}); ran || got.Code != CodeKeyMissing.Problem().GRPC {
 		t.Errorf("no key: ran %v, %+v", ran, got)
 	}
 }
@@ -174,18 +174,18 @@ func TestCallRefusals(t *testing.T) {
 	g := callGuard(t, Config{
 		Limits: Limits{RequestBody: 4, ResponseBody: 4}, Problems: ProblemFormat{Write: func(context.Context, *Request, Problem) Response { return Response{Status: 418} }},
 	}, nil)
-	if got, _ := do(t, g, callOf("k", "12345"), CallResult{}); got.Code != CodeRequestTooLarge.GRPC() {
+	if got, _ := do(t, g, callOf("k", "12345"), CallResult{}); got.Code != CodeRequestTooLarge.Problem().GRPC {
 		t.Errorf("a large message: %+v", got)
 	}
 	broken := callOf("k", "")
 	broken.Message = func() ([]byte, error) { return nil, errors.New("not a message") }
-	if got, _ := do(t, g, broken, CallResult{}); got.Code != CodeInternalError.GRPC() {
+	if got, _ := do(t, g, broken, CallResult{}); got.Code != CodeInternalError.Problem().GRPC {
 		t.Errorf("no message: %+v", got)
 	}
 	if got, ran := do(t, g, callOf("k", "1"), CallResult{Body: []byte("12345")}); !ran || string(got.Body) != "12345" {
 		t.Errorf("a large response: ran %v, %+v", ran, got)
 	}
-	if got, ran := do(t, g, callOf("k", "1"), CallResult{}); ran || got.Code != CodeResultUnavailable.GRPC() {
+	if got, ran := do(t, g, callOf("k", "1"), CallResult{}); ran || got.Code != CodeResultUnavailable.Problem().GRPC {
 		t.Errorf("the retry of a large response: ran %v, %+v", ran, got)
 	}
 
@@ -264,7 +264,7 @@ func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
 			}
 		}))
 		got := g.result(t.Context(), Response{Status: 200, Header: c.header, Body: []byte{8}})
-		if got.Code != c.code.GRPC() || told != c.told {
+		if got.Code != c.code.Problem().GRPC || told != c.told {
 			t.Errorf("%s: %+v, and %d reports, want %s and %d", name, got, told, c.code, c.told)
 		}
 	}
@@ -404,9 +404,10 @@ func TestStreamThatThePolicyDoesNotConcern(t *testing.T) {
 // TestGRPCCodes has every code of a problem, and every status of a code.
 func TestGRPCCodes(t *testing.T) {
 	t.Parallel()
-	for _, p := range problemTable {
-		code, ok := grpcCodes[p.Code]
-		if !ok || code == 0 || code == 6 || grpcCode(code) != code {
+	for _, problem := range Codes() {
+		p := problem.Problem()
+		code := p.GRPC
+		if code == 0 || code == 6 || grpcCode(code) != code {
 			t.Errorf("%s has the code %d of gRPC", p.Code, code)
 		}
 		if retried := code == 10 || code == 14; retried != p.Retryable {

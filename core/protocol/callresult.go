@@ -56,7 +56,7 @@ func (g *Guard) result(ctx context.Context, r Response) CallResult {
 		g.report(ctx, reprise.Event{Kind: reprise.EventStoreError, Err: errStoredCall})
 	}
 	if problem != "" {
-		p := g.problems.of(problem, 0)
+		p := g.problems.of(problem)
 		return problemResult(&p)
 	}
 	return result
@@ -113,7 +113,7 @@ const ErrorDomain = "github.com/reprise-go/reprise"
 // metadata that tells gRPC's own retries how long to wait.
 func problemResult(p *Problem) CallResult {
 	r := CallResult{
-		Code: p.Code.GRPC(), Message: p.Detail,
+		Code: p.GRPC, Message: p.Detail,
 		Details: []Detail{errorInfo(reasonOf(p.Code), ErrorDomain, p.Type)},
 	}
 	if p.RetryAfter > 0 {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -165,7 +164,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		if c.Sent || c.Panicked || c.Cut {
 			return Reply{}
 		}
-		return x.instead(CodeResponseTooLarge, 0)
+		return x.instead(CodeResponseTooLarge)
 	}
 	e := returned
 	switch {
@@ -199,7 +198,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
-			return x.instead(CodeNotApplied, retryRunning) // a success of what was rolled back must not leave
+			return x.instead(CodeNotApplied) // a success of what was rolled back must not leave
 		}
 		return Reply{Added: x.Announce()}
 	case keepEmpty:
@@ -209,7 +208,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	default:
 		if !x.fill(&s, &c, omit) {
 			_ = x.attempt.Release()
-			return x.instead(CodeNotApplied, retryStore)
+			return x.blobNotWritten()
 		}
 	}
 	s.annotation = x.annotation
@@ -305,19 +304,27 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 		return Reply{Replace: true, Response: x.replayPayload(end.Payload)}
 	case reprise.EndContested:
 		if g.cfg.Preset == reprise.AtMostOnce {
-			return x.instead(CodeOutcomeUnknown, 0)
+			return x.instead(CodeOutcomeUnknown)
 		}
-		return x.instead(CodeInProgress, retryRunning)
+		return x.instead(CodeInProgress)
 	case reprise.EndNotApplied:
-		return x.instead(CodeNotApplied, retryRunning)
+		return x.instead(CodeNotApplied)
 	case reprise.EndUndecided:
-		return x.instead(CodeStoreUnavailable, retryStore)
+		return x.instead(CodeStoreUnavailable)
 	default: // Recorded
 		return Reply{Added: x.announced}
 	}
 }
 
 // instead answers with a problem instead of the handler's response.
-func (x *Exchange) instead(code Code, retryAfter time.Duration) Reply {
-	return Reply{Replace: true, Response: x.guard.problem(x.Context(), x.request, code, retryAfter)}
+func (x *Exchange) instead(code Code) Reply {
+	return Reply{Replace: true, Response: x.guard.problem(x.Context(), x.request, code)}
+}
+
+// blobNotWritten is instead for effects that were rolled back because the blob store
+// failed: the client waits as long as for a store.
+func (x *Exchange) blobNotWritten() Reply {
+	p := x.guard.problems.of(CodeNotApplied)
+	p.RetryAfter = retryStore
+	return Reply{Replace: true, Response: x.guard.write(x.Context(), x.request, p)}
 }

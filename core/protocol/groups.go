@@ -117,7 +117,7 @@ type Announcing struct {
 	Expires bool
 
 	// PolicyURL is the URI of the page on which the API publishes its policy, such as
-	// that of [Policy.Markdown]. Responses to requests with a key, and all problems, then
+	// that of package contract. Responses to requests with a key, and all problems, then
 	// carry Link: <…>; rel="describedby", beside the links that they have. A kept
 	// response is replayed with the link that it had. By default only the problems about
 	// a key have a link, to their type.

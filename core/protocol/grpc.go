@@ -26,38 +26,20 @@ var grpcStatuses = [...]int{
 	16: 401, // UNAUTHENTICATED
 }
 
-// grpcCodes maps the codes of problems to those of gRPC and Connect. Nothing here is
-// ALREADY_EXISTS, because programs take that for success, and only what may succeed with
-// the same key is ABORTED or UNAVAILABLE, which programs retry.
-var grpcCodes = map[Code]uint32{
-	CodeKeyMissing:        3,  // INVALID_ARGUMENT
-	CodeKeyInvalid:        3,  // INVALID_ARGUMENT
-	CodeRequestInvalid:    3,  // INVALID_ARGUMENT
-	CodeScopeMissing:      7,  // PERMISSION_DENIED
-	CodeInProgress:        10, // ABORTED
-	CodeOutcomeUnknown:    9,  // FAILED_PRECONDITION
-	CodeResultUnavailable: 9,  // FAILED_PRECONDITION
-	CodeResultExpired:     9,  // FAILED_PRECONDITION
-	CodeRequestTooLarge:   8,  // RESOURCE_EXHAUSTED, as for gRPC's own limits
-	CodeKeyReused:         9,  // FAILED_PRECONDITION
-	CodeStoreUnavailable:  14, // UNAVAILABLE
-	CodeNotApplied:        14, // UNAVAILABLE
-	CodeRecordCorrupt:     15, // DATA_LOSS
-	CodeResponseTooLarge:  13, // INTERNAL
-	CodeInternalError:     13, // INTERNAL
-}
-
-// GRPC returns the status code of gRPC and Connect for a problem: an interceptor answers
-// with it, with a google.rpc.ErrorInfo, and, where Problem.RetryAfter is set, with a
-// google.rpc.RetryInfo.
-func (c Code) GRPC() uint32 {
-	if code, ok := grpcCodes[c]; ok {
-		return code
-	}
-	return grpcUnknown
-}
-
-const grpcUnknown = 2
+// The codes of gRPC that problems have. None is ALREADY_EXISTS, because programs take
+// that for success, and only a problem that may pass with the same key is ABORTED or
+// UNAVAILABLE, which programs retry.
+const (
+	grpcUnknown            = 2
+	grpcInvalidArgument    = 3
+	grpcPermissionDenied   = 7
+	grpcResourceExhausted  = 8 // as for gRPC's own limits
+	grpcFailedPrecondition = 9
+	grpcAborted            = 10
+	grpcInternal           = 13
+	grpcUnavailable        = 14
+	grpcDataLoss           = 15
+)
 
 // grpcCode returns code, and UNKNOWN for one that gRPC does not have.
 func grpcCode(code uint32) uint32 {
@@ -71,11 +53,11 @@ func grpcCode(code uint32) uint32 {
 func codeOfStatus(status int) uint32 {
 	switch status {
 	case 409, 412, 422:
-		return 9 // FAILED_PRECONDITION
+		return grpcFailedPrecondition
 	case 500:
-		return 13 // INTERNAL
+		return grpcInternal
 	case 502, 503:
-		return 14 // UNAVAILABLE
+		return grpcUnavailable
 	}
 	for code, stands := range grpcStatuses {
 		if stands == status && code != 0 {

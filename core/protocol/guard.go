@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
@@ -59,12 +58,6 @@ type Admission struct {
 	Exchange *Exchange // not nil: run the handler in it
 	Response Response  // otherwise: write it; the handler does not run
 }
-
-// How long a client is asked to wait before it tries again.
-const (
-	retryRunning = time.Second
-	retryStore   = 2 * time.Second
-)
 
 // Admit decides about one request. It checks method, key lines, presence, grammar, scope
 // and body, in this order, and then asks the engine. A request that is not keyed costs no
@@ -212,33 +205,19 @@ func (g *Guard) runs(ctx context.Context, principal, key string) bool {
 	return inside && ctx.Err() == nil && view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
 }
 
-// answer is the table of what a client gets if the handler does not run. The engine has
-// counted it.
+// answer returns what a client gets if the handler does not run. The engine has counted
+// it.
 func (g *Guard) answer(ctx context.Context, req *Request, outcome reprise.Outcome, replay *stored) Response {
-	switch outcome {
-	case reprise.Replayed:
+	if outcome == reprise.Replayed {
 		return g.replay(ctx, req, replay)
-	case reprise.InProgress:
-		return g.problem(ctx, req, CodeInProgress, retryRunning)
-	case reprise.Mismatch:
-		return g.problem(ctx, req, CodeKeyReused, 0)
-	case reprise.Lapsed:
-		return g.problem(ctx, req, CodeOutcomeUnknown, 0)
-	case reprise.Expired:
-		return g.problem(ctx, req, CodeResultExpired, 0)
-	case reprise.Corrupt:
-		return g.problem(ctx, req, CodeRecordCorrupt, 0)
-	case reprise.Failed:
-		return g.problem(ctx, req, CodeInternalError, 0)
-	default:
-		return g.problem(ctx, req, CodeStoreUnavailable, retryStore)
 	}
+	return g.problem(ctx, req, codeOfOutcome(outcome))
 }
 
 // refuse answers a request before Begin, and counts it.
 func (g *Guard) refuse(ctx context.Context, req *Request, code Code, err error) Admission {
 	g.count(ctx, code, err)
-	return Admission{Response: g.problem(ctx, req, code, 0)}
+	return Admission{Response: g.problem(ctx, req, code)}
 }
 
 // refuseKey refuses a request for its key.
@@ -247,19 +226,9 @@ func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admissio
 	return Admission{Response: g.write(ctx, req, g.problems.ofKey(err))}
 }
 
-// refusals maps the codes of the refusals before Begin to what is counted for them.
-var refusals = map[Code]reprise.Outcome{
-	CodeKeyMissing:      reprise.KeyMissing,
-	CodeKeyInvalid:      reprise.KeyInvalid,
-	CodeScopeMissing:    reprise.ScopeMissing,
-	CodeRequestTooLarge: reprise.RequestTooLarge,
-	CodeRequestInvalid:  reprise.RequestInvalid,
-	CodeInternalError:   reprise.Failed,
-}
-
 // count counts a refusal before Begin, and notifies the engine's observer of it.
 func (g *Guard) count(ctx context.Context, code Code, err error) {
-	g.engine.Refuse(ctx, g.cfg.Name, refusals[code], err)
+	g.engine.Refuse(ctx, g.cfg.Name, g.problems.of(code).Outcome, err)
 }
 
 // report notifies the engine's observer of something that the engine did not see.

@@ -130,13 +130,13 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
 		g.counts.blobsLost.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
-		return g.problem(ctx, req, CodeResultUnavailable, 0)
+		return g.problem(ctx, req, CodeResultUnavailable)
 	}
 	if ctx.Err() == nil { // the client waits for the answer
 		g.counts.blobsUnread.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
 	}
-	return g.write(ctx, req, g.problems.ofBlob(retryStore))
+	return g.write(ctx, req, g.problems.ofBlob())
 }
 
 // damagedBlob says what is wrong with the bytes of a blob.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
@@ -122,11 +121,11 @@ func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
 }
 
 // problem returns the response for a problem.
-func (g *Guard) problem(ctx context.Context, req *Request, code Code, retryAfter time.Duration) Response {
+func (g *Guard) problem(ctx context.Context, req *Request, code Code) Response {
 	if g.cfg.Problems.Write == nil && !req.isCall() {
-		return g.problems.answer(code, retryAfter)
+		return g.problems.answer(code)
 	}
-	return g.write(ctx, req, g.problems.of(code, retryAfter))
+	return g.write(ctx, req, g.problems.of(code))
 }
 
 // write returns the response for p in the form of the policy. If the policy's function

@@ -380,7 +380,7 @@ func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
 		got := b.guard.AdmitCall(t.Context(), protocol.Call{
 			Procedure: "/a.B/C", Metadata: lines{}, Message: func() ([]byte, error) { return nil, nil },
 		}, scope).Result
-		if got.Code != protocol.CodeKeyMissing.GRPC() || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_MISSING") {
+		if got.Code != protocol.CodeKeyMissing.Problem().GRPC || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_MISSING") {
 			t.Errorf("a problem written: %t: %+v", write != nil, got)
 		}
 	}

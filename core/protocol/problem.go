@@ -26,105 +26,6 @@ func validURI(text string) bool {
 	return text != ""
 }
 
-// Code names the reason why the middleware answered instead of the handler. Client
-// programs branch on it.
-type Code string
-
-// The codes. Each is documented for clients in docs/problems.md.
-const (
-	CodeKeyMissing        Code = "key-missing"
-	CodeKeyInvalid        Code = "key-invalid"
-	CodeRequestInvalid    Code = "request-invalid"
-	CodeScopeMissing      Code = "scope-missing"
-	CodeInProgress        Code = "in-progress"
-	CodeOutcomeUnknown    Code = "outcome-unknown"
-	CodeResultUnavailable Code = "result-unavailable"
-	CodeResultExpired     Code = "result-expired"
-	CodeRequestTooLarge   Code = "request-too-large"
-	CodeKeyReused         Code = "key-reused"
-	CodeStoreUnavailable  Code = "store-unavailable"
-	CodeNotApplied        Code = "not-applied"
-	CodeRecordCorrupt     Code = "record-corrupt"
-	CodeResponseTooLarge  Code = "response-too-large"
-	CodeInternalError     Code = "internal-error"
-)
-
-// Problem is an answer of the middleware itself, in the terms of RFC 9457. It contains
-// nothing from the request.
-type Problem struct {
-	Code       Code
-	Status     int
-	Title      string        // the same for every problem of the code
-	Type       string        // a URI, the base of the guard's configuration followed by the code
-	Detail     string        // a sentence or two for a person
-	Retryable  bool          // whether the same request with the same key may succeed later
-	RetryAfter time.Duration // how long the client should wait before; 0: the answer does not say
-}
-
-// problemTable has every code. "{header}" stands for the name of the key's header.
-var problemTable = []Problem{
-	{
-		Code: CodeKeyMissing, Status: 400, Title: "Idempotency key missing",
-		Detail: "This operation requires the {header} header. Nothing was run.",
-	},
-	{
-		Code: CodeKeyInvalid, Status: 400, Title: "Idempotency key invalid",
-		Detail: "The {header} header is not a valid key. Nothing was run.",
-	},
-	{
-		Code: CodeRequestInvalid, Status: 400, Title: "Invalid request",
-		Detail: "The request could not be read in full or understood. Nothing was run, and the {header} was not used.",
-	},
-	{
-		Code: CodeScopeMissing, Status: 403, Title: "Caller unknown",
-		Detail: "The {header} could not be attributed to an authenticated caller. Nothing was run.",
-	},
-	{
-		Code: CodeInProgress, Status: 409, Title: "Request in progress", Retryable: true,
-		Detail: "The first request with this {header} is still running. Retry with the same {header} to get its response.",
-	},
-	{
-		Code: CodeOutcomeUnknown, Status: 409, Title: "Outcome unknown",
-		Detail: "An earlier request with this {header} stopped before its result was recorded. It may have taken effect, and it is not run again.",
-	},
-	{
-		Code: CodeResultUnavailable, Status: 409, Title: "Result unavailable",
-		Detail: "The first request with this {header} ran, but its response was not kept. It is not run again.",
-	},
-	{
-		Code: CodeResultExpired, Status: 409, Title: "Result expired",
-		Detail: "The first request with this {header} ran, and its response is not kept any more. It is not run again.",
-	},
-	{
-		Code: CodeRequestTooLarge, Status: 413, Title: "Request too large",
-		Detail: "The request body exceeds the limit for requests with the {header} header. Nothing was run.",
-	},
-	{
-		Code: CodeKeyReused, Status: 422, Title: "Idempotency key reused",
-		Detail: "This {header} was used for a different request. Nothing was run. Use a new {header} for a new request.",
-	},
-	{
-		Code: CodeStoreUnavailable, Status: 503, Title: "Store unavailable", Retryable: true,
-		Detail: "The server could not determine whether this {header} was used before. Retry with the same {header}.",
-	},
-	{
-		Code: CodeNotApplied, Status: 503, Title: "Not applied", Retryable: true,
-		Detail: "The request ran, and all of its changes were rolled back. Retry with the same {header}.",
-	},
-	{
-		Code: CodeRecordCorrupt, Status: 500, Title: "Record corrupt",
-		Detail: "The record for this {header} cannot be read. Nothing was run.",
-	},
-	{
-		Code: CodeResponseTooLarge, Status: 500, Title: "Response too large",
-		Detail: "The response is too large to be recorded with its {header}, so all changes of the request were rolled back.",
-	},
-	{
-		Code: CodeInternalError, Status: 500, Title: "Internal error",
-		Detail: "The server failed while it checked this request. Nothing was run, and the {header} was not used.",
-	},
-}
-
 // problems holds the answers of one guard. It is immutable and safe for concurrent use.
 type problems struct {
 	headerName string
@@ -132,7 +33,7 @@ type problems struct {
 	ready      map[Code]prepared
 }
 
-// prepared is a problem with its answer, except for what a single request adds.
+// prepared is a problem with its answer.
 type prepared struct {
 	problem  Problem
 	response Response
@@ -142,28 +43,19 @@ type prepared struct {
 // header headerName, and which link to the policy.
 func newProblems(base, headerName string, link Field) problems {
 	ps := problems{headerName: headerName, link: link, ready: make(map[Code]prepared, len(problemTable))}
-	for _, p := range problemTable {
-		p.Type = base + string(p.Code)
-		p.Detail = strings.ReplaceAll(p.Detail, "{header}", headerName)
+	for i := range problemTable {
+		p := problemTable[i].named(base, headerName)
 		ps.ready[p.Code] = prepared{problem: p, response: ps.response(p)}
 	}
 	return ps
 }
 
-// of returns the problem for code, which is one of the constants. retryAfter is how long
-// the client should wait; it is left out if it is not positive, or a retry makes no
-// sense.
-func (ps *problems) of(code Code, retryAfter time.Duration) Problem {
-	p := ps.ready[code].problem
-	if retryAfter > 0 && p.Retryable {
-		p.RetryAfter = retryAfter
-	}
-	return p
-}
+// of returns the problem for code, which is one of the constants.
+func (ps *problems) of(code Code) Problem { return ps.ready[code].problem }
 
 // ofKey returns the problem for a key that [keyGrammar.parse] refused, with the reason.
 func (ps *problems) ofKey(err error) Problem {
-	p := ps.ready[CodeKeyInvalid].problem
+	p := ps.of(CodeKeyInvalid)
 	var bad keyError
 	if errors.As(err, &bad) {
 		p.Detail = "The " + ps.headerName + " header " + string(bad) + ". Nothing was run."
@@ -173,21 +65,15 @@ func (ps *problems) ofKey(err error) Problem {
 
 // ofBlob returns the problem of a recorded response whose body cannot be read at the
 // moment.
-func (ps *problems) ofBlob(retryAfter time.Duration) Problem {
-	p := ps.of(CodeStoreUnavailable, retryAfter)
+func (ps *problems) ofBlob() Problem {
+	p := ps.of(CodeStoreUnavailable)
 	p.Detail = "The first request with this " + ps.headerName + " completed, but its response cannot be read at the moment. " +
 		"Retry with the same " + ps.headerName + "."
 	return p
 }
 
-// answer returns the response for code in the standard form, see [problems.of].
-func (ps *problems) answer(code Code, retryAfter time.Duration) Response {
-	ready := ps.ready[code]
-	if retryAfter > 0 && ready.problem.Retryable {
-		ready.response.Header = ps.header(ps.of(code, retryAfter))
-	}
-	return ready.response
-}
+// answer returns the response for code in the standard form.
+func (ps *problems) answer(code Code) Response { return ps.ready[code].response }
 
 // completed adds to the response of a configured function what it may not lack: a status,
 // that no cache stores it, and the link to the policy.

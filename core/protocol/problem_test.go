@@ -3,14 +3,18 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 const testHeader = "X-Operation-Key"
@@ -43,27 +47,36 @@ func decodeProblem(t *testing.T, r Response) problemDocument {
 	return d
 }
 
-// wantedCodes is R45, and R46's list of what makes sense to retry.
+// wantedCodes is R45, R46's list of what makes sense to retry, and how the problems look
+// to clients of RPC and in metrics.
 var wantedCodes = []struct {
-	code      Code
-	status    int
-	retryable bool
+	code    Code
+	status  int
+	after   time.Duration // 0: not to be retried
+	grpc    string
+	outcome reprise.Outcome
 }{
-	{CodeKeyMissing, 400, false},
-	{CodeKeyInvalid, 400, false},
-	{CodeRequestInvalid, 400, false},
-	{CodeScopeMissing, 403, false},
-	{CodeInProgress, 409, true},
-	{CodeOutcomeUnknown, 409, false},
-	{CodeResultUnavailable, 409, false},
-	{CodeResultExpired, 409, false},
-	{CodeRequestTooLarge, 413, false},
-	{CodeKeyReused, 422, false},
-	{CodeStoreUnavailable, 503, true},
-	{CodeNotApplied, 503, true},
-	{CodeRecordCorrupt, 500, false},
-	{CodeResponseTooLarge, 500, false},
-	{CodeInternalError, 500, false},
+	{CodeKeyMissing, 400, 0, "INVALID_ARGUMENT", reprise.KeyMissing},
+	{CodeKeyInvalid, 400, 0, "INVALID_ARGUMENT", reprise.KeyInvalid},
+	{CodeRequestInvalid, 400, 0, "INVALID_ARGUMENT", reprise.RequestInvalid},
+	{CodeScopeMissing, 403, 0, "PERMISSION_DENIED", reprise.ScopeMissing},
+	{CodeInProgress, 409, time.Second, "ABORTED", reprise.InProgress},
+	{CodeOutcomeUnknown, 409, 0, "FAILED_PRECONDITION", reprise.Lapsed},
+	{CodeResultUnavailable, 409, 0, "FAILED_PRECONDITION", 0},
+	{CodeResultExpired, 409, 0, "FAILED_PRECONDITION", reprise.Expired},
+	{CodeRequestTooLarge, 413, 0, "RESOURCE_EXHAUSTED", reprise.RequestTooLarge},
+	{CodeKeyReused, 422, 0, "FAILED_PRECONDITION", reprise.Mismatch},
+	{CodeStoreUnavailable, 503, 2 * time.Second, "UNAVAILABLE", reprise.Unavailable},
+	{CodeNotApplied, 503, time.Second, "UNAVAILABLE", 0},
+	{CodeRecordCorrupt, 500, 0, "DATA_LOSS", reprise.Corrupt},
+	{CodeResponseTooLarge, 500, 0, "INTERNAL", 0},
+	{CodeInternalError, 500, 0, "INTERNAL", reprise.Failed},
+}
+
+// grpcNames are the names of the codes of gRPC that problems have.
+var grpcNames = map[uint32]string{
+	3: "INVALID_ARGUMENT", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED", 9: "FAILED_PRECONDITION",
+	10: "ABORTED", 13: "INTERNAL", 14: "UNAVAILABLE", 15: "DATA_LOSS",
 }
 
 func TestR45EveryCodeHasItsProblem(t *testing.T) {
@@ -71,12 +84,17 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 	ps := setupProblems()
 	titles := map[string]Code{}
 	for _, want := range wantedCodes {
-		r := ps.answer(want.code, 0)
+		p := want.code.Problem()
+		if p.Status != want.status || p.RetryAfter != want.after || p.Retryable != (want.after > 0) ||
+			grpcNames[p.GRPC] != want.grpc || p.Outcome != want.outcome {
+			t.Errorf("the table has %+v, want %+v", p, want)
+		}
+		r := ps.answer(want.code)
 		d := decodeProblem(t, r)
 		if r.Status != want.status || d.Status != want.status {
 			t.Errorf("%s: status %d, in the body %d; want %d", want.code, r.Status, d.Status, want.status)
 		}
-		if d.Code != string(want.code) || d.Retryable != want.retryable || d.Type != defaultProblemBase+string(want.code) {
+		if d.Code != string(want.code) || d.Retryable != p.Retryable || d.Type != defaultProblemBase+string(want.code) {
 			t.Errorf("%s: the body is %+v", want.code, d)
 		}
 		if other, ok := titles[d.Title]; ok || d.Title == "" {
@@ -86,9 +104,24 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 		if v, _ := r.Header.Get("Content-Type"); v != "application/problem+json" {
 			t.Errorf("%s: Content-Type %q", want.code, v)
 		}
+		if want.outcome != 0 && codeOfOutcome(want.outcome) != want.code {
+			t.Errorf("%s: the outcome %v has the code %s", want.code, want.outcome, codeOfOutcome(want.outcome))
+		}
 	}
-	if len(problemTable) != len(wantedCodes) {
-		t.Errorf("%d problems, want %d", len(problemTable), len(wantedCodes))
+	if codes := Codes(); len(codes) != len(wantedCodes) {
+		t.Errorf("%d codes, want %d", len(codes), len(wantedCodes))
+	}
+}
+
+func TestCodeOfAnOutcomeThatNoProblemHas(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []reprise.Outcome{0, reprise.Claimed, reprise.Unprotected, 255} {
+		if code := codeOfOutcome(outcome); code != CodeStoreUnavailable {
+			t.Errorf("%v: %s, want %s", outcome, code, CodeStoreUnavailable)
+		}
+	}
+	if p := Code("another").Problem(); p != (Problem{}) {
+		t.Errorf("the problem of an unknown code is %+v", p)
 	}
 }
 
@@ -96,7 +129,7 @@ func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {
-		r := ps.answer(want.code, time.Second)
+		r := ps.answer(want.code)
 		if v, _ := r.Header.Get("Cache-Control"); v != "no-store" {
 			t.Errorf("%s: Cache-Control %q, want no-store", want.code, v)
 		}
@@ -115,31 +148,22 @@ func TestR46RetryAfterOnlyWhereARetryMakesSense(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {
-		r := ps.answer(want.code, 3*time.Second)
-		if v, ok := r.Header.Get("Retry-After"); ok != want.retryable || ok && v != "3" {
-			t.Errorf("%s: Retry-After %q, %t; want one: %t", want.code, v, ok, want.retryable)
-		}
-		r = ps.answer(want.code, 0)
-		if v, ok := r.Header.Get("Retry-After"); ok {
-			t.Errorf("%s: Retry-After %q where none was asked for", want.code, v)
+		r := ps.answer(want.code)
+		v, ok := r.Header.Get("Retry-After")
+		if ok != (want.after > 0) || ok && v != strconv.Itoa(int(want.after/time.Second)) {
+			t.Errorf("%s: Retry-After %q, %t; want %v", want.code, v, ok, want.after)
 		}
 	}
 }
 
 func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
 	t.Parallel()
-	ps := setupProblems()
 	for d, want := range map[time.Duration]string{
 		1: "1", 25 * time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90", 1<<63 - 1: "9223372037",
 	} {
-		r := ps.answer(CodeInProgress, d)
-		if got, _ := r.Header.Get("Retry-After"); got != want {
+		if got := retryAfterField(d).Value; got != want {
 			t.Errorf("%v: Retry-After %q, want %q", d, got, want)
 		}
-	}
-	r := ps.answer(CodeInProgress, -time.Second)
-	if got, ok := r.Header.Get("Retry-After"); ok {
-		t.Errorf("a negative duration: Retry-After %q, want none", got)
 	}
 }
 
@@ -147,7 +171,7 @@ func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {
-		r := ps.answer(want.code, 0)
+		r := ps.answer(want.code)
 		link, linked := r.Header.Get("Link")
 		if should := want.code == CodeKeyMissing || want.code == CodeKeyInvalid; linked != should {
 			t.Errorf("%s: Link %q, want one: %t", want.code, link, should)
@@ -167,7 +191,7 @@ func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 		if want := "The " + testHeader + " header " + string(err) + ". Nothing was run."; d.Detail != want {
 			t.Errorf("%v: the detail is %q, want %q", err, d.Detail, want)
 		}
-		general := decodeProblem(t, ps.answer(CodeKeyInvalid, 0))
+		general := decodeProblem(t, ps.answer(CodeKeyInvalid))
 		d.Detail, general.Detail = "", ""
 		if link, _ := r.Header.Get("Link"); d != general || r.Status != 400 || link == "" {
 			t.Errorf("%v: status %d, Link %q, %+v; want the rest as for every invalid key", err, r.Status, link, d)
@@ -181,7 +205,7 @@ func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 func TestR45OwnAnswersLackNothing(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
-	p := ps.of(CodeInProgress, time.Second)
+	p := ps.of(CodeInProgress)
 	r := ps.completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}, p)
 	if r.Status != 418 || string(r.Body) != "Request in progress" {
 		t.Errorf("the writer's response came out as %d %q", r.Status, r.Body)
@@ -198,16 +222,9 @@ func TestR46OwnAnswersHaveNoTimeForARetryThatIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {
-		for _, wait := range []time.Duration{-time.Second, 0, time.Second} {
-			p := ps.of(want.code, wait)
-			expected := time.Duration(0)
-			if want.retryable && wait > 0 {
-				expected = wait
-			}
-			v, there := ps.completed(Response{Status: 418}, p).Header.Get("Retry-After")
-			if p.RetryAfter != expected || there != (expected > 0) {
-				t.Errorf("%s after %v: %v, Retry-After %q", want.code, wait, p.RetryAfter, v)
-			}
+		v, there := ps.completed(Response{Status: 418}, ps.of(want.code)).Header.Get("Retry-After")
+		if there != (want.after > 0) {
+			t.Errorf("%s: Retry-After %q, want one: %t", want.code, v, want.after > 0)
 		}
 	}
 }
@@ -216,7 +233,7 @@ func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	own := NewHeader(Field{Name: "cache-control", Value: "private"}, Field{Name: "retry-after", Value: "60"})
-	r := ps.completed(Response{Header: own}, ps.of(CodeStoreUnavailable, time.Second))
+	r := ps.completed(Response{Header: own}, ps.of(CodeStoreUnavailable))
 	if !slices.Equal(slices.Collect(r.Header.All()), slices.Collect(own.All())) {
 		t.Errorf("the header is %v, want the writer's", slices.Collect(r.Header.All()))
 	}
@@ -227,10 +244,8 @@ func TestWriterHasTheLastWordOnCaching(t *testing.T) {
 
 func TestRejectionsAreCheap(t *testing.T) {
 	ps := setupProblems()
-	for d, want := range map[time.Duration]float64{0: 0, time.Second: 2} {
-		if allocs := testing.AllocsPerRun(100, func() { ps.answer(CodeInProgress, d) }); allocs > want {
-			t.Errorf("Retry-After %v: %v allocations, want at most %v", d, allocs, want)
-		}
+	if allocs := testing.AllocsPerRun(100, func() { ps.answer(CodeInProgress) }); allocs > 0 {
+		t.Errorf("%v allocations, want none", allocs)
 	}
 }
 
@@ -247,8 +262,8 @@ func TestValidProblemBase(t *testing.T) {
 	}
 }
 
-// The types are URIs that somebody opens, so each code is a heading of the page that they
-// lead to.
+// The types are URIs that people open, so each code is a heading of the page that they
+// lead to, and its row there is that of the table.
 func TestEveryProblemIsDocumented(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -259,13 +274,20 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range problemTable {
-		if !strings.Contains(string(page), "\n## "+string(p.Code)+"\n") {
-			t.Errorf("docs/problems.md has no heading %q", p.Code)
+	var rows strings.Builder
+	for _, code := range Codes() {
+		p := code.Problem()
+		retry := "no"
+		if p.Retryable {
+			retry = fmt.Sprintf("after %d s", p.RetryAfter/time.Second)
 		}
-		if !strings.Contains(string(page), p.Title) {
-			t.Errorf("docs/problems.md does not have the title %q", p.Title)
+		fmt.Fprintf(&rows, "| [%s](#%s) | %d | `%s` | %s | %s |\n", code, code, p.Status, grpcNames[p.GRPC], retry, p.When)
+		if !strings.Contains(string(page), fmt.Sprintf("\n## %s\n\n*%s*, %d.\n", code, p.Title, p.Status)) {
+			t.Errorf("docs/problems.md has no section %q with the title %q and the status %d", code, p.Title, p.Status)
 		}
+	}
+	if !strings.Contains(string(page), rows.String()) {
+		t.Errorf("docs/problems.md does not have these rows:\n%s", rows.String())
 	}
 }
 
@@ -282,7 +304,9 @@ func FuzzProblem(f *testing.F) {
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
 		answers := []Response{ps.answerKey(keyErr)}
 		for _, want := range wantedCodes {
-			answers = append(answers, ps.answer(want.code, time.Duration(after)))
+			p := ps.of(want.code)
+			p.RetryAfter = time.Duration(after)
+			answers = append(answers, ps.answer(want.code), ps.response(p))
 		}
 		for _, r := range answers {
 			d := decodeProblem(t, r)
@@ -306,6 +330,6 @@ func BenchmarkProblem(b *testing.B) {
 	ps := setupProblems()
 	b.ReportAllocs()
 	for b.Loop() {
-		ps.answer(CodeInProgress, time.Second)
+		ps.answer(CodeInProgress)
 	}
 }

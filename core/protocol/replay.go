@@ -22,7 +22,7 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 	s, err := g.decode(payload, x.sealedFor())
 	if err != nil {
 		g.report(ctx, reprise.Event{Kind: reprise.EventStoreError, Err: err})
-		return g.problem(ctx, x.request, CodeRecordCorrupt, 0)
+		return g.problem(ctx, x.request, CodeRecordCorrupt)
 	}
 	return g.replay(context.WithoutCancel(ctx), x.request, &s) // the attempt, and its context, have ended
 }
@@ -31,7 +31,7 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	switch {
 	case g.withholds(req, s):
-		return g.problem(ctx, req, CodeResultUnavailable, 0)
+		return g.problem(ctx, req, CodeResultUnavailable)
 	case s.flags&storedOmitted != 0:
 		return summary(s)
 	case s.flags&storedOffloaded != 0:

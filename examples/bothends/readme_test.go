@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The README shows run, so what it shows compiles, and does what it says.
+// The README shows the file run, so its code compiles, and behaves as described.
 func TestReadmeShowsTheTwoEnds(t *testing.T) {
 	t.Parallel()
 	program, err := os.ReadFile("main.go")

@@ -23,7 +23,7 @@ type payment struct {
 	Amount  int64  `json:"amount"`
 }
 
-// booked is what a payment ends with.
+// booked is the result of a payment.
 type booked struct {
 	Balance int64 `json:"balance"`
 }
@@ -33,7 +33,7 @@ var (
 	errUnreadable   = errors.New("the message is no payment")
 )
 
-// results keeps what payments end with. The names stay in records: do not change them.
+// results encodes the results of payments. The names stay in records: do not change them.
 var results = reprise.NamedErrors[booked](nil, map[string]error{
 	"insufficient-funds": errInsufficient, "unreadable": errUnreadable,
 })
@@ -65,11 +65,11 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 		// run.
 		Scope: "bookkeeping",
 
-		// What the publisher gave the message, and not its number in the stream: a message
-		// that is published twice has two of these.
+		// The publisher's ID of the message, not its number in the stream: a message that is
+		// published twice has two numbers.
 		Key: id, Fingerprint: store.FingerprintOf([]byte(id), msg.Data()),
 
-		// Longer than anybody publishes a message again.
+		// Longer than a message may be published again.
 		Retention: 7 * 24 * time.Hour,
 		Label:     "bookkeeping",
 	}, results, func(ctx context.Context) (booked, error) {
@@ -85,7 +85,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 	}
 }
 
-// book writes what a payment does, in the transaction that also has the record of it.
+// book books a payment, in the transaction that also has its record.
 func book(ctx context.Context, id string, message []byte) (booked, error) {
 	var p payment
 	if err := json.Unmarshal(message, &p); err != nil {
@@ -130,7 +130,7 @@ func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 	return func() { close(done); ended.Wait() }
 }
 
-// settle says to JetStream what becomes of a message for which Do returned err.
+// settle settles a JetStream message for which Do returned err.
 //
 // An acknowledgement that is lost does no harm: the message is delivered again, and its
 // result replayed.
@@ -139,8 +139,8 @@ func settle(msg jetstream.Msg, err error) error {
 	case reprise.Ack:
 		return msg.Ack()
 	case reprise.Park:
-		// JetStream publishes an advisory with the number of the message, which stays in
-		// the stream; "reprise show" says what became of its operation.
+		// JetStream publishes an advisory with the number of the message, which stays in the
+		// stream; "reprise show" shows the state of its operation.
 		return msg.TermWithReason(err.Error())
 	default:
 		if delay == 0 {

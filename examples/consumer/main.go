@@ -8,7 +8,7 @@
 //
 // Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
 // unless a process dies, or is stopped for longer than its lease, between the row and the
-// record. docs/consumers.md has what to do then.
+// record. docs/consumers.md describes the remedy.
 //
 //	nats-server -js &
 //	go run . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres
@@ -38,7 +38,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// options are what the program is started with.
+// options are the command line of the program.
 type options struct {
 	nats, postgres string
 	workers        int
@@ -135,8 +135,8 @@ func subscribe(ctx context.Context, conn *nats.Conn, o options) (jetstream.Consu
 	})
 }
 
-// migrate creates what is missing. Of processes that start at once, one does it and the
-// others wait; the lock ends with the connection.
+// migrate creates the missing tables. Of processes that start at once, one does it and
+// the others wait; the lock ends with the connection.
 func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestKilledAtRandomEachMessageIsBookedOnce(t *testing.T) {
 	defer stop()
 	programs := []*program{
 		{args: []string{"-heartbeat", "100ms"}},
-		{args: []string{"-heartbeat", "1h"}}, // what takes longer than AckWait is delivered again
+		{args: []string{"-heartbeat", "1h"}}, // a message that takes longer than AckWait is delivered again
 	}
 	for _, p := range programs {
 		p.args = append(p.args, "-nats-url", queue.ClientURL(), "-postgres-url", database, "-ack-wait", "300ms", "-work", "500ms")
@@ -95,7 +95,7 @@ func TestKilledAtRandomEachMessageIsBookedOnce(t *testing.T) {
 // idOf names a message.
 func idOf(n int) string { return fmt.Sprintf("payment-%04d", n) }
 
-// amountOf returns what a message books. Every seventh asks for more than there is.
+// amountOf returns the amount of a message. Every seventh exceeds the balance.
 func amountOf(n int) int64 {
 	if n%7 == 0 {
 		return -1_000_000
@@ -154,7 +154,7 @@ func drained(ctx context.Context, t *testing.T, js jetstream.JetStream) (deliver
 	}
 }
 
-// check compares what was booked with what was sent.
+// check compares the booked payments with the messages.
 func check(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `SELECT message, count(*), min(account), sum(amount)::bigint FROM entries GROUP BY message`)

@@ -90,7 +90,7 @@ func newAPI(store store.Store) (*echo.Echo, *protocol.Guard, error) {
 
 func buy(c echo.Context) error {
 	ctx := c.Request().Context()
-	tx, _ := reprisepg.Tx(ctx) // there always is one, because the key is required; a 4xx or 5xx undoes what it wrote
+	tx, _ := reprisepg.Tx(ctx) // there always is one, because the key is required; a 4xx or 5xx undoes its writes
 	var id, seats int64
 	err := tx.QueryRow(ctx, `WITH ticket AS (INSERT INTO tickets (buyer, show) VALUES ($1, $2) RETURNING id),
 			seat AS (UPDATE shows SET seats = seats - 1 WHERE name = $2 AND seats > 0 RETURNING name)

@@ -65,7 +65,7 @@ func TestTicketsAreSoldOnceAndNoneThatIsRefused(t *testing.T) {
 		{one, "ada", "first", 201, false, 1},
 		{two, "ada", "first", 201, true, 1},
 		{two, "bob", "first", 201, false, 2},
-		{one, "ada", "second", 409, false, 2}, // what it wrote is undone
+		{one, "ada", "second", 409, false, 2}, // its writes are undone
 		{two, "ada", "second", 409, true, 2},
 		{one, "bob", "first", 201, true, 2},
 		{one, "bob", "", 400, false, 2},

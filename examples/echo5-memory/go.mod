@@ -10,6 +10,7 @@ require (
 
 require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
@@ -17,5 +18,6 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
 	github.com/reprise-go/reprise/core => ../../core
 )

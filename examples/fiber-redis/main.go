@@ -1,5 +1,5 @@
-// Fiber-redis sends text messages, on Fiber with records in Redis: a retry sends nothing
-// twice, whichever process it reaches.
+// Fiber-redis sends text messages, on Fiber with records in Redis: a retry sends no
+// message twice, in any process.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
 package main

@@ -32,6 +32,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.2 // indirect
 	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/stretchr/testify v1.11.1 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
@@ -49,6 +50,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
 	github.com/reprise-go/reprise/store/internal => ../../store/internal

@@ -52,7 +52,7 @@ func losing() grpc.UnaryServerInterceptor {
 	}
 }
 
-// run takes n orders, and returns what the clients got and how many were taken.
+// run takes n orders, and returns the clients' responses and how many orders were taken.
 func run(ctx context.Context, n int) (answers []string, taken int32, err error) {
 	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {

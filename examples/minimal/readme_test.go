@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The README shows main.go, so what it shows compiles.
+// The README shows main.go, so its code compiles.
 func TestReadmeShowsThisProgram(t *testing.T) {
 	t.Parallel()
 	program, err := os.ReadFile("main.go")

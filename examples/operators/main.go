@@ -2,10 +2,10 @@
 // running, a stuck, a replayed, a resolved and an unreadable record behind.
 //
 //	go run ./examples/operators          # serve the console, to find and resolve the stuck one
-//	go run ./examples/operators -demo    # do that, print what happens, and check it
+//	go run ./examples/operators -demo    # do that, print each step, and check it
 //
-// The records are in a Redis of its own if redis-server is installed, or else in memory;
-// or in the Redis of -redis-url.
+// The records are in a private Redis if redis-server is installed, or else in memory; or
+// in the Redis of -redis-url.
 package main
 
 import (

@@ -29,7 +29,7 @@ const (
 	engineCut     = "There is no redis-server to use, so an engine of this process crashed: its link to the store was cut while it ran an order."
 )
 
-// A machine is what the program can find to keep its records in.
+// A machine is the servers that the program can find for its records.
 type machine struct {
 	env     []string
 	args    []string
@@ -136,7 +136,7 @@ func forget(t *testing.T, base string, id store.ID) {
 	}
 }
 
-// forgetful is a store that forgets what an operator resolves.
+// forgetful is a store that forgets the records that an operator resolves.
 type forgetful struct{ *memory }
 
 func (f forgetful) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {

@@ -31,7 +31,7 @@ func (m *memory) crashed() string {
 }
 
 // crash cuts the links of the second instance, to the store and to its clients, and gives
-// it no time to end what it runs.
+// it no time to end its requests.
 func (m *memory) crash(ctx context.Context, during func(url string) error) error {
 	st, link := faultstore.New(m)
 	a, err := serveShop(ctx, io.Discard, anyPort, st)

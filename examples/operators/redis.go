@@ -55,8 +55,8 @@ func (r *redisRecords) Close() error {
 	return errors.Join(r.Store.Close(), r.client.Close(), r.stop())
 }
 
-// startRedis starts a Redis that keeps nothing on disk and listens on a socket in a
-// folder of its own, and opens the records in it. Its Close ends the Redis.
+// startRedis starts a Redis that writes no files and listens on a socket in a new folder,
+// and opens the records in it. Its Close ends the Redis.
 func startRedis(ctx context.Context, prefix string) (*redisRecords, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What the clients send.
+// The requests of the clients.
 const (
 	scope = "customer-1"
 	order = `{"item":"book"}`
@@ -24,7 +24,7 @@ const (
 // client is the clients of the shop, and the operator's browser.
 var client = &http.Client{Timeout: time.Hour}
 
-// answer is what a client got.
+// answer is a client's response.
 type answer struct {
 	status   int
 	replayed bool

@@ -32,7 +32,7 @@ type backend interface {
 	spoil(ctx context.Context, id store.ID) error
 }
 
-// shop is what the instances of the service share.
+// shop is the state that the instances of the service share.
 type shop struct{ records backend }
 
 // api is an instance of the service.

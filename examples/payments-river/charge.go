@@ -33,7 +33,7 @@ type charger struct {
 	bank string
 }
 
-// NextRetry tries again soon: the bank knows what it did for the key.
+// NextRetry tries again soon: the bank remembers the result of a key.
 func (*charger) NextRetry(*river.Job[charge]) time.Time { return time.Now().Add(time.Second) }
 
 // Work asks the bank, and notes its number. A try that ends anywhere in between is

@@ -105,8 +105,9 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	return errors.Join(server.Shutdown(closing), guard.Close(closing), jobs.Stop(closing))
 }
 
-// migrate creates what is missing: the orders, River's tables and Reprise's. Of processes
-// that start at once, one does it and the others wait; the lock ends with the connection.
+// migrate creates the missing tables: the orders, River's tables and Reprise's. Of
+// processes that start at once, one does it and the others wait; the lock ends with the
+// connection.
 func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -130,7 +131,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) e
 	return reprisepg.Migrate(ctx, pool, config)
 }
 
-// errorsOnly is River's log: what a job returns is in its table.
+// errorsOnly is River's log: the results of jobs are in its table.
 var errorsOnly = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
 // newJobs returns River with the one job of this service. A job that was running when its

@@ -87,8 +87,8 @@ func TestKilledAtRandomTheBankIsChargedOnceForEachOrder(t *testing.T) {
 	t.Logf("%d orders, %d kills, the bank was asked %d times", rows, kills, asked)
 }
 
-// bank charges once for each key, and tells everybody who asks again the same number. It
-// loses answers, as networks do.
+// bank charges once for each key, and returns the same number to every repetition. It
+// loses responses, as networks do.
 type bank struct {
 	server *httptest.Server
 

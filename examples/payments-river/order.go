@@ -12,7 +12,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// order is what a client asks for.
+// order is the body of a client's request.
 type order struct {
 	Amount int64  `json:"amount"` // in cents
 	Note   string `json:"note"`

@@ -25,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
-// The ledger after a service that was killed again and again, under clients that go on
-// until they have an answer: each transfer is in it once, every answer is the first one,
-// and the balances are what the ledger says.
+// The ledger after a service that was killed again and again, under clients that retry
+// until they have a response: each transfer is in it once, every response is the first
+// one, and the balances agree with the ledger.
 func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
 	t.Parallel()
 	const (

@@ -13,7 +13,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// order is what a client asks for.
+// order is the body of a client's request.
 type order struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -23,9 +23,9 @@ type order struct {
 
 var errFunds = errors.New("insufficient funds, or no such account")
 
-// transfer runs in the transaction of its attempt. It ends it neither way: the middleware
-// commits what it did together with the response, or nothing of it. A 4xx is kept as an
-// answer, and what led to it is undone; a 5xx is forgotten, so that a retry runs again.
+// transfer runs in the transaction of its attempt. It does not end it: the middleware
+// commits its rows together with the response, or rolls both back. A 4xx is kept as a
+// response, and its rows are undone; a 5xx is forgotten, so that a retry runs again.
 func transfer(w http.ResponseWriter, r *http.Request) {
 	var o order
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil || o.Amount <= 0 || o.From == o.To {

@@ -30,7 +30,7 @@ type demo struct {
 	run   string       // part of every key, because the store may remember the keys of earlier runs
 }
 
-// runDemo serves the API and shows what its clients observe. It returns an error at the
+// runDemo serves the API and shows its clients' responses. It returns an error at the
 // first unexpected response.
 func runDemo(ctx context.Context, out io.Writer, addr string, store store.Store) error {
 	bank := &bank{charged: make(map[string]int)}
@@ -215,7 +215,7 @@ func (d *demo) disconnect(ctx context.Context) error {
 		r.status == http.StatusCreated && r.replayed() && d.bank.total() == 4)
 }
 
-// retry does what a client should: on 409 it waits for Retry-After and sends the request
+// retry retries as a client should: on 409 it waits for Retry-After and sends the request
 // again.
 func (d *demo) retry(ctx context.Context, key, body string) (reply, error) {
 	for {

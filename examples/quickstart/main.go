@@ -2,7 +2,7 @@
 // header on net/http, with records in memory or in Redis.
 //
 //	go run ./examples/quickstart          # serve, and print curl lines to try
-//	go run ./examples/quickstart -demo    # show what clients observe, and check it
+//	go run ./examples/quickstart -demo    # show the clients' responses, and check them
 package main
 
 import (

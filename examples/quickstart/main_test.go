@@ -102,7 +102,7 @@ func TestDemoFailsOnWhatIsNotAsItShouldBe(t *testing.T) {
 	}
 }
 
-// The curl lines that are printed do what is said of them.
+// The printed curl lines behave as described.
 func TestServedOrdersAreReplayedAndBelongToTheirTenant(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -22,7 +22,7 @@ type order struct {
 // chargeFunc charges an amount at the bank, which supports idempotency keys too.
 type chargeFunc func(ctx context.Context, key string, cents int) error
 
-// orders is the API. Its handlers know nothing about keys and replays.
+// orders is the API. Its handlers are unaware of keys and replays.
 type orders struct {
 	bank chargeFunc
 

@@ -12,7 +12,7 @@ import (
 // transcript prints requests and responses for a person to read.
 type transcript struct{ out io.Writer }
 
-// reply is what came back.
+// reply is a response.
 type reply struct {
 	status int
 	header http.Header
@@ -29,7 +29,7 @@ func (t *transcript) say(format string, args ...any) { fmt.Fprintf(t.out, format
 
 func (t *transcript) title(n int, text string) { t.say("\n%d. %s", n, text) }
 
-// request shows what is sent.
+// request shows a request.
 func (t *transcript) request(key, body string) {
 	t.say("")
 	t.say("   > POST /orders")
@@ -39,7 +39,7 @@ func (t *transcript) request(key, body string) {
 	t.say("   > %s", body)
 }
 
-// response shows what came back, and how many times.
+// response shows a response, and how many times it came.
 func (t *transcript) response(r reply, times string) {
 	t.say("   < %d %s%s", r.status, http.StatusText(r.status), times)
 	for _, name := range shown {
@@ -57,7 +57,7 @@ func (t *transcript) exchange(key, body string, r reply) {
 
 var errUnexpected = errors.New("unexpected result")
 
-// check prints what was observed, or fails. With an empty text it prints nothing.
+// check prints the observation, or fails. It prints no line for an empty text.
 func (t *transcript) check(what string, ok bool) error {
 	if !ok {
 		t.say("   FAILED %s", what)
@@ -79,7 +79,7 @@ func (d *demo) post(ctx context.Context, key, body string) (reply, error) {
 	return d.send(ctx, http.MethodPost, "/orders", key, body)
 }
 
-// get reads what a Location names.
+// get reads the resource of a Location.
 func (d *demo) get(ctx context.Context, path string) (reply, error) {
 	return d.send(ctx, http.MethodGet, path, "", "")
 }

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
 var programs = []string{"databasesql", "gorm", "sqlc", "sqlcpgx"}
 
-// Each program is killed again and again, under clients that go on until they have an
-// answer. Then each transfer is in the ledger once, every retry got the first answer, and
-// the balances are what the ledger says.
+// Each program is killed again and again, under clients that retry until they have a
+// response. Then each transfer is in the ledger once, every retry got the first response,
+// and the balances agree with the ledger.
 func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
 	t.Parallel()
 	for _, program := range programs {
@@ -84,8 +84,8 @@ func (s *service) survives(t *testing.T, kills int64) (transfers int) {
 	return int(answered.Load())
 }
 
-// keepsA4xx shows that a refusal is kept and that what led to it is undone: the ledger
-// has no trace of it.
+// keepsA4xx shows that a refusal is kept and that its rows are undone: the ledger has no
+// trace of it.
 func (s *service) keepsA4xx(t *testing.T) {
 	t.Helper()
 	for range 2 {

@@ -20,7 +20,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// The libraries without a program of their own, on the transaction of the attempt.
+// The libraries without a whole program, on the transaction of the attempt.
 
 type transfer struct {
 	bun.BaseModel `bun:"table:reprise_example.transfers"`
@@ -49,7 +49,7 @@ func withBun(pool *sql.DB) insert {
 }
 
 // inTx is a driver for db.NewClient(db.Driver(…)) of the code that ent generates. The
-// store ends its transaction: what ent begins and commits is part of that one.
+// store ends its transaction: those that ent begins and commits are part of that one.
 type inTx struct{ *entsql.Driver }
 
 // Tx implements [dialect.Driver].
@@ -69,7 +69,8 @@ func withEnt(ctx context.Context, own *sql.Tx, t *transfer) error {
 	return tx.Commit()
 }
 
-// What each library inserts commits with the record, and is rolled back with the attempt.
+// The rows that each library inserts commit with the record, and are rolled back with the
+// attempt.
 func TestInsertsCommitWithTheRecord(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("pgx", servers.StartPostgres(t, "fsync=on").URL())

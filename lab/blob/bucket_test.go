@@ -95,7 +95,7 @@ type service struct {
 	runs   atomic.Int64
 }
 
-// body is what the service answers: too long for one part of an upload.
+// body is the service's response: too long for one part of an upload.
 var body = func() []byte {
 	b := make([]byte, 9<<20)
 	(&pieces{left: int64(len(b))}).fill(b)
@@ -142,7 +142,7 @@ func serve(t *testing.T, bucket *blob.Bucket) *service {
 	return s
 }
 
-// answer is what a client got.
+// answer is a client's response.
 type answer struct {
 	status   int
 	replayed bool

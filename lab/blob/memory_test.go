@@ -13,11 +13,10 @@ const (
 )
 
 // A response of 256 MiB takes at most 2 MiB of memory above the server without the
-// middleware, when it is made and when it is replayed. Each is measured in a process of
-// its own, after an export of 3 MiB, which loads what there is of code: by how much the
-// heap and the resident set of the process grew at most, from a heap without garbage. The
-// pages of the temporary files are the system's, which takes them back when it needs
-// them.
+// middleware, when it is made and when it is replayed. Each is measured in a new process,
+// after an export of 3 MiB, which loads all code: as the largest growth of the heap and
+// the resident set of the process, from a heap without garbage. The pages of the
+// temporary files are the system's, which takes them back when it needs them.
 func TestR35MemoryIsBounded(t *testing.T) {
 	for _, framework := range []string{"nethttp", "fiber"} {
 		t.Run(framework, func(t *testing.T) {
@@ -48,7 +47,7 @@ func report(t *testing.T, got, bare [2]peak, most int64) {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// measure returns what memory a first request and a retry take.
+// measure returns the memory that a first request and a retry take.
 func measure(t *testing.T, plan serverPlan) (peaks [2]peak) {
 	t.Helper()
 	p := start(t, plan)
@@ -66,7 +65,7 @@ func measure(t *testing.T, plan serverPlan) (peaks [2]peak) {
 	return peaks
 }
 
-// On S3 the client of the cloud has buffers of its own, which the documentation tells.
+// On S3 the cloud's client has its own buffers, which the documentation describes.
 func TestR35MemoryOnS3(t *testing.T) {
 	server := startS3(t)
 	bare := measure(t, serverPlan{Framework: "nethttp"})

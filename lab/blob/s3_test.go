@@ -73,7 +73,7 @@ func refuse(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>`)
 }
 
-// hang answers nothing until the client gives up.
+// hang sends no response until the client gives up.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()

@@ -32,10 +32,10 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// A server process answers POST /export?size=… with a body of so many bytes, which it
-// makes in pieces, and GET /peak with what memory it has needed.
+// A server process responds to POST /export?size=… with a body of so many bytes, which it
+// makes in pieces, and to GET /peak with its peak memory.
 
-// serverPlan says what a server process serves. It is in the environment, as JSON.
+// serverPlan is the plan of a server process. It is in the environment, as JSON.
 type serverPlan struct {
 	Framework string // "nethttp" or "fiber"
 	Guarded   bool   // behind the middleware, with Offload
@@ -243,8 +243,7 @@ func start(t *testing.T, plan serverPlan) *process {
 
 var errShort = errors.New("another number of bytes")
 
-// export asks for the body, compares its bytes with what was made, and returns the
-// header.
+// export requests the body, compares its bytes with the original, and returns the header.
 func (p *process) export(t *testing.T, size int64) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/export?size="+strconv.FormatInt(size, 10), http.NoBody)
@@ -267,7 +266,7 @@ func (p *process) export(t *testing.T, size int64) http.Header {
 	return resp.Header
 }
 
-// peak returns what memory the process has needed since the last call.
+// peak returns the process's peak memory since the last call.
 func (p *process) peak(t *testing.T) (got peak) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/peak", http.NoBody)

@@ -30,7 +30,7 @@ type proof struct {
 	wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// result is what became of them.
+// result is the result of the operations.
 type result struct {
 	orders, twice      int // that ran, and that ran more than once
 	lost               int // calls that ended otherwise than with the first answer
@@ -163,7 +163,7 @@ func TestNoOrderRunsTwiceAndNoneIsLost(t *testing.T) {
 	}
 }
 
-// The proof notices what would make it worthless.
+// The proof notices the mistakes that would make it worthless.
 func TestTheProofNoticesBrokenClients(t *testing.T) {
 	t.Parallel()
 	t.Run("a new key for each attempt", func(t *testing.T) {

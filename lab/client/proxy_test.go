@@ -64,7 +64,7 @@ func startProxy(tb testing.TB, to []*url.URL, http2 bool) *proxy {
 	}
 	p.Server = httptest.NewUnstartedServer(p)
 	p.Config.ConnState = p.track
-	p.Config.ErrorLog = nothing // it is about connections that were cut
+	p.Config.ErrorLog = silent // it is about connections that were cut
 	p.EnableHTTP2 = http2
 	if http2 {
 		p.StartTLS()
@@ -118,7 +118,7 @@ func (p *proxy) pick() string {
 	return ""
 }
 
-// String says what the proxy did.
+// String lists the proxy's actions.
 func (p *proxy) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +183,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.write(w, len(a.body))
 }
 
-// send sends the request to one of the servers, whatever becomes of the client.
+// send sends the request to one of the servers, even if the client is gone.
 func (p *proxy) send(r *http.Request, body []byte) answer {
 	to := r.Clone(context.WithoutCancel(r.Context()))
 	server := p.to[mathrand.IntN(len(p.to))]
@@ -210,5 +210,5 @@ func (a *answer) write(w http.ResponseWriter, bytes int) {
 	_, _ = w.Write(a.body[:bytes])
 }
 
-// nothing is a log that nobody reads.
-var nothing = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+// silent discards a server's log.
+var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -36,7 +36,7 @@ func newShop() *shop {
 	return &shop{runs: make(map[string]int), answers: make(map[string][]byte), refused: make(map[string]bool)}
 }
 
-// order is what a client sends.
+// order is a client's request.
 type order struct {
 	Op      string `json:"op"`
 	Padding string `json:"padding"`

@@ -76,8 +76,8 @@ func call(t *testing.T, c *http.Client, url, body string) (end, error) {
 	return end{resp.StatusCode, got, repriseclient.Attempts(resp), repriseclient.Replayed(resp)}, err
 }
 
-// Whatever a server sends instead of an answer, the call is retried with its key and
-// body, or ends with an error, within its bounds.
+// If a server sends anything but a response, the call is retried with its key and body,
+// or ends with an error, within its bounds.
 func TestGarbageIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, garbage := range map[string]string{
@@ -136,7 +136,7 @@ func TestGarbageIsRetried(t *testing.T) {
 	}
 }
 
-// A server that takes requests and says nothing.
+// A server that takes requests and stays silent.
 func TestSilenceEndsInAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	url := listen(t, func(_ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) })
@@ -152,7 +152,7 @@ func TestSilenceEndsInAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-// Nobody listens: the operation did not run, and the error says so.
+// No server listens: the operation did not run, and the error says so.
 func TestARefusedConnectionIsKnown(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -167,7 +167,7 @@ func TestARefusedConnectionIsKnown(t *testing.T) {
 func TestAWrongCertificateIsNotRetried(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = nothing
+	server.Config.ErrorLog = silent
 	server.StartTLS()
 	defer server.Close()
 	_, err := call(t, client(t, &http.Transport{}, repriseclient.Config{}), server.URL, "an order")
@@ -177,8 +177,8 @@ func TestAWrongCertificateIsNotRetried(t *testing.T) {
 	}
 }
 
-// net/http repeats a request that has an Idempotency-Key by itself, where a connection
-// that it kept turns out to be dead. The key is the same, and this is one attempt.
+// net/http silently repeats a request that has an Idempotency-Key, when a connection that
+// it kept turns out to be dead. The key is the same, and this is one attempt.
 func TestNetHTTPRepeatsWithTheSameKey(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -28,7 +28,7 @@ type browser struct {
 	tab context.Context
 
 	mu       sync.Mutex
-	problems []string // what the pages report: dialogs, exceptions, console messages
+	problems []string // reported by the pages: dialogs, exceptions, console messages
 }
 
 // openBrowser starts Chromium. Without one the test is skipped, unless
@@ -82,7 +82,7 @@ func (b *browser) report(problem string) {
 	b.problems = append(b.problems, problem)
 }
 
-// reported returns what the pages reported since the last call.
+// reported returns the reports of the pages since the last call.
 func (b *browser) reported() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *browser) visit(url string) {
 	b.run(chromedp.Navigate(url), chromedp.WaitReady("main"))
 }
 
-// text returns what a person reads on the page.
+// text returns the visible text of the page.
 func (b *browser) text() string {
 	b.Helper()
 	var text string
@@ -135,7 +135,7 @@ func (b *browser) keys(text string) {
 }
 
 // tabTo presses Tab until the element that has the focus matches a script's condition on
-// el, as somebody without a mouse does.
+// el, as a person without a mouse does.
 func (b *browser) tabTo(condition string) {
 	b.Helper()
 	for range 80 {
@@ -155,7 +155,7 @@ func (b *browser) tabTo(condition string) {
 	b.Fatalf("Tab never reaches %s", condition)
 }
 
-// enter presses Enter on what has the focus and waits for the next page.
+// enter presses Enter on the focused element and waits for the next page.
 func (b *browser) enter() {
 	b.Helper()
 	b.run(chromedp.Evaluate(`window.old = true`, nil))

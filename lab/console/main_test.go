@@ -1,6 +1,6 @@
 // Package console_test drives the console as a person does: in Chromium, over real Redis
-// and PostgreSQL. It is a module of its own, so that a refused browser driver takes down
-// nothing else.
+// and PostgreSQL. It is a separate module, so that a refused browser driver takes down
+// only this test.
 package console_test
 
 import (

@@ -23,7 +23,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// stores are what the console is tested on.
+// stores are the stores below the console.
 var stores = map[string]func(t *testing.T) store.Store{
 	"redis": func(t *testing.T) store.Store {
 		t.Helper()
@@ -151,7 +151,7 @@ func stuck(t *testing.T, st store.Store, key string) store.ID {
 	<-dying.started
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = dying.engine.Close(gone) // it stops at once, and renews nothing any more
+	_ = dying.engine.Close(gone) // it stops at once, and stops renewing
 	id := store.DeriveID("shop", "", key)
 	inspector, _ := store.As[store.Inspector](st)
 	await(t, "the record to lapse", func() (string, bool) {

@@ -32,13 +32,13 @@ func New(a *testapp.App) testapp.Server {
 	})
 	e.GET("/healthz", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
 
-	// A layer is one per guard, and the handlers behind it one for all: so that what it
-	// protects is made once.
+	// A layer is one per guard, and the handlers behind it one for all: so a route is
+	// wrapped once.
 	protect := func(next echo.HandlerFunc) echo.HandlerFunc {
 		protected := testapp.NewGuarded(a, func(guard *protocol.Guard) echo.HandlerFunc { return repriseecho.Middleware(guard, echoTenant)(next) })
 		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
 	}
-	e.Group("/u", protect) // without a route of its own
+	e.Group("/u", protect) // without a route
 	return serve(a, e, protect)
 }
 
@@ -76,8 +76,8 @@ func echoOuter(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// echoCall is a [testapp.Call] in Echo. What Echo leaves to net/http is the embedded
-// call's.
+// echoCall is a [testapp.Call] in Echo. The embedded call has the methods that Echo
+// leaves to net/http.
 type echoCall struct {
 	testapp.NetHTTPCall // all but the following; Echo's response is its writer
 
@@ -89,7 +89,7 @@ func (e *echoCall) Inform(status int, fields []adaptertest.Pair) {
 	(&testapp.NetHTTPCall{W: e.c.Response().Writer}).Inform(status, fields)
 }
 
-// SetStatusOnly is what handlers of Echo return where there is nothing to write.
+// SetStatusOnly is the idiom of Echo's handlers for an empty response.
 func (e *echoCall) SetStatusOnly(status int) error { return e.c.NoContent(status) }
 
 func (e *echoCall) Flush() { e.c.Response().Flush() }

@@ -20,8 +20,8 @@ func TestReprisetest(t *testing.T) {
 }
 
 // costEcho is [cost.Handler] in Echo, behind the middleware if there is a guard, else
-// behind one that does nothing: Echo wraps the handler anew for each request, which costs
-// an allocation whatever the middleware is.
+// behind an empty one: Echo wraps the handler anew for each request, which costs an
+// allocation with any middleware.
 func costEcho(guard *protocol.Guard) http.Handler {
 	e := echo.New()
 	if guard != nil {

@@ -31,13 +31,13 @@ func New(a *testapp.App) testapp.Server {
 	})
 	e.GET("/healthz", func(c *echo.Context) error { return c.NoContent(http.StatusOK) })
 
-	// A layer is one per guard, and the handlers behind it one for all: so that what it
-	// protects is made once.
+	// A layer is one per guard, and the handlers behind it one for all: so a route is
+	// wrapped once.
 	protect := func(next echo.HandlerFunc) echo.HandlerFunc {
 		protected := testapp.NewGuarded(a, func(guard *protocol.Guard) echo.HandlerFunc { return repriseecho5.Middleware(guard, tenant)(next) })
 		return func(c *echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
 	}
-	// Without a route of its own. Before 5.3 a group ran its layers only for its routes.
+	// Without a route. Before 5.3 a group ran its layers only for its routes.
 	e.Group("/u", protect).RouteNotFound("/*", func(*echo.Context) error { return echo.ErrNotFound })
 	return serve(a, e, protect)
 }
@@ -80,7 +80,8 @@ func outer(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// call is a [testapp.Call] in Echo. What Echo leaves to net/http is the embedded call's.
+// call is a [testapp.Call] in Echo. The embedded call has the methods that Echo leaves to
+// net/http.
 type call struct {
 	testapp.NetHTTPCall // all but the following; Echo's response is its writer
 
@@ -96,7 +97,7 @@ func (e *call) Inform(status int, fields []adaptertest.Pair) {
 	(&testapp.NetHTTPCall{W: w}).Inform(status, fields)
 }
 
-// SetStatusOnly is what handlers of Echo return where there is nothing to write.
+// SetStatusOnly is the idiom of Echo's handlers for an empty response.
 func (e *call) SetStatusOnly(status int) error { return e.c.NoContent(status) }
 
 func (e *call) Fail(status int) error { return echo.NewHTTPError(status, http.StatusText(status)) }

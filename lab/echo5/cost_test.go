@@ -20,8 +20,8 @@ func TestReprisetest(t *testing.T) {
 }
 
 // costEcho5 is [cost.Handler] in Echo v5, behind the middleware if there is a guard, else
-// behind one that does nothing: before 5.2, Echo wraps the handler anew for each request,
-// which costs an allocation whatever the middleware is.
+// behind an empty one: before 5.2, Echo wraps the handler anew for each request, which
+// costs an allocation with any middleware.
 func costEcho5(guard *protocol.Guard) http.Handler {
 	e := echo.New()
 	if guard != nil {

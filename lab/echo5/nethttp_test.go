@@ -33,7 +33,7 @@ func TestR32NetHTTPAdapterInWrapMiddleware(t *testing.T) {
 	}
 }
 
-// What is made of http.Handler may be protected as such, below Echo and around it.
+// An http.Handler may be protected as such, below Echo and around it.
 func TestNetHTTPAdapterBelowAndAroundEcho(t *testing.T) {
 	t.Parallel()
 	for status, handler := range stack.Plain {

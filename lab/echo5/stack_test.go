@@ -159,8 +159,8 @@ var differences = []stack.Difference{
 	},
 }
 
-// A handler that outlives the timeout outside is recorded, and its retry gets the answer.
-// Echo v5 has no layer of its own that does not wait for the handler.
+// A handler that outlives the timeout outside is recorded, and its retry gets the
+// response. Echo v5 has no timeout layer that does not wait for the handler.
 func TestTimeoutOutside(t *testing.T) {
 	t.Parallel()
 	stack.RunLate(t, http.StatusServiceUnavailable, false, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {

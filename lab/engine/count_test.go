@@ -20,21 +20,22 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // Every request that has a key, or is refused, has one counted outcome, and every attempt
-// one counted end, whatever happens to the store, the client, the handler and the
+// one counted end, despite failures of the store, the client, the handler and the
 // process. Stats and an observer count the same.
 func TestEveryRequestAndEveryAttemptIsCountedOnce(t *testing.T) {
-	rounds := 4
-	if testing.Short() {
-		rounds = 1
-	}
+	const rounds = 4
 	met := newCounted()
 	var mu sync.Mutex
 	t.Run("rounds", func(t *testing.T) {
 		for seed := range rounds {
 			inBubble(t, fmt.Sprint("seed=", seed), func(t *testing.T) {
+				if seed > 0 {
+					labtest.Breadth(t, "batches of random runs")
+				}
 				c := newCounting(t, uint64(seed))
 				c.run()
 				mu.Lock()
@@ -64,7 +65,7 @@ type counting struct {
 	processes []*countedProcess
 }
 
-// countedProcess is an engine with its guards, and what the test saw of it.
+// countedProcess is an engine with its guards, and the observations of the test.
 type countedProcess struct {
 	engine *reprise.Engine
 	faults *faultstore.Faults
@@ -75,7 +76,7 @@ type countedProcess struct {
 	attempts atomic.Int64 // that were run
 }
 
-// counted is an observer that counts what the events carry.
+// counted is an observer that adds up the counts in events.
 type counted struct {
 	mu       sync.Mutex
 	outcomes map[reprise.Outcome]uint64
@@ -171,7 +172,7 @@ func (*counting) fingerprint(r *protocol.Request, key string, body []byte) (stor
 	return protocol.DefaultFingerprint(r, key, body)
 }
 
-// fault draws what happens to a call of the store.
+// fault draws the fault of a call of the store.
 func (c *counting) fault() faultstore.Fault {
 	switch c.random.IntN(60) {
 	case 0:
@@ -242,7 +243,7 @@ func (c *counting) run() {
 	}
 }
 
-// check compares what the test did with what was counted.
+// check compares the actions of the test with the counts.
 func (p *countedProcess) check(t *testing.T) {
 	t.Helper()
 	s := p.engine.Stats()
@@ -283,7 +284,7 @@ func (p *countedProcess) check(t *testing.T) {
 	}
 }
 
-// countedClient is one request and what becomes of it.
+// countedClient is one request and its result.
 type countedClient struct {
 	process *countedProcess
 	guard   *protocol.Guard
@@ -406,7 +407,7 @@ func (c *countedClient) handle(x *protocol.Exchange) {
 	w.Finish()
 }
 
-// discard is a connection to nobody.
+// discard is a connection without a peer.
 type discard struct{ header http.Header }
 
 func (*discard) WriteHeader(int)             {}

@@ -16,9 +16,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Consumers that do with each message what SettlementOf says lose none, whatever happens
-// to the store and to the function. AtMostOnce runs none twice. An answer that is
-// recorded is that of every later delivery.
+// Consumers that follow SettlementOf for each message lose none, despite failures of the
+// store and of the function. AtMostOnce runs none twice. A recorded result is that of
+// every later delivery.
 func TestMessagesOfDoAreSettledAsTheirErrorsSay(t *testing.T) {
 	for seed := range 4 {
 		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
@@ -41,7 +41,7 @@ type messages struct {
 	random *rand.Rand
 	runs   map[string]int
 	kept   map[string]string      // the recorded result of a message, as its callers saw it
-	met    map[reprise.Action]int // what was met, so that the test shows something
+	met    map[reprise.Action]int // actions that occurred, to show that the test covers them
 	status map[reprise.AttemptEnd]int
 }
 
@@ -176,7 +176,7 @@ func (q *messages) deliver(id string) (action reprise.Action, delay time.Duratio
 	return reprise.SettlementOf(err)
 }
 
-// look compares what a delivery ended with, with those before it.
+// look compares the result of a delivery with those before it.
 func (q *messages) look(id string, value int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -107,7 +107,7 @@ func TestEngineCompletionThatFailsForGood(t *testing.T) {
 				t.Errorf("held the response back for %v", took)
 			}
 			inTime(2 * engineLease)
-			if !c.repeats { // nobody keeps the lease
+			if !c.repeats { // the lease is not renewed
 				next := b.begin(t, engineOrder("k"), reprise.Claimed).Attempt
 				if n := next.View().Number(); n != 2 {
 					t.Errorf("attempt %d, want 2", n)

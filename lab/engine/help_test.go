@@ -12,16 +12,15 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What an engine of these tests is configured with, and a sixth of the lease bounds its
-// renewals.
+// The configuration of the engines in these tests; a sixth of the lease bounds renewals.
 const (
 	engineLease     = 30 * time.Second
 	engineRetention = 24 * time.Hour
 	engineBudget    = 2 * time.Second
 )
 
-// inBubble runs body as a parallel subtest in a bubble, where time passes only when
-// everybody waits. The bubble fails when a goroutine is left at its end.
+// inBubble runs body as a parallel subtest in a bubble, where time passes only when all
+// goroutines wait. The bubble fails when a goroutine is left at its end.
 func inBubble(t *testing.T, name string, body func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

@@ -64,7 +64,8 @@ type modelRun struct {
 	met     *modelMet // of all sequences
 }
 
-// modelMet counts what the sequences met: a property that was never tried was not tested.
+// modelMet counts the situations that the sequences met: a property that was never tried
+// was not tested.
 type modelMet struct {
 	sync.Mutex
 	count map[string]int
@@ -103,7 +104,7 @@ func (r *modelRun) step(ctx context.Context, s modelStep) error {
 		return r.complete(a) //nolint:contextcheck // the engine bounds the end of an attempt
 	case "sleep":
 		inTime(s.Sleep)
-		synctest.Wait() // what is due at this instant comes before the next step
+		synctest.Wait() // events due at this instant come before the next step
 	case "deafen", "hear":
 		r.model.Lock()
 		defer r.model.Unlock()
@@ -118,8 +119,8 @@ func (r *modelRun) begin(ctx context.Context, s modelStep) error {
 		Preset: s.Preset, MaxAttempts: s.Limit, Retention: modelRetention,
 	}
 	id, st := store.DeriveID(op.Scope, op.Endpoint, op.Key), r.stores[s.Process]
-	// Where the engine does not ask the store, its answer has to be what the store would
-	// have said.
+	// Where the engine does not call the store, its result must be the one that the store
+	// would have returned.
 	st.takeover = op.Preset == reprise.Recoverable
 	r.model.Lock()
 	st.outcome, st.attempt = r.model.claim(store.ClaimRequest{ID: id, Fingerprint: op.Fingerprint}, false)
@@ -164,8 +165,8 @@ func (r *modelRun) complete(a *modelAttempt) error {
 	return nil
 }
 
-// runModel runs a sequence in a bubble of its own and says at which step the engine left
-// the model.
+// runModel runs a sequence in a new bubble and reports the step at which the engine
+// deviated from the model.
 func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &modelRun{met: met, model: &model{records: make(map[store.ID]*modelRecord)}}
@@ -207,6 +208,9 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	until := time.Now().Add(labtest.Soak(t))
 	for batch := 0; !t.Failed() && (batch < 60 || time.Now().Before(until)); batch++ {
 		t.Run(strconv.Itoa(batch), func(t *testing.T) {
+			if batch >= 12 {
+				labtest.Breadth(t, "batches of random runs")
+			}
 			rapid.Check(t, func(rt *rapid.T) { // 100 of them
 				if err := runModel(t, met, modelSteps().Draw(rt, "steps")); err != nil {
 					rt.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// modelRecord is what the model knows of an ID. Whether it is seen, live or lapsed
+// modelRecord is the state of an ID in the model. Whether it is visible, live or lapsed
 // follows from the instants.
 type modelRecord struct {
 	owner       store.Owner
@@ -24,7 +24,7 @@ type modelRecord struct {
 // model is the sequential meaning of an engine and its store: a page of code without a
 // lease that is renewed, a reply that is lost, or two processes.
 type model struct {
-	sync.Mutex // held by whoever asks: renewals come from another goroutine
+	sync.Mutex // renewals come from another goroutine
 	records    map[store.ID]*modelRecord
 }
 
@@ -37,7 +37,7 @@ func (m *model) find(id store.ID) *modelRecord {
 	return rec
 }
 
-// claim says what a claim answers, and at which attempt.
+// claim returns the outcome and the attempt number of a claim.
 func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, attempt int) {
 	rec := m.find(r.ID)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// preset is what a world promises about effects.
+// preset is the promise of a world about effects.
 type preset uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	transactional
 )
 
-// call is what a client saw of an operation: one call of the retrying client, with all
-// its attempts.
+// call is a client's view of an operation: one call of the retrying client, with all its
+// attempts.
 type call struct {
 	began      int64 // on the clock of the machine, which servers and clients share
 	ended      int64
@@ -69,7 +69,7 @@ func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.rule, v.
 // ruleProgress is no numbered guarantee: each call ends with an answer.
 const ruleProgress = "progress"
 
-// check returns what does not hold for an operation.
+// check returns the violations of an operation.
 func check(o *operation, p preset) []violation {
 	var found []violation
 	bad := func(rule, format string, args ...any) {

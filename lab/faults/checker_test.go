@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// good is an operation of two attempts that nothing is wrong with.
+// good is an operation of two attempts without a violation.
 func good() *operation {
 	return &operation{
 		op: "op",
@@ -26,8 +26,8 @@ func good() *operation {
 	}
 }
 
-// The answer of an attempt whose completion nobody confirmed may be lost after it was
-// replayed. An answer that was confirmed, or was the first, may not.
+// The response of an attempt whose completion was not confirmed may be lost after it was
+// replayed. A confirmed response, or the first one, may not.
 func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -70,7 +70,7 @@ func TestTheCheckerFindsEachViolation(t *testing.T) {
 	tests := map[string]struct {
 		preset preset
 		spoil  func(*operation)
-		want   string // the rule; empty: nothing
+		want   string // the rule; empty: none
 	}{
 		"nothing":                   {transactional, func(*operation) {}, ""},
 		"nothing, at most once":     {atMostOnce, func(*operation) {}, ""},

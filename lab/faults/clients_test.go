@@ -94,7 +94,7 @@ func (l *load) operate() {
 
 func (l *load) name(n int64) string { return fmt.Sprintf("%s-%07d", l.run, n) }
 
-// call calls an operation and keeps what it saw.
+// call calls an operation and keeps the result.
 func (l *load) call(n int64, c call) {
 	op := l.name(n)
 	c.began = time.Now().UnixNano()

@@ -11,7 +11,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// newClaim is a claim of a key that nobody has.
+// newClaim is a claim of a new key.
 func newClaim() store.ClaimRequest {
 	owner, id := store.NewOwner(), store.NewOwner()
 	return store.ClaimRequest{
@@ -47,9 +47,9 @@ func mustComplete(t *testing.T, s store.Store, r store.ClaimRequest, payload str
 	}
 }
 
-// The clock of the server jumps. What the docs promise is by that clock: a lease that a
-// jump ends is lost, and its owner cannot complete; one that a jump prolongs keeps others
-// out.
+// The clock of the server jumps. The promises of the docs are by that clock: a lease that
+// a jump ends is lost, and its owner cannot complete; one that a jump prolongs keeps
+// others out.
 func TestClockOfTheServerJumps(t *testing.T) {
 	t.Parallel()
 	type clocked func(*testing.T) (store.Store, *servers.Clock)
@@ -107,10 +107,11 @@ func TestClockOfTheServerJumps(t *testing.T) {
 	}
 }
 
-// With AtMostOnce nothing runs twice while the clock jumps to and fro, by less than the
-// retention.
+// With AtMostOnce no operation runs twice while the clock jumps to and fro, by less than
+// the retention.
 func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "worlds of faults")
 	server, clock := servers.Redis.StartWithClock(t)
 	effects := effectsServer(t)
 	db := at(effects.URL(), database(t, effects))

@@ -11,8 +11,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The disk of the server is full for a while. New operations are refused then, nothing
-// that was recorded is lost, and what ran is completed when there is space again.
+// The disk of the server is full for a while. New operations are refused then, no record
+// is lost, and operations that ran are completed when there is space again.
 func TestDiskOfTheServerIsFull(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) (store.Store, *servers.Disk){

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// history says line by line what became of an operation, in milliseconds since the first
-// that is known of it.
+// history lists the events of an operation, one per line, in milliseconds since the
+// first.
 func (o *operation) history(promoted []int64) string {
 	type line struct {
 		at   int64

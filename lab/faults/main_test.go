@@ -1,12 +1,12 @@
 // Package faults_test runs real servers behind retrying clients and breaks everything
 // around them: processes are killed and stopped at named points, links between clients,
-// servers and stores lose, cut, hold and slow down what passes, and the stores' own
-// servers crash, fail over and refuse. A checker compares what clients saw, what
-// handlers did and what the servers believed with the guarantees of docs/semantics.md.
+// servers and stores lose, cut, hold and delay bytes, and the stores' own servers crash,
+// fail over and refuse. A checker compares the clients' responses, the handlers' effects
+// and the servers' histories with the guarantees of docs/semantics.md.
 //
-// A seed fixes the faults, in their order; the machine decides what they meet. The
-// program under test is lab/nethttp/testserver, built with the tag reprise_faults, which adds
-// the points and a history and is in no other build.
+// A seed fixes the faults and their order, but not their timing. The program under test
+// is lab/nethttp/testserver, built with the tag reprise_faults, which adds the points and
+// a history and is in no other build.
 package faults_test
 
 import (
@@ -27,7 +27,7 @@ import (
 // page is where a soak writes its figures.
 var page = flag.String("page", "", "write the figures of the run into this `file`")
 
-// The program under test and what it is built into.
+// The program under test and its builds.
 var program struct {
 	once sync.Once
 	dir  string
@@ -81,7 +81,7 @@ func build(path, tags string) error {
 // defaultSeed is that of a run that names none.
 const defaultSeed = 15
 
-// seed is what fixes the faults of a run.
+// seed returns the seed of a run's faults.
 func seed(tb testing.TB) uint64 {
 	tb.Helper()
 	text := os.Getenv("REPRISE_SEED")

@@ -46,7 +46,7 @@ type many struct {
 	t           *testing.T
 	client      *http.Client
 	run         string
-	most        held // what it may hold when it is idle
+	most        held // its bound when it is idle
 	sent, wrong atomic.Int64
 }
 
@@ -65,7 +65,7 @@ func manyServer(t *testing.T, store string) *many {
 	return &many{node: startNode(t, t.TempDir(), "many-"+store, nil, args), t: t, client: client, run: repriseclient.NewKey(), most: held{goroutines: 30, heap: math.MaxInt}}
 }
 
-// held is what a server holds; heap is in bytes.
+// held is the resources that a server holds; heap is in bytes.
 type held struct{ goroutines, heap int }
 
 func (h held) within(most held) bool {
@@ -75,8 +75,8 @@ func (h held) within(most held) bool {
 func (h held) String() string { return fmt.Sprintf("%d goroutines, %d KiB", h.goroutines, h.heap>>10) }
 
 // send sends requests until there were so many, every second one with the key of the one
-// before it, and returns what the server holds once it has seen that the connections are
-// closed, and its heap was collected.
+// before it, and returns the resources that the server holds after the connections were
+// closed and its heap was collected.
 func (s *many) send(requests int64, until time.Time) held {
 	s.t.Helper()
 	var clients sync.WaitGroup
@@ -104,7 +104,7 @@ func (s *many) send(requests int64, until time.Time) held {
 	}
 }
 
-// report asks the server what it holds.
+// report asks the server for its resources.
 func (s *many) report() (got held) {
 	s.t.Helper()
 	s.tell("report", "now", 0)
@@ -119,8 +119,8 @@ func (s *many) report() (got held) {
 	return got
 }
 
-// keyed sends a request of the benchmark path, and reports whether the answer is one of
-// its own.
+// keyed sends a request of the benchmark path, and reports whether the response was not a
+// replay.
 func (s *many) keyed(n int64) bool {
 	req, err := http.NewRequest(http.MethodPost, "http://"+s.link.Addr()+"/t/many", http.NoBody) //nolint:noctx // the client has a timeout
 	if err != nil {

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-// Servers that make a mistake are found out, by the rule that they break. A checker that
-// finds nothing wrong would show nothing.
+// Servers that make a mistake are detected, by the rule that they break. Without this
+// test a checker that finds no violations would prove little.
 func TestMistakesOfServersAreFound(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -64,10 +66,11 @@ func stopLong(d *decision, point string) {
 	n.resume()
 }
 
-// The points are in no build but that of this test: neither their names, nor what arms
-// them.
+// The points are in this test's build only: neither their names nor the code that arms
+// them are in another.
 func TestPointsAreInNoOtherBuild(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests of a further build")
 	plain := filepath.Join(t.TempDir(), "testserver")
 	if err := build(plain, ""); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// patience bounds how long a run waits for what has to happen. Machines are slow.
+// patience bounds how long a run waits for an expected event. Machines are slow.
 const patience = 3 * time.Minute
 
 // node is a test server, as a process, and the proxy that clients reach it through.
@@ -33,7 +33,7 @@ type node struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	at     chan string   // what it says of points
+	at     chan string   // its messages about points
 	exited chan struct{} // closed when it has
 }
 

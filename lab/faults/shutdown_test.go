@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// A server that is told to end under load answers what it began: no client that does not
-// retry is left without the answer of a handler that ran.
+// A server that is stopped under load completes the requests that it began: every client
+// gets the response of a handler that ran, without a retry.
 func TestShutdownUnderLoadAnswersWhatRan(t *testing.T) {
 	t.Parallel()
 	effects := effectsServer(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// world is some servers over one store, their clients, and what breaks around them.
+// world is some servers over one store, their clients, and the faults around them.
 type world struct {
 	name     string
 	preset   preset
@@ -29,9 +29,9 @@ type world struct {
 	load     *load
 	lanes    []lane
 	replaces bool             // a replica or a standby takes over
-	lossy    bool             // what is lost on a failover is counted, and no violation
+	lossy    bool             // losses on a failover are counted, and are no violations
 	store    *servers.Proxy   // between the servers and the store; nil: there is none
-	heal     func(testing.TB) // makes the store whole at the end; nil: nothing to do
+	heal     func(testing.TB) // repairs the store at the end; nil: not needed
 	witness  func() string    // URL of the database of the effects, and of the records if they are there
 
 	dir     string
@@ -40,7 +40,7 @@ type world struct {
 
 	mu       sync.Mutex
 	faults   map[string]int
-	armed    map[<-chan struct{}]string // rules of proxies that met nothing yet
+	armed    map[<-chan struct{}]string // rules of proxies that were not triggered yet
 	promoted []int64                    // when a replica or standby had become the primary
 }
 
@@ -51,7 +51,7 @@ type lane struct {
 	next   func(*decision)
 }
 
-// decision is one step of a lane: what the seed says about it.
+// decision is one step of a lane, drawn from the seed.
 type decision struct {
 	testing.TB
 	*world
@@ -88,7 +88,7 @@ func (w *world) expect(kind string, done <-chan struct{}) {
 	}
 }
 
-// setting is what the flags of a world's servers say.
+// setting is the values of the flags of a world's servers.
 type setting struct {
 	name    string
 	preset  preset
@@ -151,7 +151,7 @@ func newWorld(tb testing.TB, s setting) *world {
 	return w
 }
 
-// outcome is what became of a world.
+// outcome is the result of a world.
 type outcome struct {
 	name                           string
 	preset                         preset
@@ -175,7 +175,7 @@ func (o *outcome) String() string {
 		o.name, n, o.took.Round(time.Second), o.operations, o.requests, o.attempts, o.executions, o.takeovers, o.replays, o.lost, o.unconfirmed, o.promoted, len(o.violations), o.faults)
 }
 
-// run breaks a world under load, makes it whole, and checks what is left of it.
+// run breaks a world under load, repairs it, and checks the operations.
 func (w *world) run(tb testing.TB, seed uint64) *outcome {
 	tb.Helper()
 	began := time.Now()
@@ -234,7 +234,7 @@ func (w *world) whole(tb testing.TB) {
 	}
 }
 
-// judge reads what there is to know of each operation, and checks it.
+// judge collects the evidence of each operation, and checks it.
 func (w *world) judge(tb testing.TB) *outcome {
 	tb.Helper()
 	for done, kind := range w.armed {
@@ -289,8 +289,7 @@ type event struct {
 	Asked, At, Until    int64
 }
 
-// operations puts together what clients saw, what servers believed and what is in the
-// database.
+// operations merges the clients' responses, the servers' histories and the database.
 func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 	tb.Helper()
 	byOp := make(map[string]*operation)

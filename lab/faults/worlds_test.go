@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -49,6 +50,7 @@ func TestGuaranteesHoldWhileEverythingBreaks(t *testing.T) {
 		for _, w := range worlds {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
+				labtest.Breadth(t, "worlds of faults")
 				o := w.make(t, w.name).run(t, seed)
 				for i, v := range o.violations {
 					if i < 10 {
@@ -104,7 +106,7 @@ func demandFaults(t *testing.T, outcomes []*outcome) {
 	}
 }
 
-// redisSingle is a server that keeps what it acknowledged over its own crash.
+// redisSingle is a server whose acknowledged writes survive its crash.
 func redisSingle(tb testing.TB, s setting) *world {
 	tb.Helper()
 	server := servers.Redis.Start(tb, "appendonly=yes", "appendfsync=always", "maxmemory-policy=noeviction")
@@ -140,7 +142,7 @@ func redisPair(tb testing.TB, name string, acked int) *world {
 			return
 		}
 		(&servers.RedisReplicated{Primary: primary, Replicas: []*servers.RedisServer{replica}}).AwaitReplicas(d)
-		between.Set(d, servers.Refuse) // what the primary grants now, only it knows
+		between.Set(d, servers.Refuse) // the standby does not get the claims granted from now on
 		sleepFor(pick(d.a, 20*time.Millisecond, 200*time.Millisecond))
 		primary.Kill(d)
 		d.must(replica, "REPLICAOF", "NO", "ONE")
@@ -326,7 +328,7 @@ func postgresPromotion(tb testing.TB, name string) *world {
 func effectsServer(tb testing.TB) *servers.PostgresServer {
 	tb.Helper()
 	if os.Getenv("REPRISE_TEST_POSTGRES_URL") != "" {
-		return servers.StartPostgres(tb) // of the other nobody knows a superuser
+		return servers.StartPostgres(tb) // the superuser of an external server is unknown
 	}
 	return servers.SharedPostgres(tb)
 }

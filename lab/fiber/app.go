@@ -105,10 +105,10 @@ func (c *fiberCall) SetStatusOnly(status int) error {
 	return nil
 }
 
-// Report does nothing: Fiber keeps no list of errors.
+// Report is a no-op: Fiber keeps no list of errors.
 func (c *fiberCall) Report(error) {}
 
-// Inform does nothing: fasthttp sends no informational responses but 100.
+// Inform is a no-op: fasthttp sends no informational responses but 100.
 func (c *fiberCall) Inform(int, []adaptertest.Pair) {}
 
 func (c *fiberCall) Write(p []byte, how adaptertest.WriteMode) {
@@ -126,7 +126,7 @@ func (c *fiberCall) Flush() {}
 
 func (c *fiberCall) Announce(trailers []string) {
 	for _, name := range trailers {
-		_ = c.c.Response().Header.AddTrailer(name) // which refuses what cannot be one
+		_ = c.c.Response().Header.AddTrailer(name) // which refuses invalid names
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *fiberCall) SetTrailer(name, value string) {
 	}
 }
 
-// Stream lets produce run while Fiber sends what it wrote, which is after the handler.
+// Stream lets produce run while Fiber sends its output, which is after the handler.
 func (c *fiberCall) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 	r, w := io.Pipe()
 	go func() {
@@ -158,7 +158,7 @@ func (c *fiberCall) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 
 func (c *fiberCall) Fail(status int) error { return fiber.NewError(status) }
 
-// Abort sends what was written as a body that breaks off: there is no other way to end a
+// Abort sends the output as a body that breaks off: there is no other way to end a
 // connection of fasthttp.
 func (c *fiberCall) Abort() {
 	written := bytes.Clone(c.c.Response().Body())

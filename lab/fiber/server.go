@@ -39,8 +39,8 @@ func (s *fiberServer) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// stop closes the listener, also one that fasthttp does not know yet, and the connections
-// on which nothing came.
+// stop closes the listener, also one that fasthttp does not know yet, and the idle
+// connections.
 func (s *fiberServer) stop() {
 	s.mu.Lock()
 	s.stopped = true
@@ -57,7 +57,7 @@ func (s *fiberServer) closeConns(which func(*fiberConn) bool) {
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		if which(c) {
-			_ = c.Conn.Close() // what reads from it finds out
+			_ = c.Conn.Close() // its reader notices
 		}
 	}
 }

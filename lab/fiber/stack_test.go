@@ -1,6 +1,6 @@
 // Package labfiber_test has the layers of Fiber around the adapter for Fiber. It does not
-// look for goroutines that are left behind, as its siblings do: limiter, compress and
-// SendFile start some that nothing stops.
+// look for leaked goroutines, as its siblings do: limiter, compress and SendFile start
+// some that cannot be stopped.
 package labfiber_test
 
 import (

@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Gin says nothing on standard output in this mode, which must not change while one of
-// its engines is used.
+// Gin prints no debug lines in this mode, which must not change while one of its engines
+// is used.
 func init() { gin.SetMode(gin.ReleaseMode) }
 
 // New makes the server of the adapter for Gin.
@@ -71,7 +71,8 @@ func ginOuter(c *gin.Context) {
 	}
 }
 
-// ginCall is a [testapp.Call] in Gin. What Gin leaves to net/http is the embedded call's.
+// ginCall is a [testapp.Call] in Gin. The embedded call has the methods that Gin leaves
+// to net/http.
 type ginCall struct {
 	testapp.NetHTTPCall // method, rawPath, rawQuery, program, body; addHeader, inform, announce, setTrailer; abort
 

@@ -45,12 +45,12 @@ func TestNetHTTPAdapterThatGinAnswersPast(t *testing.T) {
 	}
 }
 
-// wrapper is what layers of net/http put around a writer.
+// wrapper is a writer as layers of net/http wrap it.
 type wrapper struct{ http.ResponseWriter }
 
 func (w *wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// What is made of http.Handler may be protected as such, below Gin and around it.
+// An http.Handler may be protected as such, below Gin and around it.
 func TestNetHTTPAdapterBelowAndAroundGin(t *testing.T) {
 	t.Parallel()
 	for status, handler := range stack.Plain {
@@ -78,8 +78,8 @@ func TestNetHTTPAdapterBelowAndAroundGin(t *testing.T) {
 	}
 }
 
-// What a handler does without answering changes what Gin's writer says of itself: it
-// takes the connection, or sends an informational answer.
+// A handler without a response changes the state of Gin's writer: it takes the
+// connection, or sends an informational response.
 func TestNetHTTPAdapterBelowGinThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{

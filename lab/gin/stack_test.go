@@ -51,7 +51,7 @@ func allowed() gin.HandlerFunc {
 	return cors.New(cors.Config{AllowOrigins: []string{"https://shop.example"}, AllowMethods: []string{"POST"}})
 }
 
-// envelope makes a body for whatever has none, as many services do.
+// envelope adds a body to each response without one, as many services do.
 func envelope(c *gin.Context) {
 	c.Next()
 	if !c.Writer.Written() && c.Writer.Status() >= http.StatusBadRequest {

@@ -18,7 +18,7 @@ func (w window) plus(d time.Duration) window { return window{w.from + d, min(w.t
 // wider returns the window with a tick more on each side.
 func (w window) wider(tick time.Duration) window { return window{w.from - tick, w.to + tick} }
 
-// and returns what two windows have in common, and whether they have.
+// and returns the intersection of two windows, and whether they have one.
 func (w window) and(o window) (window, bool) {
 	w = window{max(w.from, o.from), min(w.to, o.to)}
 	return w, w.from <= w.to
@@ -37,7 +37,7 @@ func (w window) passed(at window) []bool {
 	}
 }
 
-// clock is what the answers of a store say about its clock.
+// clock is the knowledge about a store's clock that its results give.
 type clock struct {
 	tick     time.Duration // a lease or a validity counts from a tick of the clock
 	fenced   fenceClock    // nil where fences only count
@@ -64,7 +64,7 @@ var redisClock = clock{
 
 // pgClock: a claim counts from its fence, unless it waited for 10 ms or more: then its
 // lease is made whole. Where another claim writes a lapsed record at this moment, the
-// Remaining of a third is a millisecond, whatever its lease will be.
+// Remaining of a third is a millisecond, regardless of its lease.
 var pgClock = clock{
 	measured: true, unknown: time.Millisecond, waits: true,
 	fenced: func(fence, answered int64) (from, to int64) {

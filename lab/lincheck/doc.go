@@ -3,7 +3,7 @@
 // replies and cancelled calls are checked with porcupine against one sequential model.
 //
 // The rules of the model are those of the comments of reprise.Store, in a step of about
-// fifty lines, record.apply. What surrounds it is the freedom that a history has: unknown
+// fifty lines, record.apply. The code around it is the freedom of a history: unknown
 // outcomes, which may have taken place or not, and the clock.
 //
 // # Time
@@ -28,13 +28,14 @@
 // Engines renew in the background. Their histories with leases of a second run in a
 // bubble of synctest over the memory store, and have the renewals in them.
 //
-// # What is weaker
+// # Weaker properties
 //
-// Two answers may be a little old. They run nothing twice, and a retry finds the truth:
+// Two kinds of results may be slightly stale. They never cause a second run, and a retry
+// gets the current state:
 //
 //   - An engine answers duplicates that come while a claim is on its way with the answer
 //     of that claim, which may be as old as the claim.
-//   - An engine and the transactional store answer duplicates of what runs in their
+//   - An engine and the transactional store answer duplicates of an attempt in their
 //     process from memory until its completion or release is answered, which other
 //     processes may have seen before.
 //

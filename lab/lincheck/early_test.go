@@ -50,9 +50,9 @@ func (s *hasty) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.Store.Complete(ctx, r)
 }
 
-// TestStoresThatHurryAreFound: what ends early on a real store, by its own clock, has no
-// explanation, though a call takes a millisecond or more. By 2 ms is enough, and by 4 ms
-// on Redis, whose clock is so much coarser.
+// TestStoresThatHurryAreFound: a lease or record that ends early on a real store, by its
+// own clock, has no explanation, though a call takes a millisecond or more. 2 ms are
+// enough, and 4 ms on Redis, whose clock is that much coarser.
 func TestStoresThatHurryAreFound(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T) *deployment{

@@ -23,8 +23,8 @@ import (
 const longLease = time.Minute
 
 // engineStore makes calls of an engine out of calls of a store, so that the histories of
-// an engine, with its table of what runs in its process and the claims that duplicates
-// share, are held against the same model.
+// an engine, with its table of running attempts and the claims that duplicates share, are
+// checked against the same model.
 type engineStore struct {
 	*reprise.Engine
 	wire     *wire // to the store
@@ -92,7 +92,7 @@ func (s *engineStore) Complete(_ context.Context, r store.CompleteRequest) error
 	case s.wire != nil && (res.End == reprise.EndSuperseded || res.End == reprise.EndContested):
 		return store.ErrLeaseLost
 	default:
-		return fmt.Errorf("%w: %v: %w", store.ErrCorrupt, res.End, res.Err) // no fault was made: what no model knows
+		return fmt.Errorf("%w: %v: %w", store.ErrCorrupt, res.End, res.Err) // without a fault: outside of the model
 	}
 }
 
@@ -120,7 +120,7 @@ func engines(t *testing.T, d *deployment) *deployment {
 	return d
 }
 
-// everythingEngines is what a history of engines has to meet.
+// everythingEngines are the situations that a history of engines must meet.
 var everythingEngines = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "unknown claim", "unknown complete"}
 
 func TestEnginesAreLinearizable(t *testing.T) {

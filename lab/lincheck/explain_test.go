@@ -25,8 +25,8 @@ func model() porcupine.Model {
 	return m.ToModel()
 }
 
-// step returns every record that an operation may leave behind, given what it answered:
-// none says that the store must not have answered so.
+// step returns every record that an operation may leave behind, given its result: none
+// says that the store must not have returned this result.
 func step(state, call, answered any) []any {
 	before, in, out := state.(record), call.(input), answered.(output)
 	if out.refused != "" {
@@ -52,8 +52,8 @@ func step(state, call, answered any) []any {
 	return after
 }
 
-// elsewhere returns the record and, for an attempt that nobody knows of, what is left
-// when the server or the engine has ended it.
+// elsewhere returns the record and, for an attempt that no caller knows of, the record
+// after the server or the engine has ended it.
 func (r record) elsewhere() []record {
 	if r.fleeting {
 		return []record{r, {highest: r.highest}}
@@ -101,8 +101,8 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 	return []any{next}
 }
 
-// mayAnswer says where a store is free to answer otherwise than the model, if it changes
-// nothing.
+// mayAnswer says where a store may return another result than the model, if it changes no
+// record.
 func (r record) mayAnswer(in input, want answer, out output) bool {
 	switch {
 	case out.renewal == store.RenewBusy:
@@ -118,8 +118,8 @@ func (r record) mayAnswer(in input, want answer, out output) bool {
 	return false
 }
 
-// claimed returns what a granted claim leaves behind: the store decides its fence, and
-// whether it renews the lapsed lease of a claim's own owner.
+// claimed returns the records that a granted claim may leave: the store decides its
+// fence, and whether it renews the lapsed lease of a claim's own owner.
 func (r record) claimed(next record, in input, out output, own, lapsed bool) []any {
 	next.fence, next.highest = out.fence, max(out.fence, r.highest)
 	stays := next
@@ -140,8 +140,8 @@ func (r record) claimed(next record, in input, out output, own, lapsed bool) []a
 	return after
 }
 
-// read narrows down when the lease and the validity of a record end by what an answer
-// says of them, and reports whether that can be.
+// read narrows down when the lease and the validity of a record end, by the times in a
+// result, and reports whether they are consistent.
 func (r *record) read(out output) bool {
 	possible := true
 	narrow := func(w *window, least, most time.Duration) {

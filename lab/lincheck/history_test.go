@@ -21,14 +21,13 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-// deployment is a store as a service has it: several processes over what keeps the
-// records.
+// deployment is a store as a service has it: several processes over one set of records.
 type deployment struct {
 	stores    []store.Store // one a process
 	atomic    bool
 	exclusive bool // an attempt is one client's, which ends it before it begins another
-	engines   bool // the engine renews, and releases what nobody may run
-	repeats   bool // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on a connection of its own
+	engines   bool // the engine renews, and releases claims whose handler may not run
+	repeats   bool // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
 	asksAgain bool // a claim whose answer came when most of its lease was over is repeated
 	clock     clock
 	pace      pace
@@ -41,11 +40,11 @@ type pace struct {
 	lease   time.Duration // of an engine
 	calls   int           // of each client
 	between time.Duration // two calls, at most
-	stalls  bool          // some clients sleep for seconds, with what they have claimed
+	stalls  bool          // some clients sleep for seconds while they hold claims
 }
 
 // executesTwice reports whether a store may have executed a claim twice before it
-// answered: each time so that no repetition changes what the first one began.
+// returned: each time so that no repetition changes the effect of the first.
 func (d *deployment) executesTwice(in input, out output) bool {
 	if in.kind != claim || d.repeats {
 		return in.kind == claim
@@ -297,7 +296,7 @@ func (c *client) call(ctx context.Context, in input) output {
 	}
 	switch {
 	case err == nil && !loses:
-	case err == nil: // it took place, and nobody knows its answer
+	case err == nil: // it took place, and its result is lost
 		out = output{at: out.at, tick: out.tick, unknown: true}
 	case errors.Is(err, store.ErrUnavailable) && !c.d.engines:
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
@@ -352,7 +351,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 	}
 }
 
-// history lets clients loose on a deployment, and returns what they met.
+// history runs clients on a deployment, and returns their calls and results.
 func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	t.Helper()
 	h := &recorder{start: time.Now(), byID: map[store.ID][]porcupine.Operation{}, tally: map[string]int{}}

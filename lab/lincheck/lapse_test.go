@@ -18,8 +18,9 @@ import (
 // synctest, where a second takes no time.
 const shortLease = time.Second
 
-// wire is the way of an engine to its store: slow, and for spans of time closed to
-// renewals, so that leases lapse. It notes for the history what nobody asked for.
+// wire is the link of an engine to its store: slow, and for spans of time closed to
+// renewals, so that leases lapse. It records for the history the calls that the engine
+// makes on its own initiative.
 type wire struct {
 	store.Store
 	began time.Time
@@ -28,7 +29,7 @@ type wire struct {
 	dice   *rand.Rand
 	closed []bool                  // in which spans
 	owners map[granted]store.Owner // of the engine's attempts
-	names  map[store.Owner]held    // and what the history calls them
+	names  map[store.Owner]held    // and their names in the history
 	noted  []noted
 }
 
@@ -70,7 +71,7 @@ func (w *wire) travel() {
 	time.Sleep(d) //nolint:forbidigo // a way takes its time
 }
 
-// name notes what the history calls an attempt of the engine.
+// name records the name of an engine's attempt in the history.
 func (w *wire) name(a reprise.AttemptView, h held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +131,7 @@ func (w *wire) Release(ctx context.Context, id store.ID, owner store.Owner) erro
 	return w.Store.Release(ctx, id, owner)
 }
 
-// complement adds what the engine did without being asked to a history.
+// complement adds to a history the calls that the engine made on its own initiative.
 func (s *engineStore) complement(h *recorder) {
 	if s.wire == nil {
 		return
@@ -146,8 +147,8 @@ func (s *engineStore) complement(h *recorder) {
 	}
 }
 
-// lapsing is a history of two engines whose leases are renewed and lapse. What wrap makes
-// of an engine is what the clients call.
+// lapsing is a history of two engines whose leases are renewed and lapse. The clients
+// call the store that wrap returns for an engine.
 func lapsing(wrap func(*engineStore) store.Store) func(*testing.T, uint64) *recorder {
 	return func(t *testing.T, seed uint64) (h *recorder) {
 		t.Helper()
@@ -168,7 +169,7 @@ func lapsing(wrap func(*engineStore) store.Store) func(*testing.T, uint64) *reco
 }
 
 // TestLapsingEnginesAreLinearizable: an engine that renews in time keeps its attempts,
-// and one that cannot loses them to others, which is what it tells its caller.
+// and one that cannot loses them to others, and tells its caller so.
 func TestLapsingEnginesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	checkedRuns(t, lapsing(func(s *engineStore) store.Store { return s }), append(everythingEngines, "takeover", "renewal renewed", "refused completion")...)
@@ -222,8 +223,8 @@ func (f *follower) Claim(ctx context.Context, r store.ClaimRequest) (store.Claim
 	return j.res, j.err
 }
 
-// TestWrongAnswersToFollowersAreFound: a claim that others join is one of which a history
-// shows what they were told.
+// TestWrongAnswersToFollowersAreFound: a history shows the results of the followers of a
+// shared claim.
 func TestWrongAnswersToFollowersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flaw{runsToo, anyPrint, afterwards} {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// What a history has to meet, so that it shows something.
+// Situations that a history must meet, so that it is significant.
 var (
 	everything = []string{
 		"claimed", "takeover", "in-progress", "completed", "mismatch", "renewal renewed", "renewal lost", "renewal completed",
@@ -43,7 +43,7 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 // acked is a configuration that confirms each write, and so repeats some.
 var acked = repriseredis.Config{Durability: repriseredis.Acked(1)}
 
-// inBoth checks a deployment that confirms nothing, and one that waits for a replica.
+// inBoth checks a deployment without confirmations, and one that waits for a replica.
 func inBoth(t *testing.T, open func(*testing.T, repriseredis.Config) *deployment) {
 	t.Helper()
 	for name, c := range map[string]repriseredis.Config{"async": {}, "acked": acked} {
@@ -103,8 +103,8 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 }
 
-// pgDeployment is two processes over a schema of their own, with a connection for each
-// client: leased, or transactional.
+// pgDeployment is two processes over a new schema, with a connection for each client:
+// leased, or transactional.
 func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, atomic bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
 	d := newPgDeployment(tb, server, &c, atomic)

@@ -33,7 +33,7 @@ type input struct {
 	fleeting  bool // an attempt of which its client does not know is ended for it
 }
 
-// answer is what the model knows of the answer to a call.
+// answer is the result that the model expects of a call.
 type answer struct {
 	outcome  store.Outcome
 	attempt  int
@@ -75,9 +75,9 @@ func (r record) seen(lapsed, expired bool) record {
 	return r
 }
 
-// apply is the sequential meaning of a store, fifty lines with granted: what an operation
-// makes of a record that is seen, and what it answers. Leases and validities count from
-// now; lapsed says whether the lease of the record has ended.
+// apply is the sequential meaning of a store, fifty lines with granted: the effect of an
+// operation on a visible record, and its result. Leases and validities count from now;
+// lapsed says whether the lease of the record has ended.
 func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 	own := r.held && r.owner == in.owner
 	switch in.kind {
@@ -128,7 +128,7 @@ func (r record) granted(in input, now window, attempt int) (record, answer) {
 	return r, answer{outcome: store.Claimed, attempt: attempt}
 }
 
-// output is what a call answered, and what its answer says of the store's clock.
+// output is the result of a call, and its knowledge about the store's clock.
 type output struct {
 	answer
 	unknown bool   // it may have taken place, at any time from at.from on
@@ -146,7 +146,7 @@ type output struct {
 	age       time.Duration
 }
 
-// String returns the answer as the call that gave it would, without what it leaves zero.
+// String returns the result as the call returned it, without zero fields.
 func (o output) String() string {
 	text := ""
 	if o.unknown {

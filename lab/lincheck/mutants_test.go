@@ -104,8 +104,8 @@ func newMutant(f flaw) *deployment {
 	}
 }
 
-// TestStoreWithoutFlawIsLinearizable: the small store that the mutants are made of is
-// right, so that what is found of a mutant is its flaw.
+// TestStoreWithoutFlawIsLinearizable: the small store below the mutants is correct, so a
+// violation of a mutant is due to its flaw.
 func TestStoreWithoutFlawIsLinearizable(t *testing.T) {
 	t.Parallel()
 	checked(t, newMutant(""), everything...)

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"flag"
+	"path"
 	"slices"
 	"sync"
 	"testing"
@@ -32,9 +33,9 @@ type matrixStore struct {
 	atomic  bool
 	waivers []conformance.Waiver // of every adapter over it
 
-	// connect is called once for each combination, and returns what each case gets its
-	// handles from. Cases share a backing store; two handles of one case are two processes
-	// over it.
+	// connect is called once for each combination, and returns the function that gives each
+	// case its handles. Cases share a backing store; two handles of one case are two
+	// processes over it.
 	connect func(testing.TB) func() func(testing.TB) store.Store
 }
 
@@ -110,7 +111,10 @@ func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server, 
 		t.Run("store="+store.name+"/adapter="+adapter, func(t *testing.T) {
 			t.Parallel()
 			perCase := store.connect(t)
-			adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
+			adaptertest.Run(t, func(tb testing.TB) adaptertest.Fixture {
+				if !shown(adapter, store, path.Base(tb.Name())) {
+					labtest.Breadth(tb, "cases of adapters over a further store")
+				}
 				return adaptertest.Fixture{
 					Open: perCase(), Serve: testapp.InTest(build), Advance: conformance.Sleep, Atomic: store.atomic,
 					Waivers: slices.Concat(waivers, store.waivers), Report: results.report(adapter, store.name),
@@ -118,4 +122,12 @@ func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server, 
 			})
 		})
 	}
+}
+
+// shown reports whether a case runs with -short, which runs each on every adapter and on
+// every store: on net/http over every store, and on the others over memory, or over an
+// atomic store if it needs one.
+func shown(adapter string, st matrixStore, id string) bool {
+	needs := func(c conformance.Case) bool { return c.ID == id && slices.Contains(c.Needs, conformance.AtomicClaims) }
+	return adapter == Adapters[0] || st.name == "memory" || st.atomic && slices.ContainsFunc(adaptertest.Cases(), needs)
 }

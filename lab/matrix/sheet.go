@@ -44,9 +44,9 @@ func (s *sheet) report(adapter, store string) func(adaptertest.Result) {
 	}
 }
 
-// finish compares the page with what came out, or writes it. Combinations that did not
-// run, because a server is missing or only a part was asked for, stay as the page has
-// them. A failure is no result to write down.
+// finish compares the page with the results, or writes it. Combinations that did not run,
+// because a server is missing or only a part was asked for, stay as the page has them. A
+// failure is not written.
 func (s *sheet) finish(t *testing.T, update bool) {
 	t.Helper()
 	if t.Failed() {
@@ -82,7 +82,7 @@ var marks = map[adaptertest.Status]string{
 
 const unknownMark = "·"
 
-// page is the page for what is in the sheet.
+// page is the page of the sheet.
 func (s *sheet) page() string {
 	var b strings.Builder
 	cases, adapters, stores := adaptertest.Cases(), Adapters, storeNames()
@@ -146,7 +146,7 @@ func (s *sheet) waiversOf(id, adapter string, stores []string) iter.Seq2[string,
 	}
 }
 
-// readSheet reads what a page says of the combinations that it has.
+// readSheet parses a page.
 func readSheet(page string) *sheet {
 	s := newSheet()
 	stores := storeNames()

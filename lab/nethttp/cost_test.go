@@ -14,9 +14,9 @@ import (
 	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 )
 
-// TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: what
-// the middleware allocates besides net/http and a handler that does nothing but answer.
-// It is not parallel, because it counts the allocations of the process.
+// TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: the
+// allocations of the middleware, besides net/http and a minimal handler. It is not
+// parallel, because it counts the allocations of the process.
 func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
@@ -41,8 +41,8 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkNetHTTPOverMemory shows the time as well: unkeyed against not-keyed is what
-// the middleware adds to a request without a key.
+// BenchmarkNetHTTPOverMemory shows the time as well: the difference of unkeyed and
+// not-keyed is the cost of the middleware for a request without a key.
 func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
@@ -52,8 +52,8 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	})
 }
 
-// BenchmarkUnkeyedNetHTTP is P11: the difference of the two is what the middleware costs
-// a request without a key, in time and allocations, without a network in between.
+// BenchmarkUnkeyedNetHTTP is P11: the difference of the two is the cost of the middleware
+// for a request without a key, in time and allocations, without a network in between.
 func BenchmarkUnkeyedNetHTTP(b *testing.B) {
 	for name, handler := range map[string]http.Handler{"bare": cost.Handler(), "protected": cost.Middleware(b)(cost.Handler())} {
 		b.Run(name, func(b *testing.B) {
@@ -70,7 +70,7 @@ func BenchmarkUnkeyedNetHTTP(b *testing.B) {
 	}
 }
 
-// discard is a response that nobody reads.
+// discard is a response without a reader.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header       { return d.header }

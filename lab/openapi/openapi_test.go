@@ -24,6 +24,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/contract"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -59,7 +60,7 @@ func serve(t *testing.T, cfg protocol.Config) *api {
 		t.Fatal(err)
 	}
 	a.handler = reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(a.order))
-	a.checks = validatorOf(t, document(t, guard.Policy().OpenAPIJSON()))
+	a.checks = validatorOf(t, document(t, contract.Of(guard).OpenAPIJSON()))
 	return a
 }
 
@@ -70,7 +71,7 @@ func tenantOf(r *http.Request) (string, error) {
 	return "tenant", nil
 }
 
-// order is the handler. The body says what it does.
+// order is the handler. The body selects its behaviour.
 func (a *api) order(w http.ResponseWriter, r *http.Request) {
 	switch body, _ := io.ReadAll(r.Body); string(body) {
 	case `"hold"`:
@@ -207,7 +208,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := guard.Policy()
+		p := contract.Of(guard)
 		p.Transactional = name == "everything"
 		for form, text := range map[string][]byte{"JSON": p.OpenAPIJSON(), "YAML": p.OpenAPIYAML(), "embedded": document(t, p.OpenAPIJSON())} {
 			if ok, errs := validatorOf(t, text).ValidateDocument(); !ok {
@@ -221,17 +222,17 @@ func TestDocumentsAreValid(t *testing.T) {
 	}
 }
 
-func mustPolicy(t *testing.T, engine *reprise.Engine) protocol.Policy {
+func mustPolicy(t *testing.T, engine *reprise.Engine) contract.Policy {
 	t.Helper()
 	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return guard.Policy()
+	return contract.Of(guard)
 }
 
-// What the server answers is in its contract: a first response, its replay, and every
-// refusal that a leased store can give.
+// The contract covers all responses of the server: a first response, its replay, and
+// every refusal that a leased store can give.
 func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{
@@ -350,7 +351,7 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// What is not in the contract is refused, so the checks above can fail.
+// Responses outside of the contract are refused, so the checks above can fail.
 func TestWrongResponsesAreRefused(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{Required: true})

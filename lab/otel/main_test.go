@@ -1,6 +1,6 @@
-// Package otel_test shows what package repriseotel reports: metrics as Prometheus scrapes
-// them, alerts and a dashboard over those metrics, and spans. It is a module of its own,
-// because Prometheus is large.
+// Package otel_test shows the reports of package repriseotel: metrics as Prometheus
+// scrapes them, alerts and a dashboard over those metrics, and spans. It is a separate
+// module, because Prometheus is large.
 package otel_test
 
 import (

@@ -9,7 +9,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// What Prometheus scrapes is what the engine counted.
+// Prometheus scrapes the engine's counts.
 func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -37,7 +37,7 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
-// Each alert fires when what it is for happens in a real service, and none in the traffic
+// Each alert fires when its condition occurs in a real service, and none in the traffic
 // of a good day.
 func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
 	defer engine.Close()
 
 	at := time.Unix(1_800_000_000, 0)
-	// A scrape every 15 s, for two and a half minutes, of what the service has by now.
+	// A scrape every 15 s, for two and a half minutes, of the present metrics.
 	pass := func() {
 		for range 10 {
 			st(t, storage, s.scrape(), at)
@@ -182,8 +182,8 @@ func dashboard(t *testing.T) map[string]string {
 	return queries
 }
 
-// check demands of each selector of a query that a series matches it, as far as its
-// matchers say what there is.
+// check demands that a series matches each selector of a query, for the matchers with a
+// known set of values.
 func check(t *testing.T, title, query string, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	expr, err := parser.ParseExpr(query)
@@ -227,8 +227,7 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 	return false
 }
 
-// Every alert says how bad it is, what happened, and where to read on: at a heading that
-// is there.
+// Every alert names its severity, the problem, and an existing heading to read on.
 func TestAlertsLeadToARunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operating.md")

@@ -170,7 +170,7 @@ func (s *service) outcomeUnknown(key string) bool {
 	return s.engine.Stats().Outcomes[reprise.Lapsed] > before
 }
 
-// scrape returns what Prometheus gets, by name.
+// scrape returns the metrics as Prometheus gets them, by name.
 func (s *service) scrape() map[string]*dto.MetricFamily {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+"/metrics", http.NoBody)
@@ -215,7 +215,7 @@ func (s *service) traffic() {
 	s.want("the duplicate", <-waiter, 201)
 }
 
-// trouble makes what alerts are for.
+// trouble causes the conditions of the alerts.
 func (s *service) trouble() {
 	s.Helper()
 	s.faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))

@@ -54,7 +54,7 @@ func TestPostgresBurst(t *testing.T) {
 	}
 }
 
-// pgAnswer is what a client of pgOrders got, and after how long.
+// pgAnswer is the response that a client of pgOrders got, and its latency.
 type pgAnswer struct {
 	status int
 	took   time.Duration
@@ -224,7 +224,7 @@ func TestPostgresOneTransactionID(t *testing.T) {
 	pgMustClaim(t, st, r, store.Claimed)
 	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
-	var want string // a subtransaction that writes has an ID of its own
+	var want string // a subtransaction that writes has its own ID
 	if err := tx.QueryRow(t.Context(), "SELECT pg_current_xact_id()::xid::text").Scan(&want); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 			}
 		}
 		if sqlDB {
-			continue // database/sql loses the connection of a BeginTx or Commit in which a tracer panics, whoever calls it
+			continue // database/sql loses the connection of a BeginTx or Commit in which a tracer panics, with any caller
 		}
 		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 })
 		r := pgClaim()

@@ -32,8 +32,8 @@ func (f *pgFixture) prepared(t *testing.T) (statements, executed int) {
 }
 
 // TestPostgresTransactionalReplaysAreLooks: while replays are common the transactional
-// store answers one by a look at the record, one statement that opens no transaction, in
-// the way that the statements of the pool are sent; and claims what it does not find.
+// store first reads the record: one statement without a transaction, sent in the pool's
+// mode. It claims an ID that has no record.
 func TestPostgresTransactionalReplaysAreLooks(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -114,9 +114,9 @@ func TestPostgresLooksFollowTheTraffic(t *testing.T) {
 	}
 }
 
-// TestPostgresAttemptsArePrepared: what almost every attempt needs is prepared in its
-// session before its transaction begins, and is what completes it; nothing is where the
-// pool prepares nothing.
+// TestPostgresAttemptsArePrepared: the statements that almost every attempt needs, and
+// the one that completes it, are prepared in its session before its transaction begins;
+// none is when the pool prepares no statements.
 func TestPostgresAttemptsArePrepared(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -175,8 +175,8 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 	pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), nil)
 }
 
-// TestPostgresRowsOfAnotherShape: where somebody changed the type of a column, a claim
-// fails. It does not take the value that it cannot read for a lease that ended.
+// TestPostgresRowsOfAnotherShape: where the type of a column was changed, a claim fails.
+// It does not take an unreadable value for an expired lease.
 func TestPostgresRowsOfAnotherShape(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot
@@ -225,7 +225,8 @@ func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestPostgresLooksWithoutASlotArePrepared: and are not where the pool prepares nothing.
+// TestPostgresLooksWithoutASlotArePrepared: and are not when the pool prepares no
+// statements.
 func TestPostgresLooksWithoutASlotArePrepared(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

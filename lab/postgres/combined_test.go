@@ -66,9 +66,9 @@ func TestPostgresCombines(t *testing.T) {
 	}
 }
 
-// TestPostgresCombinedOutcomes: in a batch every outcome is what it is alone, for each
-// call by itself: new, in progress, completed, of another request, lapsed, taken over,
-// repeated by its owner, with a payload too large for a batch, and damaged.
+// TestPostgresCombinedOutcomes: in a batch each call gets the same outcome as alone: new,
+// in progress, completed, of another request, lapsed, taken over, repeated by its owner,
+// with a payload too large for a batch, and damaged.
 func TestPostgresCombinedOutcomes(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
@@ -183,8 +183,8 @@ func TestPostgresCombinedRace(t *testing.T) {
 	})
 }
 
-// TestPostgresCombinedIsHeldUpByNobody: rows that somebody holds delay their own
-// completions and not those that are sent with them.
+// TestPostgresCombinedIsHeldUpByNobody: locked rows delay their own completions and not
+// the others of the batch.
 func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))

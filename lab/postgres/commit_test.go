@@ -15,9 +15,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// The tests of this file lose the answer to a COMMIT. The rule is one: what was applied
-// is never answered ErrNotApplied, and what was not applied is never answered with
-// success.
+// The tests of this file lose the reply to a COMMIT. There is one rule: an applied step
+// never gets ErrNotApplied, and a step that was not applied never gets success.
 
 // pgCut is a transactional store that is reached through a proxy, and one that is not.
 type pgCut struct {
@@ -61,7 +60,7 @@ func (c *pgCut) applied(t *testing.T, r store.ClaimRequest) bool {
 	return effects == 1
 }
 
-// judge holds the answer to a completion to what became of it.
+// judge compares the result of a completion with the record.
 func (c *pgCut) judge(t *testing.T, r store.ClaimRequest, err error) {
 	t.Helper()
 	switch applied := c.applied(t, r); {
@@ -73,8 +72,8 @@ func (c *pgCut) judge(t *testing.T, r store.ClaimRequest, err error) {
 }
 
 // TestPostgresCommitReplyLost: the proxy loses the request, the reply, or the connection
-// in between, and the store still tells what became of it. When it cannot look either, it
-// says so, and the next look finds out.
+// in between, and the store still reports the true result. When it cannot read the record
+// either, the outcome is unknown, and the next read decides.
 func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Parallel()
 	c := newPgCut(t, servers.SharedPostgres(t))
@@ -158,7 +157,7 @@ func pgLockOf(t *testing.T, pool *pgxpool.Pool, tx pgx.Tx) int64 {
 		tx.Conn().PgConn().PID())
 }
 
-// pgAwaitLock waits until somebody waits for a lock.
+// pgAwaitLock waits until a session waits for a lock.
 func pgAwaitLock(t *testing.T, pool *pgxpool.Pool, key int64) {
 	t.Helper()
 	pgEventually(t, "somebody waits for the lock", func() bool {
@@ -175,9 +174,9 @@ func pgIsOneOf(err error, want []error) bool {
 	return false
 }
 
-// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, the
-// answer to a COMMIT stays away, and the connection is cut. Nothing is called rolled back
-// that is not, and nothing confirmed that no standby has.
+// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, a COMMIT
+// gets no reply, and the connection is cut. No applied commit is reported as rolled back,
+// and none as confirmed that no standby has.
 func TestPostgresCommitHeldByStandby(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -189,8 +188,8 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	r := c.begin(t)
 	pgWant(t, "complete with the standby there", pgComplete(t, c.cut, r, "answer"), nil)
 
-	// What the witness needs is made before the standby goes away; from then on no commit
-	// returns.
+	// The observer's resources are made before the standby is cut off; from then on no
+	// commit returns.
 	held := []store.ClaimRequest{c.begin(t), c.begin(t), c.begin(t)}
 	standby.Link.Set(t, servers.Stall)
 	defer c.proxy.Cut() // a silent connection would hold up the pool's end
@@ -262,9 +261,9 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	pgWant(t, "commit with the standby there", commit(t.Context()), nil)
 }
 
-// TestPostgresPromotion: after a failover the new primary decides. What it does not have
-// was not applied, what it has is replayed, and a pool that still reaches a standby is
-// refused.
+// TestPostgresPromotion: after a failover the new primary decides. A write that it lacks
+// was not applied, a record that it has is replayed, and a pool that still reaches a
+// standby is refused.
 func TestPostgresPromotion(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)

@@ -16,11 +16,11 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// TestPostgresConditionsOfWrites: which records each statement that writes writes, of all
-// that there can be: the attempts of the owner that asks while they are seen, those that
-// an operator looked at, those that nobody sees. A record that cannot be read is nobody's
-// to write, and none of another ID ever is. What ends is over when a statement begins,
-// though its transaction began before.
+// TestPostgresConditionsOfWrites: which of all possible records each write statement
+// changes: the visible attempts of the calling owner, the records that an operator read,
+// the expired ones. No statement changes an unreadable record, or one of another ID. A
+// lease or validity that has ended when a statement begins is over, even if its
+// transaction began before.
 func TestPostgresConditionsOfWrites(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
@@ -106,9 +106,8 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	}
 }
 
-// TestPostgresConditionsOfReads: which records the purge deletes, and which an operator
-// sees as what, of all that there can be, at the instants where it changes: at the end is
-// over.
+// TestPostgresConditionsOfReads: which of all possible records the purge deletes, and the
+// state that an operator sees, at the instants where it changes: at the end is over.
 func TestPostgresConditionsOfReads(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
@@ -303,9 +302,9 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 	pgWant(t, "reset", err, nil)
 }
 
-// TestPostgresClaimByTheFunctionTellsTheValidity: what a claim by the function says of a
-// completed record is how long it stays valid and how long ago it was completed, to the
-// microsecond and from the start of the statement; of any other it says neither.
+// TestPostgresClaimByTheFunctionTellsTheValidity: the function of a claim returns how
+// long a completed record stays valid and how long ago it was completed, to the
+// microsecond and from the start of the statement; for other records it returns neither.
 func TestPostgresClaimByTheFunctionTellsTheValidity(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}

@@ -56,11 +56,11 @@ func TestPostgresRowsAreSmallAndCheapToLog(t *testing.T) {
 	for name, alone := range map[string]bool{"alone": true, "combined": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// A server of its own: the open transactions of other tests would keep dead
-			// rows from being cleaned away.
+			// A private server: the open transactions of other tests would keep dead rows from
+			// being cleaned away.
 			server := servers.StartPostgres(t, "checkpoint_timeout=1d", "max_wal_size=4GB")
-			// A machine that is busy with other tests makes bursts of the fixed rate, so
-			// one of three tables has to show what the store does to it.
+			// A machine that is busy with other tests turns the fixed rate into bursts, so one
+			// table of three has to show the effect of the store.
 			for range 3 {
 				f := pgSetup(t, server, labtest.MaxConns(16))
 				f.Config.NoCombining = alone
@@ -96,8 +96,8 @@ func pgSmallAndCheap(t *testing.T, f *pgFixture) bool {
 	return ours.row <= 700 && (ours.hot >= 0.9 || ours.wal <= 1.1*floor.wal)
 }
 
-// TestPostgresIdlePurgeUsesTheIndex: with nothing to delete a purge reads a handful of
-// pages, however many records there are.
+// TestPostgresIdlePurgeUsesTheIndex: with no expired records a purge reads a handful of
+// pages, for any number of records.
 func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -136,7 +136,7 @@ func pgPurgeStatement(t *testing.T, f *pgFixture) string {
 	return watch.last(t)
 }
 
-// pgStatements is a tracer that remembers what it saw.
+// pgStatements is a tracer that records statements.
 type pgStatements struct {
 	mu   sync.Mutex
 	seen []string
@@ -173,7 +173,7 @@ func (s *pgStatements) count() int {
 
 // TestPostgresRoundTrips (P7, P8): a new operation of the leased store is two statements
 // and two round trips, a replay one. The transactional store adds none to a transaction
-// that the handler would have opened and committed by itself.
+// that the handler would have opened and committed anyway.
 func TestPostgresRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -186,7 +186,7 @@ func TestPostgresRoundTrips(t *testing.T) {
 
 	count := func(what string, want int64, operation func()) {
 		t.Helper()
-		operation() // pgx prepares what it has not seen yet
+		operation() // pgx prepares a statement on first use
 		before := trips.n.Load()
 		operation()
 		if got := trips.n.Load() - before; got != want {

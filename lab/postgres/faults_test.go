@@ -32,7 +32,7 @@ type pgLedger struct {
 	unknown    atomic.Int64
 }
 
-// newPgLedger makes the table of effects, and as many stores with a pool of their own.
+// newPgLedger makes the table of effects, and as many stores with a separate pool each.
 func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, options ...labtest.PoolOption) *pgLedger {
 	t.Helper()
 	l := &pgLedger{pgFixture: f}
@@ -203,7 +203,7 @@ func (l *pgLedger) kill(t *testing.T, enough int, where string) {
 		until := time.Now().Add(labtest.Soak(t))
 		limit := until.Add(time.Minute)
 		for killed < enough || time.Now().Before(until) {
-			// Of those that are at work: an idle one would be no fault to anybody.
+			// Only busy ones: to end an idle one is no fault.
 			killed += pgTerminate(t, l.Pool, where+" AND state <> 'idle'")
 			if time.Now().After(limit) {
 				t.Errorf("only %d sessions were killed", killed)

@@ -56,9 +56,9 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 }
 
 // TestPostgresLeaseIsWhole: a claim that waits for an insert which is then rolled back
-// has its whole lease from the moment of its answer, and not what the wait left of it; so
-// do the validity and what the purge goes by. It is so by each of the statements that
-// create alone.
+// has its whole lease from the moment of its result, not the remainder after the wait; so
+// have the validity and the purge's index column. This holds for each of the statements
+// that create one record.
 func TestPostgresLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -116,7 +116,7 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 }
 
 // TestPostgresClaimAgainMeetsCompletion: a claim that its owner repeats, and that finds
-// the row locked by the completion of the same attempt, answers with what was completed.
+// the row locked by the completion of the same attempt, returns the completed record.
 func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -135,8 +135,8 @@ func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	}
 }
 
-// TestPostgresFencesOverCrash: a server that crashes forgets what it gave to transactions
-// that were not flushed, and gives out no such fence again.
+// TestPostgresFencesOverCrash: a server that crashes forgets the fences of transactions
+// that were not flushed, and never grants such a fence again.
 func TestPostgresFencesOverCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -164,10 +164,10 @@ func TestPostgresFencesOverCrash(t *testing.T) {
 	}
 }
 
-// TestPostgresFenceOfACreation: whoever creates a record waits for another creation of
-// the same ID and reads the clock after it, so that its fence is not below one that was
-// granted and released meanwhile. Others in the same batch do not wait. It is so by each
-// of the statements that create. It shares the lock with nobody.
+// TestPostgresFenceOfACreation: a creation waits for another creation of the same ID and
+// reads the clock after it, so that its fence is not below one that was granted and
+// released in between. Others in the same batch do not wait. This holds for each of the
+// statements that create. The lock is exclusive.
 func TestPostgresFenceOfACreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
@@ -213,8 +213,8 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 }
 
 // TestPostgresLookOfAStandby: where replays are common a claim begins with a SELECT,
-// which a standby would answer from what may be old. It finds nothing there, and the
-// claim is refused as every claim is.
+// which a standby would serve with stale data. It returns no record there, and the claim
+// is refused as every claim on a standby is.
 func TestPostgresLookOfAStandby(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)

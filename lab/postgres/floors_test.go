@@ -36,10 +36,10 @@ type pgContestant struct {
 	run  func(context.Context) error
 }
 
-// BenchmarkPostgresFloors (P7) compares operations of the leased store with what a
-// program without it would do, over one pool: an INSERT and an UPDATE, and a SELECT by
-// primary key, prepared. It reports operations per second as ratios, medians of shuffled
-// rounds. 64 callers share 16 connections, as they would in a service.
+// BenchmarkPostgresFloors (P7) compares operations of the leased store with the
+// statements of a program without it, over one pool: an INSERT and an UPDATE, and a
+// SELECT by primary key, prepared. It reports operations per second as ratios, medians of
+// shuffled rounds. 64 callers share 16 connections, as they would in a service.
 func BenchmarkPostgresFloors(b *testing.B) {
 	server := servers.StartPostgres(b, "shared_buffers=256MB", "max_wal_size=4GB")
 	for _, callers := range []int{1, 8, 64} {

@@ -17,7 +17,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgFixture is a schema of its own with what the statements of these tests need.
+// pgFixture is a new schema with the tables that these tests need.
 type pgFixture struct{ *labtest.Postgres }
 
 // pgSetup returns a fixture on a server, migrated.
@@ -135,7 +135,7 @@ func pgEventually(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// pgPass lets time pass: the servers have clocks of their own.
+// pgPass lets time pass: the servers have their own clocks.
 func pgPass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the one sleep of these tests
 
 // pgModes are all the ways in which pgx sends a statement.

@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// pgInspector is what an operator's program knows of a store.
+// pgInspector is the interface of an operator's program to a store.
 type pgInspector interface {
 	store.Store
 	store.Inspector
@@ -37,8 +37,7 @@ func (f *pgFixture) pgRecords(t *testing.T, n int) {
 		FROM generate_series(1, $1::bigint) AS n`, n)
 }
 
-// pgPages follows a listing to its end. It returns what it found, and how many pages
-// there were.
+// pgPages follows a listing to its end. It returns the records, and the number of pages.
 func pgPages(t *testing.T, store store.Inspector, q store.Query) (found []store.Record, pages, scanned int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -62,6 +61,7 @@ func pgPages(t *testing.T, store store.Inspector, q store.Query) (found []store.
 // each reads along the primary key.
 func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const records = 300_000
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
@@ -128,8 +128,8 @@ func pgKeyOrder(t *testing.T, plan string) {
 	}
 }
 
-// TestPostgresListEmptyTable: of a table without statistics nothing is estimated, and a
-// listing that one page holds knows its length.
+// TestPostgresListEmptyTable: a table without statistics has no estimate, and a listing
+// that fits in one page knows its length.
 func TestPostgresListEmptyTable(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -170,8 +170,8 @@ func TestPostgresListGoesOnBehindAStep(t *testing.T) {
 	}
 }
 
-// TestPostgresListSelects: states, label and age select, in pages of any size, and what
-// was completed by an operator says so.
+// TestPostgresListSelects: states, label and age select, in pages of any size, and a
+// record completed by an operator is marked.
 func TestPostgresListSelects(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -233,7 +233,7 @@ func TestPostgresListSelects(t *testing.T) {
 				"two states":   {store.Query{States: store.States(store.StateLapsed, store.StateUnreadable)}, 6},
 				"label":        {store.Query{Label: "label 1"}, 4},
 				"label, state": {store.Query{Label: "label 0", States: store.States(store.StateLapsed)}, 2},
-				"age":          {store.Query{OlderThan: time.Hour}, 1 + 3}, // and those whose age nobody knows
+				"age":          {store.Query{OlderThan: time.Hour}, 1 + 3}, // and those of unknown age
 			} {
 				q.Limit = limit
 				if got, _, _ := pgPages(t, st, q.Query); len(got) != q.want {
@@ -244,8 +244,8 @@ func TestPostgresListSelects(t *testing.T) {
 	}
 }
 
-// TestPostgresCursorOfAnotherTable: a cursor is good for the table that it is of, with
-// either store, and the error for another says what to do.
+// TestPostgresCursorOfAnotherTable: a cursor is valid for its table only, with either
+// store, and the error for another names the remedy.
 func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -269,8 +269,9 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestPostgresUnreadableRecords: a record that this release does not know is shown, is in
-// nobody's way, and can be forgotten and not answered; no other is forgotten that way.
+// TestPostgresUnreadableRecords: a record of an unknown version is listed, does not
+// disturb other records, and can be forgotten but not completed; no other record is
+// forgotten that way.
 func TestPostgresUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

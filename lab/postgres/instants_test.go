@@ -25,9 +25,9 @@ func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id store.ID) (i pgI
 	return i, err
 }
 
-// TestPostgresInstantsOfWrites: the lease, the validity, and what the purge goes by count
-// from the clock at which a statement writes. Neither the beginning of its transaction,
-// which may be long ago, nor what the row had before enters into them. The indexed
+// TestPostgresInstantsOfWrites: the lease, the validity, and the purge's index column
+// count from the clock at which a statement writes. They depend neither on the beginning
+// of its transaction, which may be long ago, nor on the row's earlier values. The indexed
 // instant moves only where it has to. No other record is written.
 func TestPostgresInstantsOfWrites(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		statement                      string
 		args                           []any
 		lease, valid, expires, created time.Duration // after the write
-		at                             time.Time     // what the row says of the claim, if it is an argument
+		at                             time.Time     // the row's time of the claim, if it is an argument
 		fence                          bool          // a new one, of the clock
 	}{
 		"claim": {
@@ -232,7 +232,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 
 // TestPostgresClocksOfAnswers: a record that a statement saw comes with the start of its
 // transaction, which is before its snapshot: by a later clock a lease that was renewed in
-// between would have lapsed. What a claim decides by afterwards comes with a later one.
+// between would have lapsed. The later decisions of a claim come with a later clock.
 func TestPostgresClocksOfAnswers(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}

@@ -26,8 +26,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgInTx is an engine over the leased store whose handlers complete in transactions of
-// their own.
+// pgInTx is an engine over the leased store whose handlers complete in their own
+// transactions.
 type pgInTx struct {
 	*pgFixture
 
@@ -202,7 +202,7 @@ func TestPostgresInTxThatWasUndone(t *testing.T) {
 }
 
 // TestPostgresInTxTakeover: a lapsed attempt whose transaction has locked its record is
-// not taken over before that ends, and nobody waits for it.
+// not taken over before that ends, and no claim waits for it.
 func TestPostgresInTxTakeover(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

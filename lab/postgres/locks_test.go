@@ -28,8 +28,8 @@ func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	return tx
 }
 
-// TestPostgresPurgeSkipsWhatIsBeingReclaimed: a record that somebody is just writing is
-// left alone, also when it was past its retention before.
+// TestPostgresPurgeSkipsWhatIsBeingReclaimed: a record that another statement is writing
+// is skipped, even if its retention had ended before.
 func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -91,9 +91,9 @@ func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
 	}
 }
 
-// TestPostgresSharesNoRow: who writes a row locks it for itself. A purge, a renewal and a
-// takeover pass over a row that somebody only shares: two of them that shared it would
-// wait for each other.
+// TestPostgresSharesNoRow: a writer locks its row exclusively. A purge, a renewal and a
+// takeover skip a row with a shared lock: two writers that shared it would wait for each
+// other.
 func TestPostgresSharesNoRow(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -122,9 +122,9 @@ func TestPostgresSharesNoRow(t *testing.T) {
 	pgMustClaim(t, st, pgRival(lapsed), store.InProgress)
 }
 
-// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch passes over an ID whose lock
-// somebody has, and gives up where somebody is inserting a record of it without, so that
-// its calls are sent alone and only one of them waits.
+// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch skips an ID whose lock is taken, and
+// gives up where a program without the lock is inserting its record, so that its calls
+// are sent alone and only one of them waits.
 func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -177,7 +177,7 @@ func TestPostgresHeldLocks(t *testing.T) {
 	held := statements.find(t, "AS held")
 	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
 
-	const high, low = 0x7265_7072, 0x6973_6531 // nobody else's
+	const high, low = 0x7265_7072, 0x6973_6531 // used by this test only
 	other, err := url.Parse(servers.SharedPostgres(t).URL())
 	pgWant(t, "URL", err, nil)
 	other.Path = "/" + f.Config.Schema

@@ -144,7 +144,7 @@ func pgWantValidity(tb testing.TB, st store.Store, completed store.ClaimRequest)
 	}
 }
 
-// pgMustNotFail claims and returns whatever the answer is.
+// pgMustNotFail claims and returns the result, with any outcome.
 func pgMustNotFail(tb testing.TB, store store.Store, r store.ClaimRequest) store.ClaimResult {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)

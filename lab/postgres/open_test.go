@@ -18,8 +18,8 @@ import (
 )
 
 // TestPostgresOpens: on a server that keeps its promises every constructor that checks
-// refuses a schema that is missing, by what is missing, and gives a store once it is
-// there. Warnings go to the log.
+// refuses an incomplete schema, names the missing part, and returns a store once it
+// exists. Warnings go to the log.
 func TestPostgresOpens(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "fsync=on")

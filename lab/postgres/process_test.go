@@ -173,7 +173,7 @@ func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest, env ..
 	return &pgChild{cmd: cmd, lines: bufio.NewScanner(out)}
 }
 
-// expect waits for what the child says.
+// expect waits for a line of the child.
 func (c *pgChild) expect(t *testing.T, want string) {
 	t.Helper()
 	for c.lines.Scan() {

@@ -116,9 +116,9 @@ func TestPostgresRunPurger(t *testing.T) {
 	}
 }
 
-// TestPostgresPurgerWorksThroughItsBatches: a round deletes all there is in statements of
-// a batch, with the pause between two of them, and sends none when nothing is left; and
-// what succeeds is not logged.
+// TestPostgresPurgerWorksThroughItsBatches: a round deletes all expired records in
+// statements of a batch, with the pause between two of them, and ends with the last one;
+// successes are not logged.
 func TestPostgresPurgerWorksThroughItsBatches(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -138,7 +138,7 @@ func TestPostgresPurgerWorksThroughItsBatches(t *testing.T) {
 			ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Hour, Batch: 2, Pause: test.pause})
 		}()
 		pgEventually(t, "the batches", func() bool { return statements.count() >= test.statements })
-		pgPass(20 * time.Millisecond) // for what should not come
+		pgPass(20 * time.Millisecond) // to see that it does not come
 		left := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) }
 		pgEventually(t, "the last of them", func() bool { return left() <= test.left })
 		stop()
@@ -150,7 +150,7 @@ func TestPostgresPurgerWorksThroughItsBatches(t *testing.T) {
 }
 
 // TestPostgresPurgerStatementBound: a purge that takes longer than its bound ends, is
-// logged with what to change, and is tried again in the next round.
+// logged with a remedy, and is tried again in the next round.
 func TestPostgresPurgerStatementBound(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -200,7 +200,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads := func() int {
-		f.Pool.Reset() // a session reports what it read at its end
+		f.Pool.Reset() // a session reports its reads when it ends
 		return pgValue[int](t, f.Pool, `SELECT pg_stat_force_next_flush()::text::integer FROM (SELECT 1) AS x WHERE false
 			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_expires_at"))
 	}

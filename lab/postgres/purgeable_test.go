@@ -10,8 +10,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresPurgeableIsWhatPurgeDeletes: the count is of the records that nobody sees,
-// stops at its limit, and is zero after the purge.
+// TestPostgresPurgeableIsWhatPurgeDeletes: the count covers the expired records, stops at
+// its limit, and is zero after the purge.
 func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
@@ -45,7 +45,7 @@ func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
 }
 
 // TestPostgresPurgeKeepsWhatIsSeen: a record that the purge finds in its index stays
-// while anybody sees it: an attempt whose lease lives, a lapsed one within its retention,
+// while it is visible: an attempt whose lease lives, a lapsed one within its retention,
 // and a response.
 func TestPostgresPurgeKeepsWhatIsSeen(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 )
 
 // TestPostgresLostRacesAreRepeated: a statement that PostgreSQL cannot serialize, or that
-// it ends to resolve a deadlock, runs again, eight times at most. Then its caller is told
-// that nothing happened. Any other failure is not repeated.
+// it ends to resolve a deadlock, runs again, eight times at most. Then its caller gets
+// ErrNotApplied. Any other failure is not repeated.
 func TestPostgresLostRacesAreRepeated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))

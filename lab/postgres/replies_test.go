@@ -83,9 +83,9 @@ func pgLoseEach(t *testing.T, st, witness store.Store, lost func(string, func(co
 	pgMustClaim(t, witness, pgRival(released), store.Claimed)
 }
 
-// TestPostgresHangs: a server that does not answer costs a call no more than its
-// deadline; when it never got the request it says that nothing was done, else that nobody
-// knows.
+// TestPostgresHangs: a hanging server costs a call no more than its deadline; if the
+// server never got the request, the step was not applied, otherwise its outcome is
+// unknown.
 func TestPostgresHangs(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

@@ -52,8 +52,8 @@ func pgRows() []pgRow {
 	return list
 }
 
-// values are those of a row for an INSERT. Ended and lives are the times of what is over
-// and what is not.
+// values are those of a row for an INSERT. Ended and lives are instants in the past and
+// in the future.
 func (r pgRow) values(id store.ID, ended, lives string) string {
 	at := func(live bool) string {
 		if live {
@@ -116,7 +116,8 @@ func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[store.ID]string,
 	return places, err
 }
 
-// statements makes a store send what changes records, and returns the texts.
+// statements makes a store send every statement that changes records, and returns the
+// texts.
 func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
@@ -185,7 +186,7 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	return texts
 }
 
-// pgWaits makes a claim wait for the insert of somebody else, which is then rolled back.
+// pgWaits makes a claim wait for another session's insert, which is then rolled back.
 func (f *pgFixture) pgWaits(t *testing.T, st store.Store) {
 	t.Helper()
 	r := pgClaim()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPostgresGoose: goose applies the migrations that are printed for it, in both
-// directions, and Migrate and Check know what it applied.
+// directions, and Migrate and Check recognize them.
 func TestPostgresGoose(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

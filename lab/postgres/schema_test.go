@@ -35,7 +35,7 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 
 	st, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
 	if st == nil {
-		// Test servers run without fsync, which Open refuses, and nothing else.
+		// Test servers run without fsync, the only thing that Open refuses.
 		pgWant(t, "Open", err, store.ErrMisconfigured)
 		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
 			t.Errorf("Open of a migrated schema: %v", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// Nothing of a sealed response, of the key or of the secret is in a copy of the tables,
+// No part of a sealed response, of the key or of the secret is in a copy of the tables,
 // in their files, or in the write-ahead log.
 func TestPostgresDumpShowsNothingOfSealedAnswers(t *testing.T) {
 	t.Parallel()

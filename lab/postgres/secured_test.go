@@ -30,8 +30,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgSecured is a server that admits the role app by TLS and SCRAM only, to a database of
-// its own.
+// pgSecured is a server that admits the role app by TLS and SCRAM only, to a separate
+// database.
 type pgSecured struct {
 	*servers.PostgresServer
 
@@ -79,8 +79,8 @@ func (s *pgSecured) url(t testing.TB, role *url.Userinfo, tls bool) string {
 // pgApp is the role of the service.
 func pgApp() *url.Userinfo { return url.UserPassword("app", "secret") }
 
-// setup returns a fixture in the database, made by the administrator, whose role app may
-// do what Grants says and nothing else.
+// setup returns a fixture in the database, made by the administrator, whose role app has
+// the rights of Grants only.
 func (s *pgSecured) setup(tb testing.TB) *pgFixture {
 	tb.Helper()
 	f := &pgFixture{labtest.SetupPostgres(tb, s.PostgresServer)}
@@ -104,8 +104,7 @@ func pgExec(tb testing.TB, pool *pgxpool.Pool, statement string) {
 // pgQuote quotes a literal.
 func pgQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// pgCertificate returns a certificate for the loopback address, signed by itself, and its
-// key.
+// pgCertificate returns a self-signed certificate for the loopback address, and its key.
 func pgCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -123,7 +122,7 @@ func pgCertificate(t *testing.T) (cert, key string) {
 }
 
 // TestPostgresTLSAndSCRAM: both stores pass their suite over TLS with a verified
-// certificate and SCRAM, as a role that may do what Grants says and can neither create
+// certificate and SCRAM, as a role that has the rights of Grants and can neither create
 // nor change a table.
 func TestPostgresTLSAndSCRAM(t *testing.T) {
 	t.Parallel()
@@ -148,6 +147,7 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		pgWant(t, "claim "+name, err, store.ErrMisconfigured)
 	}
 	t.Run("leased", func(t *testing.T) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgSuite(f)
@@ -158,6 +158,7 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 		})
 	})
 	t.Run("transactional", func(t *testing.T) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 			f := s.setup(tb)
 			fixture := pgTxSuite(f)

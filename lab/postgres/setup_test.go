@@ -19,8 +19,8 @@ import (
 )
 
 // TestPostgresMigrateAtOnce: many processes may bring the schema up at the same time,
-// again and again, also where the schema itself is missing; what Migrations prints does
-// the same for another tool.
+// again and again, also where the schema itself is missing; the output of Migrations does
+// the same with another tool.
 func TestPostgresMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -50,8 +50,8 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestPostgresLeastPrivileges: a role with what Grants gives runs both stores, and can do
-// nothing to the schema.
+// TestPostgresLeastPrivileges: a role with the rights of Grants runs both stores, and
+// cannot change the schema.
 func TestPostgresLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -150,8 +150,8 @@ func TestPostgresCheckFindings(t *testing.T) {
 	}
 }
 
-// pgFindings returns the codes of what a check finds, without the one that is true of
-// every server of the tests.
+// pgFindings returns the codes of a check's findings, without the one that every test
+// server has.
 func pgFindings(t *testing.T, store store.Checker) []string {
 	t.Helper()
 	ctx, cancel := pgCall(t)

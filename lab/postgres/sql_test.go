@@ -84,8 +84,8 @@ func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r store.ClaimReque
 	return tx
 }
 
-// TestPostgresSQLTx: what a handler writes through its *sql.Tx is there exactly when its
-// response is, and after the attempt database/sql refuses the transaction.
+// TestPostgresSQLTx: the rows that a handler writes through its *sql.Tx exist exactly
+// when its response does, and after the attempt database/sql refuses the transaction.
 func TestPostgresSQLTx(t *testing.T) {
 	t.Parallel()
 	f, st, db := pgSQLSetup(t)
@@ -240,8 +240,8 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLCommitReplyLost: the answer to COMMIT is lost over database/sql as over
-// pgx, and the store tells what became of it.
+// TestPostgresSQLCommitReplyLost: the reply to COMMIT is lost over database/sql as over
+// pgx, and the store reports the true result.
 func TestPostgresSQLCommitReplyLost(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -319,7 +319,7 @@ func pgTxOnce(t *testing.T, st *reprisepg.TransactionalStore) {
 type wrappingConnector struct {
 	driver.Connector
 
-	unwrap bool // they tell what they wrap
+	unwrap bool // they unwrap
 }
 
 // Connect implements driver.Connector.
@@ -341,7 +341,7 @@ func (c opaqueConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx,
 	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o) //nolint:forcetypeassert // pgx has it
 }
 
-// rawConn tells what it wraps.
+// rawConn returns the connection that it wraps.
 type rawConn struct{ opaqueConn }
 
 // Raw returns the wrapped connection.

@@ -26,10 +26,11 @@ func TestPostgresTransactionalConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pgSetup(tb, server, labtest.MaxConns(16))) })
 }
 
-// TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED costs
-// repetitions and nothing else.
+// TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED only
+// costs repetitions.
 func TestPostgresConformanceSerializable(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))

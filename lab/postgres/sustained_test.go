@@ -15,14 +15,14 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// pgGrowth is what a number of requests at a fixed rate did to a table.
+// pgGrowth is the effect of a number of requests at a fixed rate on a table.
 type pgGrowth struct {
 	requests int64
 	late     time.Duration // of the last request, behind its time
 	hot      float64       // share of the updates that stayed out of the indexes
 	row      float64       // bytes a row, of the pages in use and the indexes
 	wal      float64       // bytes a request
-	dead     int64         // row versions that nobody cleaned away
+	dead     int64         // row versions that were not cleaned away
 	vacuums  int64
 }
 
@@ -31,7 +31,7 @@ func (g pgGrowth) String() string {
 		g.requests, 100*g.hot, g.row, g.wal, g.dead, g.vacuums, g.late.Round(time.Millisecond))
 }
 
-// pgSustain runs operation at a fixed rate and says what became of the table.
+// pgSustain runs operation at a fixed rate and returns the growth of the table.
 func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.Duration, operation func(store.ClaimRequest)) pgGrowth {
 	t.Helper()
 	requests := int64(during.Seconds() * float64(rate))
@@ -70,11 +70,12 @@ func pgSustain(t *testing.T, f *pgFixture, table string, rate int, during time.D
 }
 
 // TestPostgresSustained runs requests at a fixed rate with a purger beside them, and logs
-// what became of the table: with REPRISE_SOAK for as long as it says, otherwise for
-// seconds. The table stops growing once records are purged as fast as they come, and rows
-// that are dead are cleaned away. REPRISE_FILLFACTOR compares another fill factor.
+// the growth of the table: with REPRISE_SOAK for that long, otherwise for seconds. The
+// table stops growing once records are purged as fast as they come, and rows that are
+// dead are cleaned away. REPRISE_FILLFACTOR compares another fill factor.
 func TestPostgresSustained(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "long runs")
 	during, retention := 8*time.Second, 2*time.Second
 	if soak := labtest.Soak(t); soak > 0 {
 		during, retention = soak, soak/5

@@ -44,9 +44,9 @@ func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
 	}
 }
 
-// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused and do
-// nothing; savepoints are the handler's own; and after the attempt nothing reaches the
-// connection any more.
+// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused without
+// effect; savepoints are the handler's own; and after the attempt no statement reaches
+// the connection.
 func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
@@ -267,8 +267,8 @@ func TestPostgresTxBound(t *testing.T) {
 	}
 }
 
-// TestPostgresTxTimeout: an attempt that outlasts its time is rolled back, whatever its
-// handler does, and the key is free.
+// TestPostgresTxTimeout: an attempt that outlasts its time is rolled back, regardless of
+// its handler, and the key is free.
 func TestPostgresTxTimeout(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
@@ -297,7 +297,7 @@ func TestPostgresTxTimeout(t *testing.T) {
 	}
 }
 
-// TestPostgresLeasedRecordInTheSameTable: what the leased store left is answered by its
+// TestPostgresLeasedRecordInTheSameTable: a record of the leased store counts by its
 // lease, and a lapsed attempt is taken over with the next number; should its owner still
 // come back, only one of the two is kept.
 func TestPostgresLeasedRecordInTheSameTable(t *testing.T) {
@@ -435,8 +435,9 @@ func TestPostgresDiscardLosesItsLock(t *testing.T) {
 	pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 }
 
-// TestPostgresRequestsTakeOneTransactionID (P8): the claim of a request takes none of its
-// own, one whose effects are undone takes another for its record, and a replay none.
+// TestPostgresRequestsTakeOneTransactionID (P8): the claim of a request takes no extra
+// transaction ID, an attempt whose effects are undone takes a second one for its record,
+// and a replay none.
 func TestPostgresRequestsTakeOneTransactionID(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.StartPostgres(t, "autovacuum=off"))

@@ -201,7 +201,8 @@ func pgPostmaster(b *testing.B, f *pgFixture) string {
 }
 
 // pgCPU returns the processor time that this process and the sessions of the server have
-// used. The sessions of a pool stay, so a difference of two is what was used in between.
+// used. The sessions of a pool stay, so the difference of two values is the time used in
+// between.
 func pgCPU(b *testing.B, postmaster string) time.Duration {
 	b.Helper()
 	const tick = 10 * time.Millisecond // of Linux

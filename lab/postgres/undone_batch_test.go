@@ -61,8 +61,8 @@ func (f *forgetful) TraceQueryEnd(_ context.Context, conn *pgx.Conn, _ pgx.Trace
 }
 
 // TestPostgresUndoneBatch (G1): a batch whose claims succeeded, and whose completions a
-// session did not know, is undone and sent once more. What it answered the first time
-// counts for nothing: others may have claimed meanwhile.
+// session did not know, is undone and sent once more. The first results are void: others
+// may have claimed in between.
 func TestPostgresUndoneBatch(t *testing.T) {
 	t.Parallel()
 	session := &forgetful{claims: map[*pgx.Conn]bool{}}
@@ -111,8 +111,8 @@ func TestPostgresUndoneBatch(t *testing.T) {
 }
 
 // TestPostgresBatchCreatesWhatItSaw: a batch sees a record and creates it, because its
-// owner released it in between. The call whose record it is then has claimed it: told
-// that another owner runs, it would leave a record that nobody runs.
+// owner released it in between. The call that owns the new record has claimed it: if it
+// reported another owner, no process would run the record.
 func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -127,7 +127,7 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 		pgMustClaim(t, st, pgRival(replayed), store.Completed)
 	}
 
-	// Creations of the even ones wait for somebody; the odd ones are in progress.
+	// Creations of the even ones wait for a lock; the odd ones are in progress.
 	blocker, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
@@ -172,9 +172,9 @@ func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
 	t.Logf("%d records were created by claims that found another owner or none", created)
 }
 
-// TestPostgresBatchWhoseSessionEnds: when a session ends with a batch on its way, each
-// call of the batch learns that nothing is known of it, and is not repeated behind its
-// caller's back; the others succeed.
+// TestPostgresBatchWhoseSessionEnds: when a session ends with a batch in flight, each
+// call of the batch gets an unknown outcome, and is not silently repeated; the others
+// succeed.
 func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))

@@ -214,7 +214,7 @@ func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 
 // TestPostgresNewerSchema: a release leaves the schema of a next one alone and runs on it
 // with a warning. Without a function that it calls, or with another one in its place, it
-// refuses the schema and says what to do.
+// refuses the schema with a remedy.
 func TestPostgresNewerSchema(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

@@ -14,7 +14,7 @@ import (
 // errUndo undoes a transaction of a test.
 var errUndo = errors.New("undo")
 
-// TestPostgresVerdictAtItsInstants: what the function of a claim makes of a record, in
+// TestPostgresVerdictAtItsInstants: the outcome of a claim's function for a record, in
 // the order of the Store contract, at the instants where it changes: at the end is
 // expired. In a transaction now() stands still, so that the instants can be met.
 func TestPostgresVerdictAtItsInstants(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestPostgresTxIsAWholePgxTx: whatever way a handler writes through the transaction of
-// its attempt, it is there exactly when the response is.
+// TestPostgresTxIsAWholePgxTx: all rows that a handler writes through the transaction of
+// its attempt, in any way, exist exactly when the response does.
 func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)

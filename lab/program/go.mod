@@ -26,6 +26,7 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/cmd/reprise v0.0.0 // indirect
 	github.com/reprise-go/reprise/console v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
@@ -47,6 +48,7 @@ require (
 )
 
 replace (
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/cmd/reprise => ../../cmd/reprise
 	github.com/reprise-go/reprise/console => ../../console

@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// TestAlone runs what needs no server.
+// TestAlone runs the commands that need no server.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	run(t, nil, nil, testscript.Params{Dir: "testdata/alone"})

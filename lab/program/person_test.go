@@ -39,9 +39,9 @@ func overProxy(t *testing.T, kinds []string, f func(t *testing.T, fixture *fixtu
 	}
 }
 
-// TestRecordChangesWhileAPersonReads: the record that was shown is claimed again before
-// the decision is confirmed, which then changes nothing: neither a record that runs nor
-// one whose new attempt lapsed as well.
+// TestRecordChangesWhileAPersonReads: the record is claimed again before the decision is
+// confirmed, which then changes no record: neither a record that runs nor one whose new
+// attempt lapsed as well.
 func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
@@ -78,8 +78,8 @@ func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease 
 	}
 }
 
-// TestKeyIsNotShown: what is typed as a key does not appear, and an interrupt gives the
-// terminal its echo back.
+// TestKeyIsNotShown: a typed key is not echoed, and an interrupt restores the terminal's
+// echo.
 func TestKeyIsNotShown(t *testing.T) {
 	t.Parallel()
 	s := startTerminal(t, nil, "find", "--scope", knownScope, "--id-only")
@@ -99,7 +99,7 @@ func TestKeyIsNotShown(t *testing.T) {
 	s.awaitEcho(true)
 }
 
-// awaitEcho waits until the terminal shows what is typed, or does not.
+// awaitEcho waits until the terminal echoes the input, or does not.
 func (t *terminal) awaitEcho(want bool) {
 	t.tb.Helper()
 	var out []byte
@@ -135,7 +135,7 @@ func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startTerminal(t, append(append([]string{"NO_COLOR="}, f.env...), c.env...), c.args...)
-			s.exits(1) // the server keeps nothing on its disk
+			s.exits(1) // the server does not persist its data
 			if coloured := strings.Contains(s.written(), "\x1b["); coloured != c.colour {
 				t.Errorf("colour: %v, want %v: %q", coloured, c.colour, s.written())
 			}
@@ -146,8 +146,8 @@ func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 	}
 }
 
-// TestInterruptedListing: a listing shows its progress, and an interrupt prints what was
-// found so far.
+// TestInterruptedListing: a listing shows its progress, and an interrupt prints the
+// records found so far.
 func TestInterruptedListing(t *testing.T) {
 	t.Parallel()
 	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {
@@ -162,8 +162,8 @@ func TestInterruptedListing(t *testing.T) {
 	})
 }
 
-// TestServerGoesAwayInTheMiddleOfAListing: what was found is printed, with a sentence and
-// exit code 3.
+// TestServerGoesAwayInTheMiddleOfAListing: the records found so far are printed, with a
+// sentence and exit code 3.
 func TestServerGoesAwayInTheMiddleOfAListing(t *testing.T) {
 	t.Parallel()
 	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {

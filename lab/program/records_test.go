@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The key of the completed record, and what its ID is derived from.
+// The key of the completed record, and the other parts of its ID.
 const (
 	knownScope = "tenant-17"
 	knownKey   = "8e03978e-40d5-43dd-bc93-6894a57f9324"
@@ -124,7 +124,7 @@ func (f *fixture) inspect(tb testing.TB, id store.ID) store.Record {
 	return r
 }
 
-// replay returns what a client's retry gets for an ID.
+// replay returns the result of a client's retry for an ID.
 func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Response) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestRecords runs the scripts in testdata/records over every kind of store, each on
-// records of its own.
+// separate records.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/records/*.txtar")
@@ -46,7 +46,7 @@ func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params)
 		}
 		for name, id := range ids {
 			env.Vars = append(env.Vars, name+"="+id.String(), name+"_SHORT="+id.Short())
-			typed := filepath.Join(env.WorkDir, "typed-"+name) // what confirms a decision about it
+			typed := filepath.Join(env.WorkDir, "typed-"+name) // the text that confirms a decision about it
 			if err := os.WriteFile(typed, []byte(id.String()[:8]+"\n"), 0o600); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params)
 // sequential runs the scripts of one fixture one after the other.
 type sequential struct{ *testing.T }
 
-// Parallel does nothing.
+// Parallel is a no-op.
 func (sequential) Parallel() {}
 
 // Verbose reports whether the tests are.

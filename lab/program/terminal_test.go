@@ -15,7 +15,7 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// terminal is the program in a pseudo-terminal, and what a person sees in it.
+// terminal is the program in a pseudo-terminal, with its screen.
 type terminal struct {
 	tb   testing.TB
 	cmd  *exec.Cmd
@@ -65,7 +65,7 @@ func startTerminal(tb testing.TB, env []string, args ...string) *terminal {
 	return t
 }
 
-// view returns what is on the screen, without the spaces at the ends of its lines.
+// view returns the text on the screen, without the spaces at the ends of its lines.
 func (t *terminal) view() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -42,7 +42,7 @@ func TestGoInstall(t *testing.T) {
 }
 
 // TestGooseRunsThePrintedFiles: the files that the program prints for goose make the
-// schema that the store needs, and their down parts leave nothing of it.
+// schema that the store needs, and their down parts remove all of it.
 func TestGooseRunsThePrintedFiles(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
@@ -72,7 +72,7 @@ func TestGooseRunsThePrintedFiles(t *testing.T) {
 	}
 }
 
-// runProgram runs the program and returns what it printed.
+// runProgram runs the program and returns its output.
 func runProgram(tb testing.TB, env []string, code int, args ...string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -132,8 +132,8 @@ func TestFindKnowsTheIDsOfTheMiddleware(t *testing.T) {
 	}
 }
 
-// TestConsole: the command serves the pages to whoever knows the address, and ends with a
-// signal.
+// TestConsole: the command serves the pages to anyone who has the address, and ends with
+// a signal.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	addr := servers.Redis.Shared(t).Addr()
@@ -198,8 +198,8 @@ func get(tb testing.TB, address, host string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// TestInterruptedPurge: an interrupt ends a purge between two batches, and what it says
-// that it deleted is gone.
+// TestInterruptedPurge: an interrupt ends a purge between two batches, and the reported
+// records are deleted.
 func TestInterruptedPurge(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

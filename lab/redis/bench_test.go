@@ -21,9 +21,9 @@ func BenchmarkRedisStore(b *testing.B) {
 	})
 }
 
-// The store adds nothing to what bare scripts allocate but what go-redis allocates for a
-// pipeline, which a claim is. The test is not parallel, as allocations of all goroutines
-// count.
+// The store allocates no more than bare scripts, plus go-redis's allocations for a
+// pipeline, since a claim is one. The test is not parallel, as allocations of all
+// goroutines count.
 func TestRedisAllocatesLittleMoreThanBareScripts(t *testing.T) {
 	const runs = 200
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
@@ -63,7 +63,7 @@ func TestRedisAllocatesLittleMoreThanBareScripts(t *testing.T) {
 	}
 }
 
-// redisFloor does over bare scripts what a store has to do at least.
+// redisFloor does the minimal work of a store, over bare scripts.
 type redisFloor struct {
 	client   *redis.Client
 	prefix   string

@@ -15,7 +15,7 @@ import (
 )
 
 // A slot moves from one primary to another while clients with the old map use it: ASK for
-// what is already there, MOVED at the end.
+// keys that moved already, MOVED at the end.
 func TestRedisClusterFollowsAMovingSlot(t *testing.T) {
 	t.Parallel()
 	cluster := servers.Redis.StartCluster(t)

@@ -11,8 +11,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// What a script wrote is confirmed, and an answer without a write is not waited for. On a
-// server without a replica the first is ErrNotReplicated.
+// A script's writes are confirmed, and a script that wrote no data is not waited for. On
+// a server without a replica the first is ErrNotReplicated.
 func TestRedisWhatAScriptWroteIsConfirmed(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())

@@ -17,7 +17,7 @@ import (
 )
 
 // A new key costs a claim of two commands and a completion of one script, a replay the
-// two commands of a claim; and a replay writes nothing.
+// two commands of a claim; and a replay writes no data.
 func TestRedisCommandsOfARequest(t *testing.T) {
 	t.Parallel()
 	const requests = 50
@@ -95,9 +95,10 @@ func redisExpectCalls(t *testing.T, what string, before, after, want map[string]
 // first of ten thousand.
 func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const (
 		most    = 550
-		payload = 256 + 51 // the body, its content type and what the protocol adds
+		payload = 256 + 51 // the body, its content type and the protocol's overhead
 		step    = 10_000   // half-empty hash tables: the most that a key takes
 	)
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())

@@ -19,9 +19,9 @@ import (
 // soak.
 const redisPromotions = 10
 
-// A primary dies under load and its replica takes over. Every claim that was acknowledged
-// by the replica is there; what of the others is lost is counted, because nothing
-// promises it.
+// A primary dies under load and its replica takes over. Every claim that the replica
+// acknowledged is there; losses among the others are counted, because they are not
+// promised.
 func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
 	t.Parallel()
 	for _, level := range []repriseredis.Durability{repriseredis.Acked(1), repriseredis.Async()} {
@@ -44,8 +44,8 @@ func TestRedisAnAckedClaimSurvivesPromotion(t *testing.T) {
 }
 
 // redisPromotion claims until the primary is dead, and returns how many claims were
-// granted and how many of them its successor does not know. Before it dies, the primary
-// is cut off from the replica, so that it grants what the replica does not learn.
+// granted and how many of them its successor lacks. Before it dies, the primary is cut
+// off from the replica, so that the replica lacks its last claims.
 func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost int) {
 	t.Helper()
 	pair := servers.Redis.StartReplicated(t, 1)

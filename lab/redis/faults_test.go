@@ -26,8 +26,8 @@ var redisLosses = []struct {
 	{"cut", servers.CutAfter},
 }
 
-// A request or reply is lost once, and the owner gets the answer that it would have got:
-// it does not meet itself as a rival, and what it completed is completed.
+// A request or reply is lost once, and the owner gets the result that it would have got:
+// its claim does not conflict with its own repetition, and its completion is recorded.
 func TestRedisOneLossChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	single := servers.Redis.Shared(t)
@@ -94,9 +94,8 @@ func redisLost(t *testing.T, what string, lost <-chan struct{}) {
 	}
 }
 
-// A link that loses something all the time costs time and answers, and never lets two
-// owners run, an answer change, or a caller believe that it failed to claim what it
-// holds.
+// A link that keeps losing bytes costs time and results, and never lets two owners run, a
+// response change, or a caller believe that it failed to claim an ID that it holds.
 func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	t.Parallel()
 	t.Run("a store each", func(t *testing.T) {

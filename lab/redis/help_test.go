@@ -38,6 +38,9 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 	for _, flavor := range []*servers.Flavor{servers.Redis, servers.Valkey} {
 		t.Run(flavor.String(), func(t *testing.T) {
 			t.Parallel()
+			if flavor == servers.Valkey {
+				labtest.Breadth(t, "tests on Valkey")
+			}
 			f(t, flavor)
 		})
 	}
@@ -76,14 +79,14 @@ func redisMustClaim(tb testing.TB, store store.Store, r store.ClaimRequest, want
 	return got
 }
 
-// redisWaits claims as somebody does who waits for the attempt that is in progress.
+// redisWaits claims as a caller that waits for the attempt in progress.
 func redisWaits(tb testing.TB, st store.Store, r store.ClaimRequest) {
 	tb.Helper()
 	r.Owner, r.Waiting = store.NewOwner(), true
 	redisMustClaim(tb, st, r, store.InProgress)
 }
 
-// redisCompletion returns what an engine asks for that was granted the claim r.
+// redisCompletion returns the completion of an engine whose claim r was granted.
 func redisCompletion(r store.ClaimRequest, granted store.ClaimResult, payload string) store.CompleteRequest {
 	return store.CompleteRequest{
 		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention,

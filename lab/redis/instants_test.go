@@ -11,7 +11,7 @@ import (
 // redisSpan is the span of a golden claim: its key expires so many milliseconds after it.
 const redisSpan = redisGoldenSpan
 
-// What a record is changes at an instant: the lease of a golden claim ends after 30
+// The state of a record changes at an instant: the lease of a golden claim ends after 30
 // seconds, and its validity after an hour.
 func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 	} {
 		b.at(c.at)
 		r := b.put(t, record, redisSpan)
-		r.Label = "new" // of a claim that finds nothing
+		r.Label = "new" // of a claim that finds no record
 		if got, err := b.Claim(t.Context(), redisRival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("after %v: %+v, %v; want %+v", c.at, got, err, c.want)
 		}
@@ -185,8 +185,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 		t.Errorf("completed, inspect shows %+v, %v", shown, err)
 	}
 
-	// The next millisecond has a higher fence of its own, and its release leaves nothing of
-	// the one before.
+	// The next millisecond has a higher fence, and its release removes the one before, too.
 	r = redisClaim()
 	r.Waiting = true
 	key = redisKey(b.prefix, r.ID)
@@ -225,7 +224,7 @@ const (
 	redisFutureFence  = 0x12000000000007
 )
 
-// redisRival returns a claim of the same operation by somebody else.
+// redisRival returns a claim of the same operation by another owner.
 func redisRival(r store.ClaimRequest) store.ClaimRequest {
 	r.Owner = store.NewOwner()
 	return r

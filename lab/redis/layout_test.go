@@ -124,7 +124,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 				redisMustClaim(t, st, other, store.Mismatch)
 				rival := r
 				rival.Owner, rival.Takeover = store.NewOwner(), false
-				for range 2 { // by a native claim, and, where somebody waits, by the script
+				for range 2 { // by a native claim, and, if a caller waits, by the script
 					answer := redisMustClaim(t, st, rival, c.outcome)
 					if string(answer.Payload) != c.payload || c.outcome == store.Completed && answer.Payload == nil {
 						t.Errorf("replayed %q, want %q", answer.Payload, c.payload)
@@ -164,7 +164,7 @@ func redisShown(r store.Record) string {
 	return b.String()
 }
 
-// What the store writes is the golden form, by the native way and by the scripts.
+// The store writes the golden form, by the native way and by the scripts.
 func TestRedisWritesGoldenRecords(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
@@ -239,7 +239,7 @@ func redisNumber(n uint64) string {
 }
 
 // The fence of a first attempt and the instant of its claim follow from the expiry of the
-// key, whoever computes them.
+// key, in Go and in the scripts.
 func TestRedisTheFenceIsTheInstantOfTheClaim(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

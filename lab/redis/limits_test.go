@@ -16,8 +16,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The side effect has happened, so its answer is kept whatever the memory says; only new
-// operations are refused.
+// The side effect has happened, so its response is kept even if the memory is full; only
+// new operations are refused.
 func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -207,7 +207,7 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 	})
 }
 
-// What a person has to change is told apart from what time may mend.
+// Errors that a person must fix differ from those that may pass with time.
 func TestRedisWithoutPermissionsIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)

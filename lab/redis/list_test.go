@@ -67,9 +67,10 @@ func redisPages(tb testing.TB, store *repriseredis.Store, q store.Query, each ..
 	}
 }
 
-// An operator finds the one operation that needs somebody among many that do not.
+// An operator finds the one operation that needs a person among many that do not.
 func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	const completed = 300_000
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
@@ -161,8 +162,8 @@ func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	}
 }
 
-// What cannot be read is shown, can be forgotten while it is unreadable, and nothing else
-// can be in that way.
+// An unreadable record is listed, and can be forgotten while it is unreadable; no other
+// record can be forgotten that way.
 func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())

@@ -18,8 +18,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisACL returns the rules that docs/redis.md recommends, without the password, and
-// those that it adds, by what they are for.
+// redisACL returns the rules that docs/redis.md recommends, without the password, and its
+// optional rules, by purpose.
 func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	tb.Helper()
 	page, err := os.ReadFile("../../docs/redis.md")
@@ -62,7 +62,7 @@ func redisAdmin(tb testing.TB, server *servers.RedisServer, args ...string) {
 	}
 }
 
-// The documented user does everything, and nothing to others.
+// The documented user can do everything that the store needs, and touch no other keys.
 func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -194,8 +194,8 @@ func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 	})
 }
 
-// A permission or a password that is lost while a handler runs, and comes back before the
-// lease is lost, costs nothing: the completion is repeated in the background.
+// A permission or a password that is lost while a handler runs, and restored before the
+// lease is lost, has no effect: the completion is repeated in the background.
 func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

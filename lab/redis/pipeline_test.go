@@ -26,8 +26,8 @@ func redisClients(t *testing.T, client *redis.Client) []string {
 	return strings.Split(strings.TrimSpace(list), "\n")
 }
 
-// A connection of a pipeline is what the client's options say: user, database, name and
-// version of the protocol.
+// A connection of a pipeline has the client's options: user, database, name and version
+// of the protocol.
 func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
@@ -61,8 +61,8 @@ func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
 	}
 }
 
-// A server that refuses the password of a connection leaves it to the default user, who
-// may be anybody. No call is sent on it.
+// A server that refuses the password of a connection leaves it to the default user. No
+// call is sent on it.
 func TestRedisAPipelineWithoutAPasswordSendsNothing(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
@@ -117,8 +117,8 @@ func TestRedisAPipelineThatIsCutLosesNoCall(t *testing.T) {
 	}
 }
 
-// Nobody answers, and the connection stays open: every call is unknown when the read
-// timeout of the client has passed, whatever its context allows.
+// The server does not reply, and the connection stays open: every call is unknown when
+// the read timeout of the client has passed, even if its context allows more.
 func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 300 * time.Millisecond
@@ -146,8 +146,8 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 	})
 }
 
-// A server that reads nothing makes writes wait. Every caller still returns when its own
-// context ends, and what was not written by then was not sent.
+// A server that stops reading makes writes wait. Every caller still returns when its
+// context ends, and a command that was not written by then is not sent.
 func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
@@ -309,7 +309,8 @@ func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
 	})
 }
 
-// The client is closed under a store that goes on: the store notices, and keeps nothing.
+// The client is closed under a store that is still used: the store notices, and keeps no
+// connection.
 func TestRedisAPipelineEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())

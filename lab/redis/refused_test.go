@@ -8,7 +8,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A script whose write is refused reports no success, and changes nothing. A hint to
+// A script whose write is refused reports no success, and changes no record. A hint to
 // watchers is no such write.
 func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,8 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	redisMustClaim(t, b, redisRival(r), store.InProgress)
 	b.refuse("")
 
-	// What cannot be read for now is not taken for a broken record, which may be forgotten.
+	// A record that is unreadable for now is not taken for a broken one, which may be
+	// forgotten.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	b.refuse("GET")
 	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{Forget: true}), store.ErrUnknown)
@@ -109,7 +110,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	}
 }
 
-// Only a claim that waits marks an attempt as watched, whatever else it asks for.
+// Only a claim that waits marks an attempt as watched, regardless of its other fields.
 func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
 	t.Parallel()
 	b := newRedisBench(t)

@@ -11,8 +11,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Nothing of a sealed response, of the key or of the secret is in what Redis writes to
-// its disk: neither in the snapshot nor in the log of its commands.
+// No part of a sealed response, of the key or of the secret is in the files that Redis
+// writes: neither in the snapshot nor in the log of its commands.
 func TestRedisDumpShowsNothingOfSealedAnswers(t *testing.T) {
 	t.Parallel()
 	for name, sealed := range map[string]bool{"sealed": true, "in the clear": false} {

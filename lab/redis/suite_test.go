@@ -33,6 +33,7 @@ func TestRedisStoreOnACluster(t *testing.T) {
 		for _, level := range redisLevels(flavor, repriseredis.Acked(1)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
+				labtest.Breadth(t, "runs of a suite over a further deployment")
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
@@ -59,6 +60,7 @@ func TestRedisStoreOnSentinel(t *testing.T) {
 		for _, level := range redisLevels(flavor, repriseredis.Acked(2)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
+				labtest.Breadth(t, "runs of a suite over a further deployment")
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}

@@ -32,8 +32,8 @@ func TestRedisAFrozenReplicaConfirmsNothingInACluster(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		cluster := flavor.StartCluster(t)
 		connect := func() redis.UniversalClient { return redisClusterClient(t, cluster) }
-		// The replica stays frozen for longer than the cluster's node timeout, which
-		// changes nothing about its primary.
+		// The replica stays frozen for longer than the cluster's node timeout, which does not
+		// affect its primary.
 		redisFrozen(t, connect, cluster.Replica(t, cluster.Primary(t, "any")), func(key string) bool {
 			return cluster.Primary(t, key) == cluster.Primary(t, "any")
 		})
@@ -42,8 +42,8 @@ func TestRedisAFrozenReplicaConfirmsNothingInACluster(t *testing.T) {
 
 // redisFrozen freezes a replica and demands that every claim, and every claim repeated by
 // its owner, of the keys that here selects is refused. The repetition goes through a
-// client that has not written: servers from 7.2 on confirm only what the same connection
-// wrote, so on them a repetition that does not write is confirmed at once.
+// client that has not written: servers from 7.2 on confirm only writes of the same
+// connection, so on them a repetition that does not write is confirmed at once.
 func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *servers.RedisServer, here ...func(key string) bool) {
 	t.Helper()
 	prefix := labtest.RedisPrefix()
@@ -85,7 +85,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	redisWant(t, "renew", err, store.ErrNotReplicated)
 	redisWant(t, "complete", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
 	redisWant(t, "complete again", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
-	redisMustClaim(t, st, before, store.Completed) // what was executed answers, and needs no confirmation
+	redisMustClaim(t, st, before, store.Completed) // an executed call returns, and needs no confirmation
 
 	replica.Resume(t)
 	redisEventually(t, "the completion is confirmed", func() bool {
@@ -110,8 +110,8 @@ func redisTry(t *testing.T, st store.Store, r store.ClaimRequest, confirmed *ato
 	}
 }
 
-// A replay and a refusal write nothing, so they ask for no confirmation, whether they are
-// sent alone or in a batch.
+// A replay and a refusal do not write, so they request no confirmation, alone or in a
+// batch.
 func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -143,8 +143,8 @@ func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	})
 }
 
-// A replica that is away delays writes until the AckTimeout, and nothing else: the
-// connections of the client are not all waiting.
+// An unreachable replica delays only writes, until the AckTimeout: the connections of the
+// client are not all waiting.
 func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	t.Parallel()
 	pair := servers.Redis.StartReplicated(t, 1)
@@ -184,8 +184,8 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	writing.Wait()
 }
 
-// Servers from 7.2 on confirm only what the same connection wrote, so a repetition that
-// writes nothing would be confirmed by whatever that connection wrote before.
+// Servers from 7.2 on confirm only writes of the same connection, so a repetition without
+// a write would be confirmed by that connection's earlier writes.
 func TestRedisARepetitionWritesAgain(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

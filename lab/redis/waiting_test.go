@@ -15,7 +15,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The end of an attempt is published where somebody waits, and nowhere else.
+// The end of an attempt is published only when a caller waits for it.
 func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
@@ -67,7 +67,7 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 		}
 	}
 
-	// What an operator ends may be watched by anybody.
+	// A record that an operator ends may have unknown watchers.
 	for _, resolution := range []store.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
 		r := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
 		lapsed, err := st.Inspect(t.Context(), r.ID)
@@ -98,8 +98,8 @@ func TestRedisWaitersWriteOnce(t *testing.T) {
 }
 
 // The claim of a waiter is decided by the script alone, by the rules of a native claim: a
-// record belongs to its request, whatever became of its attempt, and a completed one to
-// nobody else.
+// record belongs to its request, however its attempt ended, and a completed one to no
+// other.
 func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 	t.Parallel()
 	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})

@@ -78,8 +78,8 @@ func redisHears(t *testing.T, what string, changed <-chan struct{}) {
 	}
 }
 
-// A watcher cannot know what was said while its connection was away, so it is told to
-// look.
+// A watcher misses the messages sent while its connection was broken, so it is notified
+// to look.
 func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Shared(t)
@@ -155,8 +155,8 @@ func TestRedisWatchingAgainIsHeard(t *testing.T) {
 	redisHears(t, "complete", changed)
 }
 
-// What a watch starts, Close ends; watches that run are told at once. The test is not
-// parallel: no other store has a listener while it looks.
+// Close ends the work that a watch started; running watches are notified at once. The
+// test is not parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
 	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	changed, stop, err := st.Watch(t.Context(), redisClaim().ID)
@@ -177,7 +177,7 @@ func TestRedisCloseEndsEveryWatch(t *testing.T) {
 // redisListens reports whether a goroutine of any listener runs.
 func redisListens() bool {
 	stacks := make([]byte, 1<<20)
-	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis.(*listener)")
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis/internal/listener.(*listener)")
 }
 
 func TestRedisAWatchEndsWithItsContext(t *testing.T) {

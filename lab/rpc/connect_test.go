@@ -66,7 +66,7 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 	return ln.Addr().String()
 }
 
-// outerConnect sets a header of its own, and recovers from panics.
+// outerConnect sets another header, and recovers from panics.
 type outerConnect struct{ s *service }
 
 func (o outerConnect) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {

@@ -91,7 +91,7 @@ func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 	return ln.Addr().String()
 }
 
-// outerUnary sets a header of its own, and recovers from panics.
+// outerUnary sets another header, and recovers from panics.
 func (s *service) outerUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if recover() != nil {

@@ -61,7 +61,7 @@ func init() {
 	}
 }
 
-// outcome is what a handler answers, in the terms of no library.
+// outcome is the result of a handler, independent of a library.
 type outcome struct {
 	body            []byte
 	text            string // of Text
@@ -95,7 +95,7 @@ func (s *service) run(ctx context.Context, in *request) outcome {
 	return s.handler(ctx, in)
 }
 
-// call is what a client sends.
+// call is a client's call.
 type call struct {
 	procedure string   // create if empty
 	keys      []string // as they are written
@@ -131,8 +131,8 @@ func (c call) path() string {
 	return c.procedure
 }
 
-// answer is what a client sees. The client of Connect does not tell the header of an
-// error from its trailer, so both have all of it.
+// answer is a client's view of a result. The client of Connect does not tell the header
+// of an error from its trailer, so both have all of it.
 type answer struct {
 	body            []byte
 	code            uint32
@@ -169,7 +169,7 @@ type scopeOf func(ctx context.Context, metadata func(string) string) (string, er
 // unscoped is the scope function of most cases.
 func unscoped(context.Context, func(string) string) (string, error) { return "", protocol.ErrUnscoped }
 
-// env is what a case gets.
+// env is the environment of a case.
 type env struct {
 	*testing.T
 
@@ -177,7 +177,7 @@ type env struct {
 	open   func(testing.TB) store.Store // nil: memory
 }
 
-// setup is what a case may change about its service.
+// setup is the part of its service that a case may change.
 type setup struct {
 	protocol.Config
 

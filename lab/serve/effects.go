@@ -47,7 +47,7 @@ func (b *Backend) openEffects(ctx context.Context, o StoreOptions) (*effects, er
 	return &effects{pool: pool, sql: "INSERT INTO " + table + " (op, attempt, owner, at) VALUES ($1, $2, $3, clock_timestamp())"}, nil
 }
 
-// execer is what a pool and a transaction have in common.
+// execer is the common method of a pool and a transaction.
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }

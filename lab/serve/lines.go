@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lines writes log lines to a writer without ever waiting for it: whoever starts the
+// lines writes log lines to a writer without ever waiting for it: the parent of the
 // server may not read its standard error, and a full pipe must not stop the requests.
 // Lines that do not fit into the buffer are dropped.
 type lines struct {
@@ -47,7 +47,7 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// close writes what is in the buffer, as far as somebody reads it.
+// close writes the rest of the buffer, as far as the pipe takes it.
 func (l *lines) close() {
 	l.mu.Lock()
 	closed := l.closed

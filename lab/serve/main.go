@@ -16,8 +16,8 @@ import (
 // build makes. It never returns.
 //
 // The program prints one line "listening on ADDR" to standard output, and JSON lines to
-// standard error. SIGTERM and an interrupt drain it: it exits 0 when what ran has ended
-// within five seconds, else 1. An unknown flag or an invalid value exits 2 at once.
+// standard error. SIGTERM and an interrupt drain it: it exits 0 when all requests have
+// ended within five seconds, else 1. An unknown flag or an invalid value exits 2 at once.
 func Main(adapter string, build func(*testapp.App) testapp.Server) {
 	os.Exit(run(adapter, build))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Options is what the flags of the command testserver say.
+// Options are the flags of the command testserver.
 type Options struct {
 	Adapter     string // its name
 	Store       string // one of Stores
@@ -25,7 +25,7 @@ type Options struct {
 	Guard       protocol.Config
 	PerEndpoint bool          // a guard per method and escaped path
 	Outer       bool          // a layer outside of the middleware
-	Purge       time.Duration // how often to purge; 0: never. Stores whose records expire by themselves ignore it
+	Purge       time.Duration // how often to purge; 0: never. Ignored by stores whose server deletes expired records
 }
 
 // ParseOptions reads the flags of the test server of an adapter, and refuses the first
@@ -87,7 +87,7 @@ func ParseOptions(adapter string, args []string, help io.Writer) (Options, error
 	return o, err
 }
 
-// check finds what the constructors would refuse, before anything is opened.
+// check finds the options that constructors would refuse, before a store is opened.
 func (o *Options) check() error {
 	for name, value := range map[string]int64{
 		"pool": int64(o.Backend.Pool), "acked": int64(o.Backend.Acked), "max-records": int64(o.Backend.MaxRecords), "max-bytes": o.Backend.MaxBytes,

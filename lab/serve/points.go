@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// addPoints does nothing: only a build with the tag reprise_faults has points at which a
+// addPoints is a no-op: only a build with the tag reprise_faults has points at which a
 // process can be killed or stopped.
 func addPoints(*Backend, io.Writer) error { return nil }
 

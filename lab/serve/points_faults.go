@@ -132,7 +132,7 @@ func (p *points) listen(in io.Reader) {
 		}
 		p.mu.Unlock()
 	}
-	os.Exit(3) // whoever started this process is gone
+	os.Exit(3) // the parent of this process is gone
 }
 
 // pass is called at a point.
@@ -162,7 +162,7 @@ func (p *points) note(e Event) {
 	if e.At == 0 {
 		e.At = time.Now().UnixNano()
 	}
-	line, _ := json.Marshal(e) // nothing in it can fail
+	line, _ := json.Marshal(e) // every field has a JSON form
 	_, _ = p.history.Write(append(line, '\n'))
 }
 

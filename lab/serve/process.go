@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second        // to reach the store and create what it needs
-	drainTimeout = 4500 * time.Millisecond // what is left of the five seconds is for the exit itself
+	startTimeout = 30 * time.Second        // to reach the store and create its tables
+	drainTimeout = 4500 * time.Millisecond // the rest of the five seconds is for the exit
 )
 
 // Run serves the application with the server that build makes, over the store that o asks
-// for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON lines
-// to stderr. When ctx ends it drains: it takes no new requests and waits up to five
+// for, as a process does: it writes one line "listening on ADDR" to stdout, and JSON
+// lines to stderr. When ctx ends it drains: it takes no new requests and waits up to five
 // seconds for those that run. An error says that it could not start, that the server
-// failed, or what had not ended by then.
+// failed, or which requests had not ended by then.
 func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options, stdout, stderr io.Writer) error {
 	lines := newLines(stderr)
 	defer lines.close()
@@ -40,8 +40,8 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 	if err := addPoints(backend, stdout); err != nil {
 		return err
 	}
-	// Of transitions only what went wrong: benchmarks run on this server, and two lines a
-	// request would be most of it.
+	// Log only failures: benchmarks run on this server, and two lines a request would be
+	// most of it.
 	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	a, err := testapp.New(adaptertest.Options{
 		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,
@@ -76,7 +76,7 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 	<-purged
 	if err != nil {
 		log.Error("ended", slog.Any("error", err))
-		return err // connections may be in use still, so nothing waits for them
+		return err // connections may be in use still, so do not wait for them
 	}
 	backend.Close()
 	log.Info("drained")
@@ -120,7 +120,7 @@ func (b *Backend) purge(ctx context.Context, every time.Duration, log *slog.Logg
 	}
 }
 
-// redisLog sends what the client of Redis has to say to the log of the process.
+// redisLog sends the messages of the Redis client to the log of the process.
 type redisLog struct{ log *slog.Logger }
 
 // Printf implements the logger of go-redis.

@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// StoreOptions says where a store keeps its records. What a store does not need it
-// ignores.
+// StoreOptions are the places where stores keep their records. Each store ignores those
+// of the others.
 type StoreOptions struct {
 	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
 	RedisPrefix string        // of every key; empty: the store's default
@@ -28,7 +28,7 @@ type StoreOptions struct {
 	TxTimeout   time.Duration // of the transactional store; 0: its default
 }
 
-// Backend is a store that was opened, with what belongs to it.
+// Backend is an open store, with its resources.
 type Backend struct {
 	Store store.Store
 
@@ -59,8 +59,8 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 // Stores returns the names of the stores, sorted.
 func Stores() []string { return slices.Sorted(maps.Keys(stores)) }
 
-// OpenStore opens a store and creates what it needs in an empty database. The name is one
-// of [Stores].
+// OpenStore opens a store and creates its tables in an empty database. The name is one of
+// [Stores].
 func OpenStore(ctx context.Context, name string, o StoreOptions) (*Backend, error) {
 	open, known := stores[name]
 	if !known {

@@ -61,7 +61,7 @@ func newClock(c cleaner, path string) (*Clock, string, error) {
 	script := strings.Join([]string{
 		"#!/bin/sh",
 		"export FAKETIME_TIMESTAMP_FILE=" + clock.file + " FAKETIME_NO_CACHE=1 FAKETIME_DISABLE_SHM=1",
-		"export DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_FAKE_MONOTONIC=1", // what measures time does not jump
+		"export DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_FAKE_MONOTONIC=1", // the monotonic clock does not jump
 		// The C library's own allocator: Redis' asks for the time before libfaketime is ready.
 		fmt.Sprintf(`LD_PRELOAD="%s libc.so.6" exec %s "$@"`, libraries[0], path),
 	}, "\n")

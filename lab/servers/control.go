@@ -2,8 +2,8 @@ package servers
 
 import "testing"
 
-// control is what a test can do to a server that it started. Doing it to one that it did
-// not start is a fault of the test, and panics.
+// control lets a test stop, freeze and kill a server that it started. A call for a server
+// that the test did not start is a mistake of the test, and panics.
 type control struct{ process *process }
 
 // Kill ends the server at once, as the end of its machine does: it gets no chance to say
@@ -13,8 +13,8 @@ func (c control) Kill(tb testing.TB) {
 	must(tb, c.own().kill())
 }
 
-// Pause freezes the server: connections stay open, new ones are accepted, and nothing
-// answers. See Resume.
+// Pause freezes the server: connections stay open, new ones are accepted, but there are
+// no replies. See Resume.
 func (c control) Pause(tb testing.TB) {
 	tb.Helper()
 	must(tb, c.own().signalAll(sigPause))
@@ -26,8 +26,7 @@ func (c control) Resume(tb testing.TB) {
 	must(tb, c.own().signalAll(sigResume))
 }
 
-// Log returns what the server wrote to its log; nothing for a server that was not started
-// here.
+// Log returns the server's log; empty for a server that was not started here.
 func (c control) Log() string {
 	if c.process == nil {
 		return ""

@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// DelayLine is a TCP proxy that stands for a network of a certain round trip: every byte
+// DelayLine is a TCP proxy that simulates a network of a certain round trip: every byte
 // arrives half a round trip after it was sent. Unlike the delay of a [Proxy], which keeps
-// a stream back piece by piece, it does not limit what a connection carries meanwhile.
+// a stream back piece by piece, it does not limit the throughput of a connection.
 //
-// It is a process of its own, because what it does most is sleep: exactly, which takes a
-// thread for each stream, and without taking processors from the program that is
-// measured.
+// It is a separate process, because it mostly sleeps: exactly, which takes a thread for
+// each stream, and without taking processors from the program that is measured.
 type DelayLine struct{ addr string }
 
 // delayLineEnv makes [Main.Run] serve a delay line instead of running tests: its target
-// and what it delays in one direction.
+// and its delay in one direction.
 const delayLineEnv = "REPRISE_TEST_DELAY_LINE"
 
 // StartDelayLine starts a delay line in front of target (host:port) on a free loopback
@@ -61,8 +60,8 @@ type delayed struct {
 	oneWay time.Duration
 }
 
-// serveDelayLine serves what delayLineEnv says until standard input ends, and returns the
-// exit code.
+// serveDelayLine serves the delay line of delayLineEnv until standard input ends, and
+// returns the exit code.
 func serveDelayLine(setting string) int {
 	var d delayed
 	target, oneWay, _ := strings.Cut(setting, " ")
@@ -123,7 +122,7 @@ func (d delayed) carry(src, dst net.Conn) {
 	writing.Go(func() {
 		for piece := range pieces {
 			sleepPrecisely(time.Until(piece.due))
-			_, _ = dst.Write(piece.bytes) // the reader notices what is broken
+			_, _ = dst.Write(piece.bytes) // the reader notices a broken connection
 		}
 	})
 	for {

@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// What a connection carries arrives late, and not one after the other: twenty pieces on
-// their way at once take as long as one.
+// The bytes of a connection arrive late, but concurrently: twenty pieces in flight take
+// as long as one.
 func TestADelayLineDelaysWithoutLimiting(t *testing.T) {
 	t.Parallel()
 	const pieces, roundTrip = 20, 200 * time.Millisecond

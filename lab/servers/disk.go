@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Disk is a file system of its own that a test can fill.
+// Disk is a separate file system that a test can fill.
 type Disk struct{ dir string }
 
 // nameTmpfs is the right to mount a file system in REPRISE_TEST_REQUIRE.

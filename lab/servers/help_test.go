@@ -16,7 +16,7 @@ func eventually(t *testing.T, d time.Duration, what string, condition func() boo
 	}
 }
 
-// listens reports whether somebody accepts connections on addr.
+// listens reports whether a process accepts connections on addr.
 func listens(t *testing.T, addr string) bool {
 	t.Helper()
 	var d net.Dialer

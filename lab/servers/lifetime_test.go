@@ -23,8 +23,8 @@ func TestVictimInRole(t *testing.T) {
 	select {}
 }
 
-// startVictim runs a process that started what is wanted and has its files in the
-// directory temp. It skips the test where that is missing.
+// startVictim runs a process that started the wanted server and has its files in the
+// directory temp. It skips the test where the server's program is missing.
 func startVictim(t *testing.T, want, temp string) *exec.Cmd {
 	t.Helper()
 	cmd := again(t, "victim", "TestVictimInRole", wantEnv+"="+want, "TMPDIR="+temp)
@@ -89,7 +89,7 @@ func processesIn(t *testing.T, temp string) int {
 	return n
 }
 
-// filesIn returns what is in the directory.
+// filesIn returns the files in the directory.
 func filesIn(t *testing.T, temp string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(temp, "*"))
@@ -110,7 +110,7 @@ func makeOld(t *testing.T, files []string) {
 	}
 }
 
-// runInTurn runs a process that starts what is wanted and ends in order.
+// runInTurn runs a process that starts the wanted server and ends in order.
 func runInTurn(t *testing.T, want, temp string) {
 	t.Helper()
 	if out, err := again(t, "resolver", "TestResolveInRole", wantEnv+"="+want, "TMPDIR="+temp).CombinedOutput(); err != nil {

@@ -21,8 +21,8 @@ type PgBouncer struct {
 }
 
 // StartPgBouncer starts PgBouncer in front of the server for the test, with settings such
-// as "pool_mode=session". Unless they say otherwise it pools transactions over at most 20
-// connections. All clients are the superuser, whatever they say.
+// as "pool_mode=session". By default it pools transactions over at most 20 connections.
+// All clients become the superuser.
 func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBouncer {
 	tb.Helper()
 	s.own()
@@ -31,8 +31,8 @@ func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBo
 	return b
 }
 
-// findPgBouncer looks on PATH and where system programs are, which is not on everybody's
-// PATH.
+// findPgBouncer looks on PATH and in the directories of system programs, which not every
+// PATH has.
 func findPgBouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {

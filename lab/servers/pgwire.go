@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// pgQuery runs SQL statements over a connection of its own to a PostgreSQL server that
-// trusts the user, and returns the rows of all of them, with NULL as an empty string.
+// pgQuery runs SQL statements over a new connection to a PostgreSQL server that trusts
+// the user, and returns the rows of all of them, with NULL as an empty string.
 func pgQuery(ctx context.Context, addr, database, sql string) ([][]string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)

@@ -13,10 +13,9 @@ import (
 
 const loopback = "127.0.0.1"
 
-// freePort returns a port of the loopback interface on which nobody listens, and which
-// until this process ends it returns to nobody else. It is below the range from which
-// systems take the ports of outgoing connections, so that none of those takes it before
-// the server does, or while it restarts.
+// freePort returns an unused port of the loopback interface, reserved until this process
+// ends. It is below the range from which systems take the ports of outgoing connections,
+// so that none of those takes it before the server does, or while it restarts.
 func freePort() (int, error) {
 	const lowest, highest = 12_000, 32_000
 	for range 100 {
@@ -38,10 +37,10 @@ var reserved struct {
 	marks []net.Listener
 }
 
-// reserve marks a port for the other test processes of this machine, and reports whether
-// nobody else has. The server of a port may be gone for a while: it was killed and will
-// be started again. The mark is a name among the abstract sockets of Linux, which leave
-// no files; elsewhere there are none.
+// reserve reserves a port among the test processes of this machine, and reports whether
+// it could. The server of a port may be down for a while, between a kill and its restart.
+// The reservation is a name among the abstract sockets of Linux, which leave no files;
+// other systems have none.
 func reserve(port int) bool {
 	if runtime.GOOS != "linux" {
 		return true
@@ -56,10 +55,10 @@ func reserve(port int) bool {
 	return true
 }
 
-// FreeAddr returns a host:port of the loopback interface on which nobody listens, for a
-// process that listens there again after each restart. A port that the system chooses
-// anew each time may meanwhile be that of another process, to which clients of the first
-// would still connect.
+// FreeAddr returns an unused host:port of the loopback interface, for a process that
+// listens there again after each restart. A port that the system chooses anew each time
+// may by then belong to another process, to which clients of the first would still
+// connect.
 func FreeAddr(tb testing.TB) string {
 	tb.Helper()
 	port, err := freePort()
@@ -69,8 +68,8 @@ func FreeAddr(tb testing.TB) string {
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// onFreePort starts a server on a free port, and again on another one if somebody took
-// the port meanwhile.
+// onFreePort starts a server on a free port, and tries another one if the port was taken
+// before the start.
 func onFreePort[T any](start func(port int) (T, error)) (server T, err error) {
 	for range 5 {
 		var port int

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The port of a server that was killed is nobody else's before it starts again.
+// The port of a killed server stays reserved until it starts again.
 func TestAFreePortIsReserved(t *testing.T) {
 	t.Parallel()
 	_, text, err := net.SplitHostPort(FreeAddr(t))

@@ -26,8 +26,8 @@ type PostgresServer struct {
 var sharedPostgres shared[*PostgresServer]
 
 // SharedPostgres returns the server that all tests of this process share: the one that
-// the environment names, or else one that was started for the process. Tests keep to a
-// schema of their own and change no settings.
+// the environment names, or else one that was started for the process. Each test uses its
+// own schema and changes no settings.
 func SharedPostgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	s, err := sharedPostgres.get(func(c cleaner) (*PostgresServer, error) {

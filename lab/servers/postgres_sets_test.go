@@ -51,7 +51,7 @@ func TestPgBouncerPoolsAsItsModeSays(t *testing.T) {
 	tests := []struct {
 		name     string
 		settings []string
-		leaks    bool // what one client sets in its session is there for the next
+		leaks    bool // a client's session settings stay for the next
 	}{
 		{"transaction by default", nil, true},
 		{"session", []string{"pool_mode=session"}, false},

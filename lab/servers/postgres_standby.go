@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// PostgresStandby is a hot standby that streams from a primary. Once promoted it is a
-// primary of its own.
+// PostgresStandby is a hot standby that streams from a primary. Once promoted it is an
+// independent primary.
 type PostgresStandby struct {
 	*PostgresServer
-	Link *Proxy // what it reaches the primary through
+	Link *Proxy // its path to the primary
 
 	primary *PostgresServer
 	name    string // its application_name, unique
@@ -94,7 +94,7 @@ func (s *PostgresStandby) AwaitSynchronous(tb testing.TB) {
 	must(tb, s.await(tb.Context(), "streaming sync", "streaming quorum"))
 }
 
-// await waits until what the primary says of the standby, "streaming sync" for example,
+// await waits until the primary's state of the standby, "streaming sync" for example,
 // begins with one of the states.
 func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
 	sql := "SELECT coalesce(max(state || ' ' || sync_state), 'not connected') FROM pg_stat_replication WHERE application_name = '" + s.name + "'"
@@ -113,7 +113,7 @@ func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
 }
 
 // Promote makes the standby a primary, and waits until it takes writes. The old primary
-// learns nothing of it.
+// is not notified.
 func (s *PostgresStandby) Promote(tb testing.TB) {
 	tb.Helper()
 	promoted, err := s.value(tb.Context(), "SELECT pg_promote(true, 60)")

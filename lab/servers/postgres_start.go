@@ -18,7 +18,7 @@ import (
 // runs them.
 type pgPrograms struct {
 	bin     string // their directory
-	server  string // what is run as the server; empty: postgres
+	server  string // the program of the server; empty: postgres
 	version int    // major
 	as      *account
 }
@@ -175,8 +175,8 @@ func removeSegment(data string) {
 }
 
 // pgArgs returns the command line of a server: loopback only, and not synced to the disk
-// unless the settings say so. The memory that it shares between its processes lies in its
-// data directory, because what a killed server leaves elsewhere stays.
+// unless the settings say so. The memory that it shares between its processes is in its
+// data directory, because a killed server does not remove it elsewhere.
 func pgArgs(data string, port int, settings []string) []string {
 	args := []string{"-D", data, "-p", strconv.Itoa(port)}
 	defaults := []string{"listen_addresses=" + loopback, "unix_socket_directories=", "dynamic_shared_memory_type=mmap", "fsync=off"}

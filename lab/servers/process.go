@@ -204,7 +204,7 @@ func (p *process) stop() error {
 
 func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
 
-// output returns what the program wrote, over all its starts.
+// output returns the output of the program, over all its starts.
 func (p *process) output() string {
 	b, err := os.ReadFile(p.logFile())
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Proxy is a TCP proxy in front of a server. It passes bytes on until it is told to do
-// something worse: see [Mode], [Action], Cut, Reset and Delay. It knows nothing of the
-// protocol that passes through it. All methods are safe for concurrent use.
+// Proxy is a TCP proxy in front of a server. It forwards bytes until a test breaks the
+// link: see [Mode], [Action], Cut, Reset and Delay. It does not know the protocol. All
+// methods are safe for concurrent use.
 type Proxy struct {
 	addr string
 	wg   sync.WaitGroup // the goroutines of the listener and of the links
@@ -23,16 +23,16 @@ type Proxy struct {
 	mode     Mode
 	changed  chan struct{} // closed and replaced when mode changes
 	up, down time.Duration
-	rate     int // bytes a second of each stream; 0: as many as pass
-	shared   int // bytes a second of each direction; 0: as many as pass
-	upFree   time.Time // when a direction has passed on what it was given, where it is shared
+	rate     int       // bytes a second of each stream; 0: as many as pass
+	shared   int       // bytes a second of each direction; 0: as many as pass
+	upFree   time.Time // when a direction's bytes have all passed, where the pace is shared
 	downFree time.Time
 	rules    []*rule
 	links    map[*link]struct{}
 	counts   ProxyCounts
 }
 
-// Mode is what a proxy does with all that passes.
+// Mode is the behaviour of a proxy towards all bytes.
 type Mode uint8
 
 // The modes of a proxy.
@@ -45,19 +45,19 @@ const (
 	// well.
 	Stall
 
-	// Swallow discards everything, both ways, and tells nobody: the half-open connections of
-	// a peer that is gone. Connections that lost something are cut when the mode changes.
+	// Swallow silently discards everything, both ways: the half-open connections of a
+	// vanished peer. Connections that lost something are cut when the mode changes.
 	Swallow
 
-	// Refuse resets all connections and refuses new ones, as when nothing listens there.
+	// Refuse resets all connections and refuses new ones, as if no server listened there.
 	Refuse
 )
 
-// ProxyCounts says what a proxy has done so far.
+// ProxyCounts are the counts of a proxy so far.
 type ProxyCounts struct {
 	Accepted int   // connections
 	Open     int   // connections now
-	Ended    int   // connections that the proxy ended by itself
+	Ended    int   // connections that the proxy ended
 	Lost     int   // pieces of a stream, among them requests and replies, that were discarded
 	Held     int   // times that something was kept back, by Stall, Delay, Throttle or Share
 	Up, Down int64 // bytes passed on to the server and to the client
@@ -176,8 +176,8 @@ func (p *Proxy) Retarget(target string) {
 // Cut closes the connections that are open now.
 func (p *Proxy) Cut() { p.endAll(false) }
 
-// Reset ends the connections that are open now with a TCP reset, which discards what is
-// on its way.
+// Reset ends the connections that are open now with a TCP reset, which discards the bytes
+// in flight.
 func (p *Proxy) Reset() { p.endAll(true) }
 
 func (p *Proxy) endAll(reset bool) {
@@ -201,7 +201,7 @@ func (p *Proxy) count(counter *int64, n int) {
 	*counter += int64(n)
 }
 
-// Counts returns what the proxy has done so far.
+// Counts returns the counts of the proxy so far.
 func (p *Proxy) Counts() ProxyCounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +222,7 @@ func (p *Proxy) listenLocked() error {
 	}
 	var config net.ListenConfig
 	var l net.Listener
-	err := poll(startTimeout, func() (err error) { // while it refused, a connection of anybody may have taken the port
+	err := poll(startTimeout, func() (err error) { // while it refused, an outgoing connection may have taken the port
 		l, err = config.Listen(context.Background(), "tcp", p.addr)
 		return err
 	})

@@ -64,8 +64,8 @@ func (l *link) connect() bool {
 	return true
 }
 
-// pump hands what src has to pass until one of them ends the stream, and then ends it at
-// dst the way it ended at src.
+// pump forwards the stream from src to dst through pass until one of them ends it, and
+// then ends it at dst the way it ended at src.
 func (l *link) pump(src, dst *net.TCPConn, pass func([]byte) bool) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -88,8 +88,8 @@ func (l *link) pump(src, dst *net.TCPConn, pass func([]byte) bool) {
 	}
 }
 
-// passUp passes a piece of the client's stream on to the server, or does what the rules
-// say. It reports whether the stream goes on.
+// passUp forwards a piece of the client's stream to the server, or applies the rules. It
+// reports whether the stream continues.
 func (l *link) passUp(piece []byte) bool {
 	p := l.proxy
 	up, _ := p.delays()
@@ -112,7 +112,7 @@ func (l *link) passUp(piece []byte) bool {
 	p.mu.Unlock()
 
 	if next.action != LoseRequest {
-		p.count(&p.counts.Up, len(piece)) // before anybody can see that they passed
+		p.count(&p.counts.Up, len(piece)) // before the bytes can be seen
 		if err := l.write(l.server, &p.upFree, piece); err != nil {
 			l.abort()
 			return false
@@ -193,7 +193,7 @@ func (l *link) closeLocked(reset bool) {
 	}
 }
 
-// forget closes the link, if it ended by itself, and removes it from the proxy.
+// forget closes the link, if the peers ended it, and removes it from the proxy.
 func (l *link) forget() {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()

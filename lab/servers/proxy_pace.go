@@ -33,7 +33,7 @@ func (l *link) write(to *net.TCPConn, free *time.Time, piece []byte) error {
 	return nil
 }
 
-// pace returns what to write next of a piece, and how long to wait before and after.
+// pace returns the next part of a piece to write, and how long to wait before and after.
 func (p *Proxy) pace(free *time.Time, piece []byte) (some []byte, before, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Action is what a proxy does about one request. See [Proxy.On].
+// Action is the behaviour of a proxy towards one request. See [Proxy.On].
 type Action uint8
 
 // The actions of a proxy.
 const (
-	// Pass passes the request on and does nothing about it.
+	// Pass forwards the request unchanged.
 	Pass Action = iota
 
 	// LoseRequest discards the request and closes its connection: it is not executed.
@@ -29,7 +29,7 @@ const (
 	Silence
 )
 
-// maxMatch bounds what a rule looks for, in bytes.
+// maxMatch bounds the length of a rule's match, in bytes.
 const maxMatch = 256
 
 // On arms the proxy for requests that contain match, such as "evalsha" or "commit"; an
@@ -38,10 +38,9 @@ const maxMatch = 256
 // one that was armed first applies. The channel is closed when the last action has been
 // done: for LoseReply, when the reply has come and is lost.
 //
-// A request is what the client's connection has for the proxy in one piece: several that
-// a client sends in one write are one here, and a client that sends before it has the
-// answer to its last request may have its replies mistaken. A match across two pieces is
-// found.
+// A request is a piece that the proxy reads from the client in one call: several requests
+// in one write count as one, and for a client that sends before it has the reply to its
+// last request, replies may be mismatched. A match across two pieces is found.
 func (p *Proxy) On(match string, actions ...Action) <-chan struct{} {
 	if len(match) > maxMatch || len(actions) == 0 {
 		panic("servers: a rule needs actions and a match of at most 256 bytes")
@@ -56,11 +55,11 @@ func (p *Proxy) On(match string, actions ...Action) <-chan struct{} {
 // rule is armed for some requests.
 type rule struct {
 	match   []byte
-	actions []Action // what is left of them
+	actions []Action // those that are left
 	done    chan struct{}
 }
 
-// step is what happens to one request. When it has, finished is called.
+// step is the actions for one request. After them, finished is called.
 type step struct {
 	action   Action
 	finished func()

@@ -350,7 +350,7 @@ func TestProxySharesALinkAmongConnections(t *testing.T) {
 	}
 }
 
-// What was armed and what is half-open is gone, too.
+// Armed rules and half-open connections are gone, too.
 func TestProxyHealsWhole(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, startLineServer(t).addr)

@@ -28,8 +28,8 @@ func (s *RedisServer) URL() string { return s.url }
 func (s *RedisServer) Version() Version { return s.version }
 
 // Do sends a command over a new connection and returns the reply: a string, an int64,
-// nil, or a []any of these. It takes at most five seconds. It is for a test's set-up and
-// its witness, not for what is tested.
+// nil, or a []any of these. It takes at most five seconds. It is for the set-up and the
+// observations of a test, not for the code under test.
 func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 	reply, err := redisCall(ctx, s.addr, s.user, args...)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 }
 
 // Restart kills the server if it runs, starts it on the same port, and waits until it
-// answers. What it still knows depends on its persistence.
+// answers. Which data it still has depends on its persistence.
 func (s *RedisServer) Restart(tb testing.TB) {
 	tb.Helper()
 	must(tb, s.own().kill())
@@ -104,7 +104,7 @@ func (f *Flavor) start(c cleaner, settings []string) (*RedisServer, error) {
 	return startNode(c, path, version, settings)
 }
 
-// startNode starts a server on a free port, and tries another when somebody was faster.
+// startNode starts a server on a free port, and tries another when the port was taken.
 func startNode(c cleaner, path string, version Version, settings []string) (*RedisServer, error) {
 	dir, err := scratch(c, nil)
 	if err != nil {
@@ -138,7 +138,7 @@ func redisArgs(port int, settings []string) []string {
 	return args
 }
 
-// password returns what the setting requirepass, if there is one, asks of clients.
+// password returns the password that the setting requirepass, if there is one, demands.
 func password(settings []string) *url.Userinfo {
 	for _, s := range settings {
 		if p, ok := strings.CutPrefix(s, "requirepass="); ok {

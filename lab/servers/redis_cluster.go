@@ -58,8 +58,8 @@ func (f *Flavor) startCluster(c cleaner, settings []string) (*RedisCluster, erro
 	return cluster, nil
 }
 
-// startClusterNode starts a node that is alone in its cluster. Its bus has a free port of
-// its own: the usual one, 10,000 above the node's, may be somebody's.
+// startClusterNode starts a node that is alone in its cluster. Its bus has another free
+// port: the usual one, 10,000 above the node's, may be in use.
 func startClusterNode(c cleaner, path string, version Version, settings []string) (*RedisServer, error) {
 	return onFreePort(func(bus int) (*RedisServer, error) {
 		defaults := []string{
@@ -70,8 +70,8 @@ func startClusterNode(c cleaner, path string, version Version, settings []string
 	})
 }
 
-// assign gives each primary its slots, and a configuration epoch of its own so that they
-// need not settle that first.
+// assign gives each primary its slots, and a distinct configuration epoch so that they
+// need not negotiate one first.
 func (c *RedisCluster) assign(ctx context.Context) error {
 	for i, node := range c.Nodes {
 		if _, err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {

@@ -28,8 +28,8 @@ var (
 func (f *Flavor) String() string { return f.name }
 
 // Shared returns the server that all tests of this process share: the one that the
-// environment names, or else one that was started for the process. Tests keep to a key
-// prefix of their own and change no settings.
+// environment names, or else one that was started for the process. Each test uses its own
+// key prefix and changes no settings.
 func (f *Flavor) Shared(tb testing.TB) *RedisServer {
 	tb.Helper()
 	s, err := f.shared.get(func(c cleaner) (*RedisServer, error) {
@@ -64,7 +64,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor)
 
 var versionPattern = regexp.MustCompile(`v=(\d+)\.(\d+)`)
 
-// parseVersion reads the version out of what a server says with --version.
+// parseVersion parses a server's output of --version.
 func parseVersion(text string) (Version, error) {
 	m := versionPattern.FindStringSubmatch(text)
 	if m == nil {

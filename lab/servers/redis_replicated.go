@@ -12,7 +12,7 @@ import (
 type RedisReplicated struct {
 	Primary  *RedisServer
 	Replicas []*RedisServer
-	Links    []*Proxy // Links[i] is what Replicas[i] reaches the primary through
+	Links    []*Proxy // Links[i] is the path of Replicas[i] to the primary
 }
 
 // StartReplicated starts a primary with a number of replicas for the test, all with the
@@ -73,8 +73,8 @@ func (r *RedisReplicated) awaitReplicas(ctx context.Context) error {
 	})
 }
 
-// Promote makes a replica a primary, and waits until it is one. The old primary learns
-// nothing of it.
+// Promote makes a replica a primary, and waits until it is one. The old primary is not
+// notified.
 func (r *RedisReplicated) Promote(tb testing.TB, replica *RedisServer) {
 	tb.Helper()
 	_, err := replica.Do(tb.Context(), "REPLICAOF", "NO", "ONE")
@@ -91,7 +91,7 @@ func (s *RedisServer) follows(ctx context.Context) error {
 	return err
 }
 
-// isFollowedBy returns nil when n replicas receive what the server writes.
+// isFollowedBy returns nil when n replicas receive the server's writes.
 func (s *RedisServer) isFollowedBy(ctx context.Context, n int) error {
 	info, err := s.info(ctx, "replication")
 	if err != nil {

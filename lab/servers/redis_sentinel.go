@@ -14,7 +14,7 @@ import (
 
 // RedisSentinel is a primary with two replicas, watched over by three sentinels.
 type RedisSentinel struct {
-	MasterName string         // what the sentinels call it
+	MasterName string         // its name in the sentinels
 	Nodes      []*RedisServer // the first was the primary at the start
 	Sentinels  []*RedisServer
 }
@@ -71,7 +71,7 @@ func (f *Flavor) startSentinel(c cleaner, settings []string) (*RedisSentinel, er
 	return set, nil
 }
 
-// startOne starts a sentinel. It keeps what it learns in its configuration file.
+// startOne starts a sentinel. It keeps its knowledge in its configuration file.
 func (r *RedisSentinel) startOne(c cleaner, path string, version Version) (*RedisServer, error) {
 	dir, err := scratch(c, nil)
 	if err != nil {

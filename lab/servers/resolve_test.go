@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// The tests of this file run this program again, in a role, because they need an
-// environment of their own or die.
+// The tests of this file run this program again, in a role, because they need another
+// environment or die.
 const roleEnv = "REPRISE_TEST_SERVERS_ROLE"
 
 // play runs the program in a role.
@@ -49,7 +49,8 @@ func TestResolveInRole(t *testing.T) {
 
 const wantEnv = "REPRISE_TEST_SERVERS_WANT"
 
-// startWanted starts, or finds, what the environment of a role says, and returns its URL.
+// startWanted starts, or finds, the server that the environment of a role names, and
+// returns its URL.
 func startWanted(t *testing.T) (url string) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); want {

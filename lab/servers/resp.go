@@ -18,9 +18,9 @@ type redisError string
 
 func (e redisError) Error() string { return string(e) }
 
-// redisCall sends one command over a connection of its own and returns the reply: a
-// string, an int64, nil, or a []any of these. An error reply is an error. Without a
-// deadline of ctx it takes at most five seconds.
+// redisCall sends one command over a new connection and returns the reply: a string, an
+// int64, nil, or a []any of these. An error reply is an error. Without a deadline of ctx
+// it takes at most five seconds.
 func redisCall(ctx context.Context, addr string, user *url.Userinfo, args ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

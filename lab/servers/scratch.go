@@ -28,7 +28,7 @@ func scratch(c cleaner, owner *account) (string, error) {
 		return "", err
 	}
 	c.Cleanup(func() {
-		_ = os.RemoveAll(dir) // what stays is swept
+		_ = os.RemoveAll(dir) // the sweep removes the rest
 		_ = held.Close()
 	})
 	if err := lock(held); err != nil {

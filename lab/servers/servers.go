@@ -1,10 +1,11 @@
 // Package servers gives tests real servers: Redis or Valkey (single, replicated, Cluster,
 // Sentinel), PostgreSQL with standbys, PgBouncer, and a TCP proxy that loses, cuts, holds
-// and delays what passes through it.
+// and delays bytes.
 //
 //	func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 //
-//	redis := servers.Redis.Shared(t)               // one for the test process; keep to a key prefix of your own
+//	redis := servers.Redis.Shared(t)               // one for the test process; use your
+//	own key prefix
 //	redis := servers.Redis.Start(t, "maxmemory=8mb") // one for this test, to kill, pause and restart
 //	primary := servers.StartPostgres(t)
 //	standby := primary.StartStandby(t)
@@ -14,16 +15,16 @@
 //
 // Shared servers are named by a URL in the environment (REPRISE_TEST_REDIS_URL,
 // REPRISE_TEST_VALKEY_URL, REPRISE_TEST_POSTGRES_URL), or else started from a program on
-// this machine. A test that kills or reconfigures a server gets one of its own, always
-// from a program. Nothing is installed: where a program is missing the test is skipped
-// with a message that names the package.
+// this machine. A test that kills or reconfigures a server gets a private one, always
+// from a program. No program is installed: where one is missing the test is skipped with
+// a message that names the package.
 //
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
-// the skip into a failure, so that a build cannot pass because it tested nothing. The
-// frameworks that a build may leave out, the programs chromium and npm, the library
-// faketime and the right to mount a tmpfs are named in the same list; see [Required].
+// the skip into a failure, so that a build cannot pass without the tests. The frameworks
+// that a build may leave out, the programs chromium and npm, the library faketime and the
+// right to mount a tmpfs are named in the same list; see [Required].
 //
-// # What they leave behind
+// # Remains
 //
 // Servers listen on free loopback ports and keep their files in the temporary directory.
 // They stop, by process id, when their test ends; shared ones when [Main] ends. On Linux
@@ -51,8 +52,8 @@ const (
 	namePgBouncer = "pgbouncer"
 )
 
-// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, as in the
-// build tags without_<framework>, and programs that tests run.
+// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, which make
+// demands, and programs that tests run.
 var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"

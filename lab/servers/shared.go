@@ -22,8 +22,8 @@ func (m Main) Run() int {
 	return m.M.Run()
 }
 
-// cleaner collects what to do when servers are not needed any more, last in, first out. A
-// [testing.TB] is one.
+// cleaner collects the functions to call when servers are not needed any more, last in,
+// first out. A [testing.TB] is one.
 type cleaner interface {
 	Cleanup(f func())
 }

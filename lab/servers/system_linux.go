@@ -14,8 +14,8 @@ import (
 	"unsafe"
 )
 
-// sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond where
-// nothing else runs.
+// sleepPrecisely sleeps for d. The timers of Go are as coarse as a millisecond in an idle
+// process.
 func sleepPrecisely(d time.Duration) {
 	if d <= 0 {
 		return

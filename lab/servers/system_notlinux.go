@@ -16,7 +16,7 @@ import (
 // sleepPrecisely sleeps for d.
 func sleepPrecisely(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // it stands for a network
 
-// killWithParent does nothing: there is no such thing here, and a test process that is
+// killWithParent is a no-op: this system has no such feature, and a test process that is
 // killed leaves its servers running.
 func killWithParent(*exec.Cmd) {}
 
@@ -48,6 +48,5 @@ func exists(pid int) bool {
 	return err == nil && p.Signal(syscall.Signal(0)) == nil
 }
 
-// cpuTime returns false: other systems tell the CPU time of other processes in ways of
-// their own.
+// cpuTime returns false: other systems have other ways to read the CPU time of processes.
 func cpuTime(int) (time.Duration, bool) { return 0, false }

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// The signals of other systems cannot do what the package promises; it compiles there,
-// and its servers fail to start.
+// Other systems lack the signals that the package needs; it compiles there, but its
+// servers fail to start.
 var (
 	sigKill      = os.Kill
 	sigPause     = os.Kill

@@ -8,8 +8,8 @@ import (
 // Usage is the CPU time that the processes of a server have used so far, by their ids.
 type Usage map[int]time.Duration
 
-// Since returns what was used after the report before. What a process used that has ended
-// meanwhile is missing.
+// Since returns the CPU time since the report before, without the processes that have
+// ended since.
 func (u Usage) Since(before Usage) time.Duration {
 	var sum time.Duration
 	for pid, used := range u {

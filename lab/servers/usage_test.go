@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The CPU time of a server grows with what it does, and that of its processes counts.
+// The CPU time of a server grows with its work, and includes its processes.
 func TestUsageGrowsWithTheWork(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

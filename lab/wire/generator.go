@@ -16,8 +16,8 @@ type draft struct {
 	body    string
 }
 
-// stream returns the bytes of a connection: a request of op with a key, what is wrong
-// with it, and sometimes, in its body or behind it, another request, of hidden.
+// stream returns the bytes of a connection: a request of op with a key, its defect, and
+// sometimes, in its body or behind it, another request, of hidden.
 func (g generator) stream(op, hidden string) []byte {
 	second := fmt.Sprintf("POST /t/%s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: %s\r\nContent-Length: 0\r\n\r\n", hidden, hidden)
 	d := draft{version: "HTTP/1.1", lines: []string{"Host: test", "X-Test-Tenant: wire", "Idempotency-Key: " + op, "Content-Type: application/json"}}

@@ -25,13 +25,13 @@ const (
 	declared           = 1 << 20
 )
 
-// held has what a server allocates for a body of which it has seen only the declared
-// length, before any handler runs.
+// held is the memory that a server allocates for a body of which it has seen only the
+// declared length, before any handler runs.
 var held = map[string]int{"fiber": declared}
 
-// slowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a
-// few bytes. They hold no record and no lease, and memory for what they sent; others are
-// served meanwhile, and when the senders leave, nothing has run.
+// slowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a few
+// bytes. They hold no record and no lease, and memory for the sent bytes; others are
+// served during that time, and when the senders leave, no handler has run.
 func slowSendersTakeWhatTheySent(t *testing.T, adapter server) {
 	t.Helper()
 	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
@@ -72,8 +72,8 @@ func slowSendersTakeWhatTheySent(t *testing.T, adapter server) {
 	}
 }
 
-// large is a response that does not fit the buffers of a connection that nobody reads,
-// and listless how many clients do not read it.
+// large is a response that does not fit the buffers of a connection without a reader, and
+// listless is the number of clients that do not read it.
 const (
 	large    = 6 << 20
 	listless = 16
@@ -123,8 +123,8 @@ func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
 // unread has how much of a replay a framework copies before it sends it.
 var unread = map[string]int{"fiber": 2 * large}
 
-// aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503
-// and do not run, what it holds is replayed, and another tenant is served.
+// aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503 and
+// do not run, its records are replayed, and another tenant is served.
 func aFullScopeRefusesItsOwnOnly(t *testing.T, adapter server) {
 	t.Helper()
 	t.Parallel()
@@ -160,7 +160,7 @@ func (s *subject) goroutinesEnd(adapter server, most int) {
 	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })
 }
 
-// settled is inUse after what earlier tests left in pools is gone.
+// settled is inUse after the remains of earlier tests in pools are gone.
 func settled() uint64 {
 	inUse()
 	return inUse()
@@ -191,7 +191,7 @@ func dial(t *testing.T, addr string) net.Conn {
 
 func (s *subject) dial() net.Conn { s.t.Helper(); return dial(s.t, s.addr) }
 
-// deaf returns a connection that takes few bytes that nobody reads.
+// deaf returns a connection that takes few bytes, and reads none.
 func (s *subject) deaf() net.Conn {
 	s.t.Helper()
 	conn := s.dial()
@@ -206,13 +206,13 @@ func (s *subject) write(conn net.Conn, text string) {
 	}
 }
 
-// answered is what a test looks at.
+// answered is a response.
 type answered struct {
 	status, size int
 	replayed     bool // whole, and marked as a replay
 }
 
-// ask sends a request on a connection of its own and reads the answer.
+// ask sends a request on a new connection and reads the response.
 func ask(t *testing.T, addr, text string) answered {
 	t.Helper()
 	conn := dial(t, addr)

@@ -1,11 +1,11 @@
 // Package wire sends malformed requests to every adapter, over raw sockets, and compares
-// what runs with an oracle of its own: a reader of HTTP/1.1 that accepts nothing that two
-// recipients may read in different ways, written from RFC 9112 and from no server.
+// the requests that run with an oracle: a reader of HTTP/1.1 that rejects all bytes that
+// two recipients may read in different ways, written from RFC 9112 and from no server.
 //
 // A run that the oracle does not allow, a claim for a request that was refused, a request
-// without an answer (which is what a client sees of a panic in net/http), an answer of
-// 500, and memory that grows with refused requests are failures. What servers decide
-// before any handler sees the request is listed for each of them, as a tolerance with its
+// without a response (the effect of a panic in net/http), a response of 500, and memory
+// that grows with refused requests are failures. The defects that servers resolve before
+// any handler sees the request are listed for each of them, as a tolerance with its
 // reason.
 //
 //	make wire REQUESTS=100000 SEED=7
@@ -40,7 +40,7 @@ const (
 	badTrailer    defect = "trailer section that is none"
 )
 
-// request is what the oracle reads.
+// request is a request as the oracle reads it.
 type request struct {
 	op      string
 	method  string
@@ -48,7 +48,7 @@ type request struct {
 	nearKey bool     // a field would be the key's but for bytes that no name has
 	defect  defect
 	whole   bool // the header section has an end, so that the server owes an answer
-	coded   bool // it has a transfer coding, as far as anybody can tell
+	coded   bool // it seems to have a transfer coding
 	odd     bool // a server may refuse it: a value has a control byte, or expects something
 	closes  bool // the connection ends behind it, defect or not
 }
@@ -96,7 +96,7 @@ func readAll(stream []byte) []request {
 	return all
 }
 
-// readOne reads one request and returns what follows it.
+// readOne reads one request and returns the rest of the stream.
 func readOne(stream []byte) (r request, rest []byte) {
 	head, rest, whole := bytes.Cut(stream, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")
@@ -130,7 +130,7 @@ func readOne(stream []byte) (r request, rest []byte) {
 	return r, rest
 }
 
-// framing is what the header section says of the body.
+// framing is the fields about the body in a header section.
 type framing struct{ lengths, codings []string }
 
 func (r *request) readFields(lines []string) (f framing) {

@@ -2,8 +2,7 @@ package wire
 
 import "testing"
 
-// The oracle is tested by itself: an oracle that accepts everything would allow
-// everything.
+// The oracle has its own test: an oracle that accepts everything would allow everything.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	const keyed = "POST /t/a HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n"

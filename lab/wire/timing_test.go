@@ -30,9 +30,9 @@ const pairs = 600
 const unequal = 0.1
 
 // TestKeysOfOthersAnswerAsNewOnes times requests with keys that another tenant has used,
-// completed or running, against requests with keys that nobody has used. The answers are
-// the same, and neither kind takes longer. A scope function that looks the keys of all
-// tenants up makes the test fail.
+// completed or running, against requests with unused keys. The responses are the same,
+// and neither kind takes longer. A scope function that looks the keys of all tenants up
+// makes the test fail.
 func TestKeysOfOthersAnswerAsNewOnes(t *testing.T) { //nolint:paralleltest // it measures time
 	var mu sync.Mutex
 	used := map[string]bool{}
@@ -62,7 +62,7 @@ func TestKeysOfOthersAnswerAsNewOnes(t *testing.T) { //nolint:paralleltest // it
 }
 
 // shareOfSlower returns in which share of the pairs the key that the victim has used took
-// longer than the key that nobody has.
+// longer than the unused key.
 func shareOfSlower(t *testing.T, scope reprisehttp.Scope, state string) float64 {
 	t.Helper()
 	running := make(chan struct{})
@@ -95,7 +95,7 @@ func shareOfSlower(t *testing.T, scope reprisehttp.Scope, state string) float64 
 	}
 
 	timed := func(i int, key string) time.Duration {
-		// Every attacker has a key space of its own, so that no request is a retry.
+		// Every attacker has its own key space, so that no request is a retry.
 		r := timedRequest(t, url, fmt.Sprintf("attacker-%06d", i), key)
 		began := time.Now()
 		got := answer(t, client, r)

@@ -62,7 +62,7 @@ var (
 const patience = 10 * time.Second
 
 // tolerances has, for each server, the defects that it resolves before any handler, with
-// the reason. Such a request may run, once, and so may what follows it on the connection.
+// the reason. Such a request may run, once, and so may the next one on the connection.
 var tolerances = map[string]map[defect]string{
 	"nethttp": netHTTP, "gin": netHTTP, "echo": netHTTP, "echo5": netHTTP,
 	"fiber": {
@@ -89,7 +89,7 @@ var netHTTP = map[defect]string{
 var silences = map[string]string{"fiber": "fasthttp takes the end of the connection between two chunks for a client that left"}
 
 // endsBetweenChunks reports whether a stream ends behind a header section with a coding,
-// whatever stands in its first line: fasthttp reads some lines that the oracle does not.
+// for any first line: fasthttp reads some lines that the oracle does not.
 func endsBetweenChunks(stream []byte) bool {
 	head, ends := bytes.CutSuffix(bytes.ToLower(stream), []byte("\r\n\r\n"))
 	last := head[bytes.LastIndex(head, []byte("\r\n\r\n"))+1:]
@@ -111,8 +111,8 @@ func (s *countingStore) Claim(ctx context.Context, r store.ClaimRequest) (store.
 // Unwrap lets the engine find the abilities of the store.
 func (s *countingStore) Unwrap() store.Store { return s.Store }
 
-// sample is how many streams are made for each that is sent, of those in which nothing is
-// wrong, or nothing that the server does not resolve.
+// sample is how many streams are made for each that is sent, of those without a defect,
+// or without one that the server does not resolve.
 const sample = 8
 
 // malformedRequests sends generated requests until enough of them were malformed
@@ -183,7 +183,7 @@ type subject struct {
 	t         *testing.T
 	addr      string
 	store     *countingStore
-	records   *memstore.Store // what store counts for
+	records   *memstore.Store // the store behind the counts
 	queries   net.Conn        // nil before the first of them
 	answers   *bufio.Reader   // of queries
 	tolerated map[defect]string
@@ -198,8 +198,8 @@ type subject struct {
 	before           int              // runs, likewise
 }
 
-// lent is what a tolerance came to: how many streams had its defect, and what ran and was
-// claimed for them that the oracle does not allow.
+// lent counts the use of a tolerance: how many streams had its defect, and the runs and
+// claims for them that the oracle does not allow.
 type lent struct{ streams, runs, claims int }
 
 // noKey is the tolerance for a request with a defect that has no key, or is of a method
@@ -220,7 +220,8 @@ func (s *subject) sort(read []request) (tolerance string, malformed bool) {
 	return "", slices.ContainsFunc(read, func(r request) bool { return !r.runs() })
 }
 
-// try sends one stream and compares what ran with what the oracle allows.
+// try sends one stream and compares the requests that ran with those that the oracle
+// allows.
 func (s *subject) try(i int, stream []byte, read []request) {
 	s.t.Helper()
 	before := s.store.claims.Load()
@@ -245,7 +246,7 @@ func (s *subject) try(i int, stream []byte, read []request) {
 		more := 0
 		if tolerance != "" {
 			more = 1
-			moreClaims += 2 // and what follows may be sent twice, so that it is replayed
+			moreClaims += 2 // and the next request may be sent twice, so that it is replayed
 		}
 		ran := counts[k]
 		s.ran += ran
@@ -278,7 +279,7 @@ func allowed(read []request, op string) (must, may int) {
 	return must, may
 }
 
-// lend adds what a stream with a tolerance came to.
+// lend adds the counts of a stream with a tolerance.
 func (s *subject) lend(tolerance string, more lent) {
 	if tolerance == "" {
 		return
@@ -293,9 +294,9 @@ func (s *subject) lend(tolerance string, more lent) {
 	sum.claims += more.claims
 }
 
-// check compares the answers with what the oracle read. Every request whose header
-// section has an end gets one, unless an answer before it closed the connection: a server
-// of net/http answers a panic by closing it.
+// check compares the responses with the requests that the oracle read. Every request
+// whose header section has an end gets one, unless an earlier response closed the
+// connection: a server of net/http closes it after a panic.
 func (s *subject) check(stream []byte, read []request, answers []reply) {
 	s.t.Helper()
 	for _, a := range answers {
@@ -328,7 +329,7 @@ func (s *subject) fail(format string, stream []byte, args ...any) {
 	}
 }
 
-// reply is what counts of an answer.
+// reply is the significant part of a response.
 type reply struct {
 	status int
 	closes bool // no answer follows
@@ -376,7 +377,7 @@ func (s *subject) executions(op string) int {
 	return s.executionsOf([]string{op})[0]
 }
 
-// executionsOf asks for many operations at once, on a connection of its own.
+// executionsOf asks for many operations at once, on a new connection.
 func (s *subject) executionsOf(ops []string) []int {
 	s.t.Helper()
 	if s.queries == nil {
@@ -409,15 +410,15 @@ func (s *subject) executionsOf(ops []string) []int {
 	return counts
 }
 
-// What may be left in use, after every record was forgotten.
+// The memory that may stay in use, after every record was forgotten.
 const (
 	perRun     = 256       // the test server counts the runs of every operation for ever
-	others     = 512 << 10 // buffers of the server, and whatever else lives in the process
+	others     = 512 << 10 // buffers of the server, and other users of the process
 	lingering  = 8         // goroutines
 	remembered = 1000      // streams, before their records are forgotten
 )
 
-// begin counts what runs before the first stream.
+// begin counts the goroutines before the first stream.
 func (s *subject) begin() {
 	s.t.Helper()
 	s.executions(opOf('m', 0)) // its connection stays
@@ -436,8 +437,8 @@ func (s *subject) forget() {
 	}
 }
 
-// measured returns what is in use when every connection has ended, and demands that its
-// goroutines have, too.
+// measured returns the memory in use when every connection has ended, and demands that
+// its goroutines have, too.
 func (s *subject) measured() uint64 {
 	s.t.Helper()
 	s.forget()
@@ -445,7 +446,7 @@ func (s *subject) measured() uint64 {
 	return settled()
 }
 
-// measure notes what is in use after a quarter of the requests.
+// measure records the memory in use after a quarter of the requests.
 func (s *subject) measure() { s.t.Helper(); s.heap, s.before = s.measured(), s.ran }
 
 func (s *subject) report() {

@@ -2,10 +2,12 @@ package repriseredis
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -37,7 +39,7 @@ func newCombiner(transmit func(context.Context, []*command) func(), longest time
 
 // combines reports whether c may be in a batch. Renewals are batches already.
 func (b *combiner) combines(c *command) bool {
-	return b != nil && c.wait && c.script != record.RenewScript && len(c.payload) <= largestPipelined
+	return b != nil && c.wait && c.script != record.RenewScript && len(c.payload) <= pipeline.MaxPayload
 }
 
 // send sends c, alone or in a batch. It returns when c has its answer or its error, or
@@ -52,7 +54,15 @@ func (b *combiner) send(ctx context.Context, c *command) {
 		c.adopt(ctx, own)
 		return
 	}
-	c.fail(err)
+	var left *batching.Error // errors.As allocates
+	switch {
+	case !errors.As(err, &left):
+		c.SetErr(err)
+	case left.Sent:
+		c.SetErr(left.Err)
+	default:
+		c.SetErr(unsent{left.Err})
+	}
 }
 
 // sendBatch sends a batch, and sees to it that what wrote is confirmed: in a goroutine,

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -315,8 +316,8 @@ func TestWhatIsNotCombined(t *testing.T) {
 		want bool
 	}{
 		{"a claim", b, &command{script: record.ClaimScript, wait: true}, true},
-		{"a small payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, largestPipelined)}, true},
-		{"a large payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, largestPipelined+1)}, false},
+		{"a small payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, pipeline.MaxPayload)}, true},
+		{"a large payload", b, &command{script: record.CompleteScript, wait: true, payload: make([]byte, pipeline.MaxPayload+1)}, false},
 		{"a renewal", b, &command{script: record.RenewScript, wait: true}, false},
 		{"what replicas do not confirm", b, &command{script: record.ReleaseScript}, false},
 		{"no combiner", nil, &command{script: record.ClaimScript, wait: true}, false},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
 // The defaults and limits of a [Config].
@@ -135,7 +136,7 @@ func (o options) longest() time.Duration {
 	if o.readTimeout > 0 {
 		return o.readTimeout
 	}
-	return answerWithin
+	return pipeline.AnswerWithin
 }
 
 // optionsOf returns the options of client, or an error for a client of a type that the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
 func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
@@ -106,7 +107,7 @@ func TestHowLongABatchMayTake(t *testing.T) {
 	t.Parallel()
 	for readTimeout, want := range map[time.Duration]time.Duration{
 		2 * time.Second: 3 * time.Second,
-		-1:              answerWithin + time.Second,
+		-1:              pipeline.AnswerWithin + time.Second,
 	} {
 		client := redis.NewClient(&redis.Options{ReadTimeout: readTimeout, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { _ = client.Close() })

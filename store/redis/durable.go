@@ -117,7 +117,7 @@ func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*com
 			c.ackErr = errNotConfirmed
 		}
 	}
-	pipeline(ctx, conn.Pipeline(), batch)
+	sendThrough(ctx, conn.Pipeline(), batch)
 	for _, c := range batch {
 		if c.wait && c.hasWritten() {
 			c.unconfirmed = true

@@ -138,3 +138,22 @@ func replayable(payload string) []byte {
 	r := store.CompleteRequest{Owner: store.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
 	return append(record.AppendCompleted(nil, &r), payload...)
 }
+
+// newClusterStore returns a store over a cluster of one node.
+func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *Store {
+	t.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{addr}, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		},
+		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}

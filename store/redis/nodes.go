@@ -69,12 +69,12 @@ func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group
 	if s.durable(group) {
 		return s.sendDurable(ctx, node, once, group)
 	}
-	pipeline(ctx, node.Pipeline(), group)
+	sendThrough(ctx, node.Pipeline(), group)
 	return nil
 }
 
-// pipeline sends commands through one connection. Each command carries its error.
-func pipeline(ctx context.Context, pipe redis.Pipeliner, group []*command) {
+// sendThrough sends commands through one connection. Each command carries its error.
+func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 	var first *command
 	add := func(c *command) {
 		if first == nil {

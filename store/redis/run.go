@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -59,43 +60,19 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 
 // send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
-	var n *nodePipeline
+	var p *pipeline.Pipeline
 	if len(open) == 1 {
-		if n = s.pipelineFor(ctx, open[0]); n.do(ctx, open[0]) {
+		if p = s.pipelineFor(ctx, open[0]); p != nil && s.sendPipelined(ctx, p, open[0]) {
 			return
 		}
 	}
-	defer s.afterClient(n, open)
+	defer s.afterClient(p, open)
 	if len(open) == 1 && s.combiner.combines(open[0]) {
 		s.combiner.send(ctx, open[0])
 		return
 	}
 	if confirm := s.transmit(ctx, open); confirm != nil {
 		confirm()
-	}
-}
-
-// pipelineFor returns the pipeline that takes c, and nil when none does.
-func (s *Store) pipelineFor(ctx context.Context, c *command) *nodePipeline {
-	if s.pipelines == nil || c.viaClient || c.redirect != "" || c.script == record.RenewScript || c.wait && s.durability.level != async {
-		return nil
-	}
-	node, err := s.nodeFor(ctx, c.key)
-	if err != nil {
-		return nil
-	}
-	return s.pipelines.of(node)
-}
-
-// afterClient makes the pipelines follow what became of commands that the client sent: a
-// server that answers is worth a connection, and a closed client has none.
-func (s *Store) afterClient(n *nodePipeline, sent []*command) {
-	switch err := sent[0].sendErr; {
-	case s.pipelines == nil:
-	case errors.Is(err, redis.ErrClosed):
-		s.pipelines.close()
-	case n != nil && (err == nil || isReply(err)):
-		n.connect()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/redis/internal/listener"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -20,8 +21,9 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner  // nil: what replicas confirm is sent alone
-	pipelines    *pipelines // nil: every command is sent through the client
+	combiner     *combiner // nil: what replicas confirm is sent alone
+	hook         func(context.Context, Pipelined)
+	pipelines    *pipeline.Pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
 
 	watches listener.Set
@@ -52,7 +54,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
 	if !c.NoCombining {
-		s.pipelines = newPipelines(client, c.Hook)
+		s.pipelines, s.hook = pipeline.New(client), c.Hook
 		if !o.clusterClient && c.Durability.level != async {
 			s.combiner = newCombiner(s.transmit, o.longest()+c.AckTimeout)
 		}

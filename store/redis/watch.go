@@ -25,9 +25,7 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
 	s.watches.Close()
-	if s.pipelines != nil {
-		s.pipelines.close()
-		s.pipelines.working.Wait()
-	}
+	s.pipelines.Close()
+	s.pipelines.Wait()
 	return nil
 }

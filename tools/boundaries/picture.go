@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,7 +90,7 @@ func checkPicture(p picture, pkgs []pkg) []string {
 			continue
 		}
 		list := from.imports
-		if r, ok := roomOf(from.path); ok && r.free {
+		if !published(from.path) {
 			list = slices.Concat(list, from.tests)
 		}
 		for _, imported := range list {
@@ -118,13 +116,4 @@ func checkPicture(p picture, pkgs []pkg) []string {
 	}
 	slices.Sort(bad)
 	return bad
-}
-
-// loadPicture reads the picture of the project at dir.
-func loadPicture(dir string) (picture, error) {
-	page, err := os.ReadFile(filepath.Join(dir, pictureFile))
-	if err != nil {
-		return picture{}, err
-	}
-	return readPicture(string(page))
 }

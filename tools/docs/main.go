@@ -1,12 +1,12 @@
-// Command docs checks that what the documentation names is there. It resolves, in every
+// Command docs checks that the names in the documentation exist. It resolves, in every
 // Markdown file of the project: relative links and their anchors, file paths, modules,
 // make targets, environment variables, tests, and the Go names in code spans and code
 // blocks; and in Go comments: doc links, the Go names of code blocks, and names with
 // their package.
 //
-// It needs the standard library alone and builds nothing. It prints one line for each
-// name that it cannot resolve and exits with 1 if there is one, with 2 if it could not
-// look. Names of other projects are listed in foreign.go.
+// It needs the standard library only, and no build. It prints one line for each name that
+// it cannot resolve and exits with 1 if there is one, with 2 if it could not look. Names
+// of other projects are listed in foreign.go.
 package main
 
 import (
@@ -67,7 +67,7 @@ func check(dir string) (unresolved []string, names int, err error) {
 	return slices.Compact(r.lines), r.names, nil
 }
 
-// report collects what cannot be resolved.
+// report collects the names that cannot be resolved.
 type report struct {
 	*project
 

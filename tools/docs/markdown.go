@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// page is what a Markdown file names.
+// page is the names in a Markdown file.
 type page struct {
 	file    string
 	links   []span // the targets of links

@@ -26,7 +26,7 @@ var (
 	allUpper  = regexp.MustCompile(`^[A-Z0-9_]+$`)
 )
 
-// page resolves what a Markdown file names.
+// page resolves the names in a Markdown file.
 func (r *report) page(p *page) {
 	for _, l := range p.links {
 		r.link(p, l)
@@ -43,7 +43,7 @@ func (r *report) page(p *page) {
 			r.goCode(p.file, b.line, b.text, true)
 		case "", "sh":
 			for i, line := range strings.Split(b.text, "\n") {
-				line, _, _ = strings.Cut(line, "  ") // what follows is a comment
+				line, _, _ = strings.Cut(line, "  ") // the rest is a comment
 				r.makeCall(p.file, b.line+i, line)
 			}
 		}
@@ -61,13 +61,13 @@ func (r *report) index(p *page) {
 	}
 }
 
-// table holds a table of a struct's fields against the struct: it names every field, and
-// nothing else.
+// table compares a table of a struct's fields with the struct: it names every field, and
+// no other.
 func (r *report) table(p *page, t table) {
 	pkg, typ, _ := strings.Cut(t.typ.text, ".")
 	fields := r.fields(pkg, typ)
 	if fields == nil {
-		return // not a struct; goName reports what does not exist
+		return // not a struct; goName reports missing names
 	}
 	listed := map[string]bool{}
 	for _, f := range t.fields {
@@ -115,8 +115,8 @@ func (r *report) exists(file string) bool {
 	return err == nil
 }
 
-// span resolves a code span: a make target, a setting, a test, a Go name, or a path. What
-// has none of these forms is not a name.
+// span resolves a code span: a make target, a setting, a test, a Go name, or a path.
+// Other spans are not names.
 func (r *report) span(p *page, s span) {
 	if makeCall.MatchString(s.text) {
 		r.makeCall(p.file, s.line, s.text)
@@ -171,7 +171,7 @@ func (r *report) makeCall(file string, line int, text string) {
 		for word := range strings.FieldsSeq(m[1]) {
 			word = strings.Trim(word, `"'`)
 			if strings.ContainsAny(word, "=<…") || !isTarget.MatchString(word) {
-				break // a variable, and what belongs to its value; or prose
+				break // a variable, and a part of its value; or prose
 			}
 			r.want(r.targets[word], file, line, "make has no target %s", word)
 		}
@@ -287,7 +287,7 @@ var standardFolders = sync.OnceValue(func() map[string][]string {
 	_ = filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !entry.IsDir():
-			return nil // what cannot be read is not found, and reported as such
+			return nil // an unreadable file is reported as not found
 		case slices.Contains([]string{"cmd", "internal", "testdata", "vendor"}, entry.Name()):
 			return filepath.SkipDir
 		}
@@ -368,8 +368,8 @@ func (r *report) isPackage(name string) bool {
 	return false
 }
 
-// parsePiece parses a file, declarations, or statements, in which … stands for what is
-// left out; nil is none of them. lineOf counts from 0, the first line of the text.
+// parsePiece parses a file, declarations, or statements, in which … stands for omitted
+// code; nil if it is none of them. lineOf counts from 0, the first line of the text.
 func parsePiece(text string) (tree *ast.File, lineOf func(token.Pos) int) {
 	text = strings.ReplaceAll(text, "…", "")
 	for above, form := range []string{text, "package p\n" + text, "package p\nfunc _() {\n" + text + "\n}"} {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// project is what documents may name.
+// project is the names that documents may use.
 type project struct {
 	dir      string
 	pages    []*page

@@ -1,7 +1,7 @@
 // Peers measures other libraries beside Reprise, in the way of lab/bench: Fiber's own
-// idempotency middleware (target P6), and two packages of npm on Express. It stands
-// outside the workspace and is part of no other check, so that what it requires reaches
-// nothing else.
+// idempotency middleware (target P6), and two packages of npm on Express. It is outside
+// the workspace and part of no other check, so that its requirements affect no other
+// module.
 //
 //	make bench/peers BENCHFLAGS="-suites fiber -rounds 12"
 package main
@@ -47,7 +47,7 @@ func fiber() suites.Comparison {
 	}
 }
 
-// node compares what two packages of npm and Reprise cost over their frameworks.
+// node compares the cost of two packages of npm and of Reprise over their frameworks.
 func node() suites.Comparison {
 	on := func(name, args, store string) suites.Variant {
 		return suites.Variant{Name: name, Program: "node", Build: buildNode, Args: args, Store: store, Bases: []string{"Express"}}

@@ -15,13 +15,16 @@ import (
 	"strings"
 )
 
-// checkDocumentation refuses modules that pkg.go.dev would show without a README, with a
-// README whose links lead nowhere from there, without a package comment, or without an
-// example that runs.
+// checkDocumentation refuses modules that pkg.go.dev would show to users without a README,
+// with a README whose links lead nowhere from there, without a package comment, or without
+// an example that runs.
 func checkDocumentation(dir string, modules []module) error {
 	var reasons refusal
 	tree := os.DirFS(dir)
 	for _, m := range modules {
+		if m.internal() {
+			continue
+		}
 		more, err := missingDocumentation(tree, m)
 		if err != nil {
 			return err

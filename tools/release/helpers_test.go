@@ -12,15 +12,15 @@ import (
 )
 
 // newProject returns the folder of a small project under git: core, an adapter that
-// requires it, and a module that is not published. Everything is committed and can be
-// released as v0.1.0.
+// requires it, an internal module, and one that is not published. Everything is committed
+// and can be released as v0.1.0.
 func newProject(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"LICENSE":      "Do as you like.\n",
 		"CHANGELOG.md": "# Changelog\n\n## [0.1.0] - 2026-11-22\n\n### Added\n\n- Everything.\n",
-		"go.work":      "go 1.25.0\n\nuse (\n\t./core\n\t./lab\n\t./adapters/nethttp\n)\n",
+		"go.work":      "go 1.25.0\n\nuse (\n\t./core\n\t./lab\n\t./adapters/internal\n\t./adapters/nethttp\n)\n",
 
 		"core/go.mod":          "module " + prefix + "core\n\ngo 1.25.0\n",
 		"core/README.md":       "# core\n\n    go get " + prefix + "core\n\nSee [all](https://" + prefix + "blob/main/CHANGELOG.md).\n",
@@ -31,6 +31,9 @@ func newProject(t *testing.T) string {
 		"adapters/nethttp/README.md":       "# nethttp\n\n    go get " + prefix + "adapters/nethttp\n",
 		"adapters/nethttp/nethttp.go":      "// Package nethttp asks core.\npackage nethttp\n\nimport \"" + prefix + "core\"\n\n// Ask asks.\nfunc Ask() int { return core.Answer() }\n",
 		"adapters/nethttp/example_test.go": example("adapters/nethttp", "nethttp.Ask()", "42"),
+
+		"adapters/internal/go.mod":           strings.ReplaceAll(adapterMod(""), "nethttp", "internal"),
+		"adapters/internal/shared/shared.go": "package shared\n\nimport _ \"" + prefix + "core\"\n",
 
 		"lab/go.mod": "module " + prefix + "lab\n\ngo 1.25.0\n\nrequire " + prefix + "adapters/nethttp v0.0.0\n\nrequire " + prefix + "core v0.0.0 // indirect\n\n" +
 			"replace (\n\t" + prefix + "core => ../core\n\t" + prefix + "adapters/nethttp => ../adapters/nethttp\n)\n",

@@ -6,7 +6,7 @@
 // All of it happens in a temporary clone. Before a tag is made, the program packs each
 // module as a module proxy does, serves the zips from a folder, and uses them from empty
 // modules elsewhere. With -dry it stops there; otherwise the tags are then copied into
-// the project's repository. It pushes nothing.
+// the project's repository. It does not push.
 //
 // It exits with 1 if the release is refused, with 2 if it could not look.
 package main

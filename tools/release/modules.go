@@ -33,6 +33,10 @@ type module struct {
 func (m module) path() string              { return prefix + m.folder }
 func (m module) tag(version string) string { return m.folder + "/" + version }
 
+// internal reports whether only modules of the project can import m: a user gets it with
+// one of these, and does not meet it.
+func (m module) internal() bool { return slices.Contains(strings.Split(m.folder, "/"), "internal") }
+
 // siblings returns the folders of the published modules of the project that m requires.
 func (m module) siblings() []string {
 	var folders []string

@@ -21,7 +21,7 @@ func TestReleaseTagsOneCommitBesideTheBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := git(t, dir, "tag", "--list"); got != "adapters/nethttp/v0.1.0\ncore/v0.1.0" {
+	if got := git(t, dir, "tag", "--list"); got != "adapters/internal/v0.1.0\nadapters/nethttp/v0.1.0\ncore/v0.1.0" {
 		t.Errorf("tags %q, want one of each published module", got)
 	}
 	if one, two := git(t, dir, "rev-parse", "core/v0.1.0^{commit}"), git(t, dir, "rev-parse", "adapters/nethttp/v0.1.0^{commit}"); one != two {

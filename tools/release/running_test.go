@@ -73,6 +73,6 @@ func TestEachAdapterAndStoreHasAProgram(t *testing.T) {
 	for _, p := range programs {
 		tree.Write(t, dir, "examples/"+p.folder+"/main.go", "package main\n\nimport _ \""+prefix+"store/redis/sub\"\n")
 	}
-	r := &release{clone: &repository{dir: dir}, modules: []module{newModule(t, "core"), newModule(t, "store/redis"), newModule(t, "store/new")}}
+	r := &release{clone: &repository{dir: dir}, modules: []module{newModule(t, "core"), newModule(t, "store/redis"), newModule(t, "store/internal"), newModule(t, "store/new")}}
 	wantRefusal(t, r.runPrograms(t.Context(), nil), "no program of examples imports store/new")
 }

@@ -72,29 +72,39 @@ func TestFmtCheckFindsBothFormatters(t *testing.T) {
 		t.Run(row.formatter, func(t *testing.T) {
 			t.Parallel()
 			dir := small(t, map[string]string{"core/odd.go": row.source})
-			bin := tree.Root(t) + "/.bin"
+			if err := os.Symlink(filepath.Join(tree.Root(t), ".bin"), filepath.Join(dir, ".bin")); err != nil {
+				t.Fatal(err)
+			}
 			// -o: the programs are those of the project, whatever their age.
-			fails(t, dir, "core/odd.go", "-o", bin+"/gofumpt", "-o", bin+"/goimports", "BIN="+bin, "fmt/check")
+			fails(t, dir, "core/odd.go", "-o", ".bin/gofumpt", "-o", ".bin/goimports", "fmt/check")
 		})
 	}
 }
 
-// What the linter finds in the workspace, and in a module outside of it, fails the target
-// although the rest is clean.
+// A finding in the workspace, or in a module outside of it, fails the target although the
+// rest is clean. MODULES selects from both.
 func TestLintFindsBoth(t *testing.T) {
 	t.Parallel()
-	dir := small(t, map[string]string{"bin/golangci-lint": "#!/bin/sh\n[ \"${GOWORK:-on}\" = off ] && where=outside || where=workspace\n" +
-		"[ $where != \"$BROKEN\" ] || { echo \"found in the $where\"; exit 1; }\n"})
-	if err := os.Chmod(filepath.Join(dir, "bin", "golangci-lint"), 0o755); err != nil {
+	dir := small(t, map[string]string{".bin/golangci-lint": "#!/bin/sh\n[ \"${GOWORK:-on}\" = off ] && where=outside || where=workspace\n" +
+		"echo \"lints the $where: $*\"\n[ $where != \"$BROKEN\" ] || { echo \"found in the $where\"; exit 1; }\n"})
+	if err := os.Chmod(filepath.Join(dir, ".bin", "golangci-lint"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lint := []string{"-o", dir + "/bin/golangci-lint", "BIN=" + dir + "/bin", "OUTSIDE=tools", "lint"}
+	lint := []string{"-o", ".bin/golangci-lint", "lint"}
 	for _, broken := range []string{"workspace", "outside", "nowhere"} {
 		out, ok := tree.Run(t, dir, []string{"BROKEN=" + broken}, "make", lint...)
 		if ok != (broken == "nowhere") || ok == strings.Contains(out, "found in the "+broken) {
 			t.Errorf("broken %s, make lint passed=%t:\n%s", broken, ok, out)
 		}
 	}
+	for modules, want := range map[string]string{
+		"core": "lints the workspace: run ./core/...\n", "tools": "lints the outside: run ./...\n",
+	} {
+		if out, ok := tree.Run(t, dir, nil, "make", append(lint, "MODULES="+modules)...); !ok || out != want {
+			t.Errorf("make lint MODULES=%s passed=%t and printed %q, want %q", modules, ok, out, want)
+		}
+	}
+	fails(t, dir, "MODULES names cor, which is not the folder of a module", append(lint, "MODULES=cor")...)
 }
 
 func TestAWorkspaceWithoutModulesIsNotAPass(t *testing.T) {
@@ -120,6 +130,7 @@ func small(t *testing.T, files map[string]string) string {
 		"store/redis/redis.go": "package redis\n\nimport _ \"" + root + "core\"\n",
 		"tools/go.mod":         "module " + root + "tools\n\ngo 1.26.0\n",
 		"tools/go.sum":         "",
+		"tools/tools.go":       "package tools\n",
 	})
 	for path, text := range files {
 		tree.Write(t, dir, path, text)

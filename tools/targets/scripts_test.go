@@ -2,7 +2,6 @@ package targets_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -162,22 +161,11 @@ func servers(t *testing.T, programs map[string]string, env ...string) (output st
 	t.Helper()
 	path := t.TempDir()
 	for _, name := range []string{"bash", "cat", "dirname", "gcc", "go", "head", "id", "sort", "tr"} {
-		if _, replaced := programs[name]; replaced {
-			continue
-		}
-		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(program, filepath.Join(path, name)); err != nil {
-			t.Fatal(err)
+		if _, replaced := programs[name]; !replaced {
+			link(t, path, name)
 		}
 	}
-	for name, line := range programs {
-		if err := os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fake(t, path, programs)
 	return tree.Run(t, tree.Root(t), append(env, "PATH="+path), "bash", ".ci/servers")
 }
 

@@ -56,8 +56,8 @@ func (p *piece) writeTo(out Output, how adaptertest.WriteMode) {
 	out.Write(p.bytes, how)
 }
 
-// pieces lists what to write: all of it, or the first half for a program that does not
-// get further.
+// pieces returns the pieces to write: all, or the first half for a program that stops
+// midway.
 func pieces(p *adaptertest.Program, content []byte) []piece {
 	var list []piece
 	if len(content) > 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// App is the programmable application that a native server serves, whatever its
-// framework. A server has one. It is safe for concurrent use.
+// App is the programmable application behind a native server of any framework. Each
+// server has one. It is safe for concurrent use.
 type App struct {
 	Log   *slog.Logger // of the server
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
-	Outer bool         // put a layer outside of the middleware that sets what [NewOuter] says
+	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
 
 	engine      *reprise.Engine
 	policy      protocol.Config

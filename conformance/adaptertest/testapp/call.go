@@ -3,7 +3,7 @@ package testapp
 import "github.com/reprise-go/reprise/conformance/adaptertest"
 
 // Call is one request to /t/ and the response to it, in the terms of a framework. Each
-// method does what a handler of that framework would do, so that the adapter meets the
+// method acts as a handler of that framework does, so that the adapter meets the
 // framework's own behaviour.
 type Call interface {
 	Output
@@ -20,14 +20,14 @@ type Call interface {
 	// Body reads the body of the request to its end. It is not kept after the handler.
 	Body() ([]byte, error)
 
-	// Inform sends a 1xx response at once. A framework that cannot do so does nothing.
+	// Inform sends a 1xx response at once, if the framework can.
 	Inform(status int, fields []adaptertest.Pair)
 
 	// RemoveHeader removes a field that an outer layer set.
 	RemoveHeader(name string)
 
-	// Announce says, before the status, which trailers will be set. A framework that does
-	// not need to know does nothing.
+	// Announce declares, before the status, which trailers will be set. It is a no-op for
+	// frameworks that need no declaration.
 	Announce(trailers []string)
 
 	// SetStatus sets the final status, after the fields and before the first byte. It is
@@ -35,20 +35,18 @@ type Call interface {
 	// layer's status then applies.
 	SetStatus(status int)
 
-	// SetStatusOnly sets the final status of a response without a body, as the
-	// framework's handlers do when they have nothing to write. The native handler returns
-	// what it returns.
+	// SetStatusOnly sets the final status of a response without a body, in the framework's
+	// idiom. The native handler returns its result.
 	SetStatusOnly(status int) error
 
-	// Report adds an error to the framework's list of errors, and goes on. A framework
-	// without one does nothing.
+	// Report adds an error to the framework's list of errors, if there is one, and
+	// continues.
 	Report(err error)
 
-	// Stream sends what produce writes as it is flushed, after the status was set. A
-	// framework that streams after its handler returned calls produce then, so produce
-	// touches nothing but its output. What produce returns says how the response ends: it
-	// Returns, Panics, or Aborts. If produce runs inside the handler, Stream panics for
-	// it.
+	// Stream sends the output of produce as it is flushed, after the status was set. A
+	// framework that streams after its handler returned calls produce then, so produce may
+	// use its output only. The result of produce tells how the response ends: it Returns,
+	// Panics, or Aborts. If produce runs inside the handler, Stream panics for it.
 	Stream(produce func(Output) adaptertest.Behaviour)
 
 	// Fail returns the framework's own error value for a status, and the native handler
@@ -65,20 +63,18 @@ type Call interface {
 	Hijack(answer []byte) error
 }
 
-// Output is where a response goes: the call itself, or the stream of a call. Whether the
-// client is still there is no concern of a handler, so nothing is answered.
+// Output is the destination of a response: the call, or the stream of a call. A handler
+// does not care whether the client is still there, so the methods return no error.
 type Output interface {
-	// AddHeader adds a field line. After the first byte it does what the framework then
-	// does, usually nothing.
+	// AddHeader adds a field line. After the first byte most frameworks ignore it.
 	AddHeader(name, value string)
 
 	// Write writes a part of the body in one of the ways that the framework has.
 	Write(p []byte, how adaptertest.WriteMode)
 
-	// Flush sends what was written. It is called on streams only.
+	// Flush sends the written bytes. It is called on streams only.
 	Flush()
 
-	// SetTrailer sets a trailer that was announced, after the body. A framework without
-	// trailers does nothing.
+	// SetTrailer sets an announced trailer, after the body, if the framework has trailers.
 	SetTrailer(name, value string)
 }

@@ -8,7 +8,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// counted is an observer that counts what events carry, to compare it with
+// counted is an observer that adds up the counts in events, to compare them with
 // [reprise.Engine.Stats].
 type counted struct {
 	mu       sync.Mutex
@@ -32,8 +32,8 @@ func (c *counted) Observe(_ context.Context, e reprise.Event) {
 	}
 }
 
-// check fails tb unless every attempt of an engine that is closed has one counted end,
-// and the events carried what was counted.
+// check fails tb unless every attempt of a closed engine has one counted end, and the
+// events agree with the engine's counts.
 func (c *counted) check(tb testing.TB, stats reprise.Stats) {
 	tb.Helper()
 	c.mu.Lock()

@@ -3,10 +3,9 @@
 //
 // An application serves:
 //
-//   - /t/{op}, any method, behind the middleware: [App.Run] does what the
-//     [adaptertest.Program] of the request says. The op is what follows /t/ in the path,
-//     escaped as it was sent, slashes included. The scope is the tenant header
-//     ([TenantOf]).
+//   - /t/{op}, any method, behind the middleware: [App.Run] runs the
+//     [adaptertest.Program] of the request. The op is the rest of the path, escaped as it
+//     was sent, slashes included. The scope is the tenant header ([TenantOf]).
 //   - /u/…: behind the same middleware, with no route below it.
 //   - GET /executions/{op}: how many times the op ran in this process, and how many of
 //     these runs have not ended ([App.Report]).

@@ -97,7 +97,7 @@ func (s NetHTTPServer) Serve(ln net.Listener) error {
 func (s NetHTTPServer) Shutdown(ctx context.Context) error {
 	err := s.HTTP.Shutdown(ctx)
 	if err != nil {
-		_ = s.HTTP.Close() // closes what it can
+		_ = s.HTTP.Close() // best effort
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (c *NetHTTPCall) Announce(trailers []string) {
 // SetTrailer implements [Output]. A trailer that was announced is set like a field.
 func (c *NetHTTPCall) SetTrailer(name, value string) { c.W.Header().Add(name, value) }
 
-// Stream implements [Call]. A handler of net/http streams by itself, so produce runs at
+// Stream implements [Call]. A handler of net/http streams directly, so produce runs at
 // once.
 func (c *NetHTTPCall) Stream(produce func(Output) adaptertest.Behaviour) {
 	switch produce(c) {

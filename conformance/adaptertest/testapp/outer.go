@@ -8,15 +8,15 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-// Outer is what the layer outside of the middleware sets on a response, anew for each
-// request.
+// Outer is the fields and cookies that the layer outside of the middleware sets on a
+// response, built anew for each request.
 type Outer struct {
-	Fields []adaptertest.Pair // field lines, each instead of what is there under its name
+	Fields []adaptertest.Pair // field lines that replace those of the same name
 	Status int                // to preset where the framework can express it; 0: none
 }
 
-// NewOuter returns what to set for a request to path. Origin is the value of the
-// request's field, empty without one.
+// NewOuter returns the Outer of a request to path. Origin is the value of the request's
+// field, empty without one.
 func NewOuter(path, origin string) Outer {
 	id := rand.Text()
 	o := Outer{Fields: []adaptertest.Pair{{"X-Request-Id", id}, {"Set-Cookie", "outer=" + id + "; Path=/"}, {"X-Powered-By", "outer"}}}

@@ -19,15 +19,15 @@ import (
 
 var defaultBody = []byte(adaptertest.DefaultBody)
 
-// PanicValue is what programs panic with.
+// PanicValue is the value with which programs panic.
 const PanicValue = "panic of the test program"
 
-// errReported is what programs report.
+// errReported is the error that programs report.
 var errReported = errors.New("error of the test program")
 
 // Run runs the program of a call as the handler of op. The context is the one that the
 // framework gives a handler, with the values and the cancellation of the middleware. The
-// native handler returns what Run returns.
+// native handler returns the result of Run.
 func (a *App) Run(ctx context.Context, c Call, op string) error {
 	runs, header := a.runs.Of(op), c.Program()
 	if header == "" {
@@ -53,7 +53,7 @@ func (a *App) Run(ctx context.Context, c Call, op string) error {
 	return a.follow(ctx, c, op, &program)
 }
 
-// follow does what a program says, in the order that [adaptertest.Program] gives.
+// follow runs a program, in the order that [adaptertest.Program] gives.
 func (a *App) follow(ctx context.Context, c Call, op string, p *adaptertest.Program) error {
 	if p.Effect && a.effect != nil {
 		if err := a.effect(ctx, op); err != nil {
@@ -73,7 +73,7 @@ func (a *App) follow(ctx context.Context, c Call, op string, p *adaptertest.Prog
 		if cause := context.Cause(ctx); cause != nil {
 			echo.ContextCause = cause.Error()
 		}
-		content, _ = json.Marshal(echo) // it has nothing that JSON does not have
+		content, _ = json.Marshal(echo) // every field has a JSON form
 		p.Headers = append(p.Headers, adaptertest.Pair{"Content-Type", "application/json"})
 	}
 	decide(ctx, p)
@@ -113,8 +113,8 @@ func decide(ctx context.Context, p *adaptertest.Program) {
 	}
 }
 
-// pause waits and reports true, or false as soon as the context is cancelled, unless that
-// is to be ignored.
+// pause waits and reports true, or false as soon as the context is cancelled, unless
+// ignore is set.
 func pause(ctx context.Context, ms int, ignore bool) bool {
 	if ms <= 0 {
 		return true
@@ -150,7 +150,7 @@ func echoOf(ctx context.Context, c Call) adaptertest.Echo {
 	return echo
 }
 
-// complain answers that the test server could not do what it was asked for.
+// complain responds that the test server could not follow the program.
 func complain(c Call, status int, err error) error {
 	c.AddHeader("Content-Type", "text/plain; charset=utf-8")
 	c.SetStatus(status)

@@ -26,8 +26,8 @@ type Server interface {
 // testGrace is how long a server waits for its requests when its test has ended.
 const testGrace = 2 * time.Second
 
-// InTest returns a function that serves what build returns until its test ends. Then
-// every attempt must have one counted end, unless a handler is left behind.
+// InTest returns a function that serves the server of build until its test ends. Then
+// every attempt must have one counted end, unless a handler is still running.
 func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr string) {
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()
@@ -61,7 +61,7 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 // Drain shuts a server and its engine down. It waits for running handlers until ctx ends,
 // and reports those that did not return.
 func (a *App) Drain(ctx context.Context, server Server) error {
-	_ = server.Shutdown(ctx) // a connection that is still open may have nothing left to say; what runs is counted below
+	_ = server.Shutdown(ctx) // idle connections may be open; running handlers are counted below
 	if err := a.engine.Close(ctx); err != nil {
 		return err
 	}

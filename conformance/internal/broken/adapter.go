@@ -40,7 +40,7 @@ func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
 		}
 	})
 	if err != nil {
-		panic(err) // it asks for less than the guard that there is
+		panic(err) // the guard was made from a valid configuration
 	}
 	return other
 }
@@ -93,7 +93,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// response is what the adapter writes for r.
+// response returns r as the adapter writes it.
 func (a *adapter) response(r protocol.Response) protocol.Response {
 	switch {
 	case r.Stream == nil:
@@ -106,7 +106,7 @@ func (a *adapter) response(r protocol.Response) protocol.Response {
 	return r
 }
 
-// request is what the protocol looks at of r.
+// request returns the parts of r that the protocol reads.
 func (a *adapter) request(r *http.Request) protocol.Request {
 	req := protocol.Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Target: r.RequestURI,
@@ -201,7 +201,7 @@ func (a *adapter) finish(rec *protocol.Recorder) {
 	rec.Finish()
 }
 
-// answer is the way of an answer that is no handler's.
+// answer writes responses that no handler wrote.
 type answer struct {
 	http.ResponseWriter
 
@@ -285,7 +285,7 @@ func isAbout(r protocol.Response, code protocol.Code) bool {
 	return bytes.Contains(r.Body, []byte(code))
 }
 
-// firstLines is a header of which nobody sees more than the first line of a name.
+// firstLines is a header that shows only the first line of a name.
 type firstLines struct{ http.Header }
 
 // Values implements [protocol.HeaderValues].
@@ -293,7 +293,7 @@ func (h firstLines) Values(name string) []string {
 	return h.Header.Values(name)[:min(1, len(h.Header.Values(name)))]
 }
 
-// fewFields is a header of which nobody sees more than what the protocol itself asks for.
+// fewFields is a header that shows only the fields that the protocol reads.
 type fewFields struct{ http.Header }
 
 // Values implements [protocol.HeaderValues].

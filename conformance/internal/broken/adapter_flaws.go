@@ -9,7 +9,7 @@ func Adapters() []Mutant {
 	return all
 }
 
-// Flaws of what an adapter takes from the request.
+// Flaws in how an adapter reads the request.
 const (
 	firstLineOnly     Flaw = "first-line-only"
 	malformedAsAbsent Flaw = "malformed-as-absent"
@@ -50,7 +50,7 @@ var requestFlaws = []Mutant{
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
 }
 
-// Flaws of what a server takes for one request. [Listener] has them.
+// Flaws in where a server ends a request. [Listener] has them.
 const (
 	takesLastLength   Flaw = "takes-last-length"
 	takesAnyCoding    Flaw = "takes-any-coding"

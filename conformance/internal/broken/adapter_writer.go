@@ -57,7 +57,7 @@ func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
 	}
 }
 
-// editingWire changes what the policy adds to a response.
+// editingWire changes the fields that the policy adds to a response.
 type editingWire struct {
 	http.ResponseWriter
 
@@ -115,7 +115,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w.rec}, r)
 }
 
-// FlushError is what [http.ResponseController.Flush] calls.
+// FlushError implements [http.ResponseController.Flush].
 func (w *writer) FlushError() error {
 	if w.flaw == swallowsFlush || !w.rec.Flush() {
 		return nil

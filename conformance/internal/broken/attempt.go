@@ -79,7 +79,7 @@ func (s *Store) complete(id store.ID, rec *record, payload []byte, now, valid ti
 	}
 }
 
-// kept returns what the store keeps of a payload.
+// kept returns a payload as the store keeps it.
 func (s *Store) kept(payload []byte) []byte {
 	switch {
 	case s.has(payloadOfCaller):

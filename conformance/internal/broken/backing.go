@@ -17,8 +17,8 @@ const (
 	hang  = time.Hour
 )
 
-// Backing is what the handles of one store share. Its clock is package time, and what it
-// was moved ahead of that.
+// Backing is the state that the handles of one store share. Its clock is package time,
+// plus the offset by which a case moved it ahead.
 type Backing struct {
 	flaw Flaw
 
@@ -30,7 +30,7 @@ type Backing struct {
 	handles int
 	buffer  []byte               // of all payloads, with the flaw payloadShared
 	counted map[store.ID]int     // attempts before a release, with the flaw releaseKeepsAttempts
-	expired map[store.Owner]bool // owners of what was not seen, with the flaw releaseUnseenTakesNext
+	expired map[store.Owner]bool // owners whose claims expired unseen, with the flaw releaseUnseenTakesNext
 }
 
 type record struct {

@@ -1,6 +1,6 @@
 package broken
 
-// Flaws of what operators see.
+// Flaws in the view of operators.
 const (
 	labelHiddenAtEnd       Flaw = "label-hidden-at-end"
 	takeoverKeepsLabel     Flaw = "takeover-keeps-label"

@@ -32,7 +32,7 @@ type headConn struct {
 	net.Conn
 
 	flaw Flaw
-	head []byte // what came of the first header section, and then what is left of it to be read
+	head []byte // the rewritten header section, and then its unread rest
 	read bool   // it is whole
 	err  error  // why it will never be
 }

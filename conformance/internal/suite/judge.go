@@ -1,5 +1,5 @@
-// Package suite has what the suites for stores and adapters share: how a case and its
-// waiver are judged.
+// Package suite has the logic that the suites for stores and adapters share: how a case
+// and its waiver are judged.
 package suite
 
 import (
@@ -18,7 +18,7 @@ func NewID() (id store.ID) {
 	return id
 }
 
-// Clone returns a copy of c that shares nothing with it.
+// Clone returns a deep copy of c.
 func Clone(c conformance.Case) conformance.Case {
 	c.Needs = slices.Clone(c.Needs)
 	return c

@@ -9,17 +9,16 @@ import (
 	"testing"
 )
 
-// Recording is what a case reported.
+// Recording is the reports of a case.
 type Recording interface {
 	testing.TB
 
-	// Text returns what was logged.
+	// Text returns the log.
 	Text() string
 }
 
-// recorder keeps what a case reports instead of reporting it. It shows whether a case
-// would fail without failing the test that runs it. Methods that it does not override go
-// to the test.
+// recorder records the reports of a case. It shows whether a case would fail without
+// failing the test that runs it. Methods that it does not override go to the test.
 type recorder struct {
 	testing.TB
 

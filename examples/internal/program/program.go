@@ -1,4 +1,4 @@
-// Package program runs an example as its reader does: built, as a process of its own.
+// Package program runs an example as its reader does: built, as a separate process.
 package program
 
 import (
@@ -55,8 +55,8 @@ func Build(t *testing.T) string {
 	return built
 }
 
-// Run runs a program to its end. It returns what the program said, on both streams, and
-// its exit status.
+// Run runs a program to its end. It returns its output, of both streams, and its exit
+// status.
 func Run(t *testing.T, path string, env []string, args ...string) (said string, status int) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), path, args...) //nolint:gosec // the program of the test
@@ -114,7 +114,7 @@ func (p *Process) Write(b []byte) (int, error) {
 	return p.said.Write(b)
 }
 
-// Await waits until the program has said what the pattern matches, and returns the last
+// Await waits until the program's output matches the pattern, and returns the last
 // submatch.
 func (p *Process) Await(pattern string) string {
 	p.Helper()

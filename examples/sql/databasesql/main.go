@@ -1,4 +1,4 @@
-// Databasesql moves money with nothing but database/sql.
+// Databasesql moves money with database/sql only.
 package main
 
 import (

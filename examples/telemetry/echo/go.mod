@@ -27,6 +27,7 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
@@ -51,6 +52,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/echo => ../../../adapters/echo
+	github.com/reprise-go/reprise/adapters/internal => ../../../adapters/internal
 	github.com/reprise-go/reprise/client => ../../../client
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/examples/telemetry => ..

@@ -44,6 +44,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
@@ -68,6 +69,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/gin => ../../../adapters/gin
+	github.com/reprise-go/reprise/adapters/internal => ../../../adapters/internal
 	github.com/reprise-go/reprise/client => ../../../client
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/examples/telemetry => ..

@@ -1,6 +1,6 @@
-// Package floors serves POST /t/orders as the test servers do, with the least that a middleware
-// over a database costs in place of Reprise, or with nothing: what the benchmarks compare
-// with.
+// Package floors serves POST /t/orders as the test servers do, with the minimal
+// middleware over a database in place of Reprise, or without one: the baselines of the
+// benchmarks.
 //
 //	none      the framework alone
 //	redis     two bare scripts around the handler: SET, SET; a replay is one GET
@@ -9,8 +9,8 @@
 //	postgres  an INSERT and an UPDATE by primary key around the handler, prepared; a
 //	          replay is one SELECT
 //
-// The floors redis and postgres decide nothing: the load tells them whether a request is
-// a replay.
+// The floors redis and postgres make no decision: the load marks each request as new or a
+// replay.
 package floors
 
 import (

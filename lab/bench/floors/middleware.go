@@ -21,7 +21,7 @@ import (
 
 const (
 	retention = 24 * time.Hour
-	claimed   = 96 // bytes of a record in progress: owner, fingerprint and what goes with them
+	claimed   = 96 // bytes of a record in progress: owner, fingerprint and other fields
 )
 
 // options says where the databases are.
@@ -31,7 +31,7 @@ type options struct {
 	pool        int
 }
 
-// open returns the middleware of a floor, and what closes its connections.
+// open returns the middleware of a floor, and a function that closes its connections.
 func (o options) open(ctx context.Context, floor string) (middleware, func(), error) {
 	switch floor {
 	case "redis", "setnx":
@@ -57,7 +57,7 @@ func (o options) open(ctx context.Context, floor string) (middleware, func(), er
 	}
 }
 
-// round is what a floor sends: one trip before the handler, one behind it.
+// round is the round trips of a floor: one before the handler, one behind it.
 type round interface {
 	claim(ctx context.Context, id [32]byte) error
 	complete(ctx context.Context, id [32]byte, body []byte) error

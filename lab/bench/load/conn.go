@@ -64,7 +64,7 @@ func dial(ctx context.Context, o Order) (*conn, error) {
 	return c, nil
 }
 
-// renew gives the next requests a key of their own.
+// renew gives the next requests new keys.
 func (c *conn) renew(serial int64) {
 	if c.key == nil {
 		return

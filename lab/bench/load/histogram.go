@@ -24,7 +24,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.total++
 }
 
-// Add counts what another histogram has counted.
+// Add adds the counts of another histogram.
 func (h *Histogram) Add(other *Histogram) {
 	for i, n := range &other.counts {
 		h.counts[i] += n

@@ -1,6 +1,6 @@
 // Package load is the load generator of the benchmarks: keep-alive connections that send
-// one request after the other, in a process of their own, so that what they cost is not
-// counted as the server's.
+// one request after the other, in a separate process, so that their cost is not counted
+// as the server's.
 //
 // A closed load ([Order.Rate] 0) sends the next request when the answer to the last one
 // came: it finds the throughput, and its latencies leave out the requests that a slow
@@ -13,18 +13,17 @@ import (
 	"time"
 )
 
-// Kind is what a load asks for.
+// Kind is the kind of requests in a load.
 type Kind string
 
 // The kinds of load.
 const (
-	New    Kind = "new"    // a key of its own for each request
+	New    Kind = "new"    // a new key for each request
 	Replay Kind = "replay" // the key that the connection completed before the measurement
 	NoKey  Kind = "no-key" // no key
 )
 
-// KindHeader names the kind to floors, which decide nothing by themselves. Every request
-// has it.
+// KindHeader names the kind to floors, which make no decision. Every request has it.
 const KindHeader = "Bench-Kind"
 
 // Order is one measurement.
@@ -36,12 +35,12 @@ type Order struct {
 	Duration    time.Duration // of the measurement, if Count is 0
 	Count       int           // requests of the measurement in all; 0: as many as fit into Duration
 	Rate        float64       // requests a second of all connections; 0: as fast as answers come
-	Program     string        // what the test server's handler does; empty: a benchmark's answer
-	Marked      bool          // replays have to be marked as such, and nothing else may be
-	CountWrong  bool          // answers that are not right are counted, and end nothing
+	Program     string        // of the test server's handler; empty: a benchmark's response
+	Marked      bool          // replays must be marked, and other responses must not
+	CountWrong  bool          // count wrong responses instead of stopping
 }
 
-// Result is what a measurement found.
+// Result is the result of a measurement.
 type Result struct {
 	Requests                 int64
 	Elapsed                  time.Duration

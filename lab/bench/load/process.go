@@ -27,7 +27,7 @@ func Main(ctx context.Context) bool {
 	return true
 }
 
-// message is what the process answers: that it is ready, then what it found.
+// message is a message of the process: that it is ready, then its result.
 type message struct {
 	Ready  bool
 	Result Result
@@ -60,7 +60,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// Process is a load generator in a process of its own.
+// Process is a load generator in a separate process.
 type Process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser

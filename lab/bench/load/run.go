@@ -24,8 +24,8 @@ func newPrefix() string {
 	return hex.EncodeToString(b[:]) + "-0000-4000-8000-000000000000"
 }
 
-// Run does what an order says. It calls ready when the connections are warm, waits for it
-// to return, and measures then.
+// Run follows an order. It calls ready when the connections are warm, waits for it to
+// return, and measures then.
 func Run(ctx context.Context, o Order, ready func() error) (Result, error) {
 	l := &running{Order: o}
 	defer l.close()
@@ -88,7 +88,7 @@ func (l *running) connect(ctx context.Context) error {
 func (l *running) close() {
 	for _, c := range l.conns {
 		if tcp, ok := c.Conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // nothing is expected any more, and ports that linger run out
+			_ = tcp.SetLinger(0) // no response is expected any more, and lingering ports run out
 		}
 		_ = c.Close()
 	}
@@ -124,7 +124,7 @@ func (l *running) first(c *conn) error {
 	return err
 }
 
-// send sends what a connection has to send.
+// send sends the requests of a connection.
 func (l *running) send(c *conn, h *Histogram, i int) error {
 	pace := newPace(l, i)
 	for n := 0; ; n++ {

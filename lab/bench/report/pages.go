@@ -78,7 +78,7 @@ func picture(name string) string {
 `, pictures, name, charts[name].title)
 }
 
-// provenance says what made the numbers.
+// provenance says where the numbers come from.
 func provenance(s Suite) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMade by `%s` on %s at %s, on %d cores (%s) with %s", s.Command, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Go)

@@ -53,8 +53,8 @@ func folder(t *testing.T, r Results) (docs string) {
 	return docs
 }
 
-// Every part of the page is made anew, its prose stays, and making it twice changes
-// nothing.
+// Every part of the page is made anew, its prose stays, and a second run leaves it
+// unchanged.
 func TestPagesAreMadeFromResults(t *testing.T) {
 	t.Parallel()
 	docs := folder(t, some())
@@ -103,7 +103,7 @@ func TestPartsWithoutResultsAreRefused(t *testing.T) {
 	}
 }
 
-// The pictures are XML that refers to nothing outside of itself, one for each theme.
+// The pictures are XML without external references, one for each theme.
 func TestPicturesStandAlone(t *testing.T) {
 	t.Parallel()
 	files, err := Pages(folder(t, some()))

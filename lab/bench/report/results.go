@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// Results is what is known of every suite, by its name: the content of
+// Results are the results of every suite, by its name: the content of
 // docs/engineering/benchmarks.json.
 type Results map[string]Suite
 
@@ -21,23 +21,23 @@ type Suite struct {
 	Machine Machine  `json:"machine"`
 	Rounds  int      `json:"rounds,omitempty"`        // that count, each in another order
 	Seconds float64  `json:"round_seconds,omitempty"` // of one measurement in a round
-	LeftOut []string `json:"left_out,omitempty"`      // what could not be measured, and why
+	LeftOut []string `json:"left_out,omitempty"`      // variants that could not be measured, and why
 	Rows    []Row    `json:"rows"`
 }
 
-// Machine is what a suite ran on.
+// Machine is the machine that a suite ran on.
 type Machine struct {
 	CPU      string  `json:"cpu"`
 	Cores    int     `json:"cores"`
-	Load     float64 `json:"load"` // average of the last minute before the suite: what else ran
+	Load     float64 `json:"load"` // average of the last minute before the suite: other work on the machine
 	Go       string  `json:"go"`
 	Redis    string  `json:"redis,omitempty"`
 	Postgres string  `json:"postgres,omitempty"`
 	Node     string  `json:"node,omitempty"`
 }
 
-// Row is what was measured of one variant in one situation: medians over the rounds. What
-// it does not have is zero.
+// Row is the result of one variant in one situation: medians over the rounds. Values that
+// it lacks are zero.
 type Row struct {
 	Variant     string             `json:"variant"`
 	Kind        string             `json:"kind,omitempty"`
@@ -50,7 +50,7 @@ type Row struct {
 	P50         float64            `json:"p50_us,omitempty"`
 	P99         float64            `json:"p99_us,omitempty"`
 	Ratios      map[string]Ratio   `json:"ratios,omitempty"` // to other variants, by their names
-	Values      map[string]float64 `json:"values,omitempty"` // what only this suite measures
+	Values      map[string]float64 `json:"values,omitempty"` // measured by this suite only
 }
 
 // CPU returns the CPU time of a request: the server's and the store's.

@@ -58,7 +58,7 @@ var panels = []panel{
 	{"Replay: CPU µs a request, server and store", "replay", Row.CPU, 1, 1},
 }
 
-// svg draws the picture. It refers to nothing outside of itself.
+// svg draws the picture. It has no external references.
 func (c chart) svg(s Suite, t theme) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" font-family="system-ui, sans-serif" font-size="14">`+"\n", width, height)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tables has what makes the tables of each suite.
+// tables has the function that makes the tables of each suite.
 var tables = map[string]func(Suite) string{
 	"redis":     func(s Suite) string { return growing(s, "raw2") },
 	"postgres":  func(s Suite) string { return growing(s, "statements") },
@@ -70,7 +70,7 @@ var kindNames = map[string]string{"new": "new key", "replay": "replay", "no-key"
 // manyConnections are those of the tables with absolute figures.
 const manyConnections = 64
 
-// absolute lists what was measured with many connections.
+// absolute lists the results with many connections.
 func absolute(s Suite) string {
 	var b strings.Builder
 	for _, kind := range distinct(s.Rows, func(r Row) string { return r.Kind }) {
@@ -125,7 +125,7 @@ func byDelay(s Suite) string {
 	return t.String()
 }
 
-// byKeys shows what a store costs the fuller it is.
+// byKeys shows the cost of a store by its number of keys.
 func byKeys(s Suite) string {
 	t := newTable("", "keys", "bytes a key", "new key: p50, p99 ms", "replay: p50, p99 ms")
 	for _, r := range s.Rows {
@@ -141,7 +141,7 @@ func byKeys(s Suite) string {
 	return t.String()
 }
 
-// sustained shows what an hour at a fixed rate came to.
+// sustained shows the results of an hour at a fixed rate.
 func sustained(s Suite) string {
 	t := newTable("at a fixed rate", "requests/s", "server + store, CPU µs", "p50, p99, worst p99 of a window, ms", "updates that are HOT", "WAL bytes a request", "table and indexes, kB", "rows alive, dead", "autovacuums", "purged, per second of purging")
 	for _, r := range s.Rows {
@@ -158,7 +158,7 @@ func sustained(s Suite) string {
 	return t.String()
 }
 
-// inFlight shows what it costs to hold requests.
+// inFlight shows the cost of requests in flight.
 func inFlight(s Suite) string {
 	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s", "failed")
 	for _, r := range s.Rows {

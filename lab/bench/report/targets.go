@@ -50,7 +50,7 @@ var targets = []target{
 	{id: "P9", what: "Redis: bytes of a completed key, at most (with a field of the test server)", suite: "keys", variant: combined, kind: "new", bytes: 550},
 }
 
-// met lists the targets beside what was measured, and says of each whether it is met.
+// met lists the targets beside the results, and whether each is met.
 func met(results Results) string {
 	t := newTable("", "target", "connections", "asked for", "measured", "")
 	for _, g := range targets {

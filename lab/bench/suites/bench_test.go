@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Every suite runs to its end, in a form that takes seconds and means
-// nothing.
+// Every suite runs to its end, in a form that takes seconds and gives meaningless
+// numbers.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
 	if labtest.RaceEnabled {
@@ -101,7 +101,7 @@ func TestEveryAdapterOverEveryStoreIsMeasured(t *testing.T) {
 	}
 }
 
-// The page and its pictures are what the results make of them: after a change of
+// The page and its pictures follow from the results: after a change of
 // docs/engineering/benchmarks.json or of the package report, run go run ./lab/bench
 // pages.
 func TestPagesFollowFromTheResults(t *testing.T) {
@@ -140,8 +140,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A ratio is the median over the rounds of what was measured in the same round: a
-// machine that gets slower changes none.
+// A ratio is the median of the ratios within each round: a machine that gets slower
+// changes none.
 func TestRatiosAreTakenWithinARound(t *testing.T) {
 	t.Parallel()
 	var ours, floor []sample

@@ -92,10 +92,10 @@ func (p *place) compareAt(c Comparison, delay time.Duration) error {
 	return nil
 }
 
-// loopback is about what a round trip takes where nothing delays it.
+// loopback is about the time of a round trip without a delay.
 const loopback = 50 * time.Microsecond
 
-// sample is what a variant did in one round.
+// sample is the result of a variant in one round.
 type sample struct{ perSecond, server, store, p50, p99 float64 }
 
 func (s sample) cpu() float64 { return s.server + s.store }

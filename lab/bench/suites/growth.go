@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// growth fills stores with completed keys, and measures at each number of keys what a key
-// takes and how long a new one and a replay take with eight connections.
+// growth fills stores with completed keys, and measures at each number of keys the memory
+// of a key and the latency of a new one and of a replay with eight connections.
 func (b *bench) growth(h *host, suite *report.Suite) error {
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 	redis := servers.Redis.Start(h)

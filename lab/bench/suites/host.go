@@ -3,28 +3,29 @@ package suites
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
 )
 
-// host stands for a test towards the package servers, which starts and stops servers for
-// tests: what it starts ends with the host, and what ends a test ends the suite.
+// host acts as a test for the package servers, which starts and stops servers for tests:
+// the servers end with the host, and a failure ends the suite.
 type host struct {
-	testing.TB // never called: an interface that nobody else can implement
+	testing.TB // never called: the interface has an unexported method
 
 	ctx      context.Context //nolint:containedctx // as a test has one
 	cleanups []func()
 }
 
-// stopped is what a host panics with.
+// stopped is the panic value of a host.
 type stopped struct {
 	reason  string
 	missing bool // a program is not on this machine
 }
 
-// with runs f with a host, and ends what it started. It returns why f was stopped, if it
-// was.
+// with runs f with a host, and ends the servers that it started. It returns why f was
+// stopped, if it was.
 func with(ctx context.Context, f func(*host) error) (err error) {
 	h := &host{ctx: ctx}
 	defer func() {
@@ -57,4 +58,5 @@ func (h *host) Fatalf(format string, args ...any) {
 func (h *host) Skipf(format string, args ...any) {
 	panic(stopped{reason: fmt.Sprintf(format, args...), missing: true})
 }
+func (h *host) Output() io.Writer               { return os.Stderr }
 func (h *host) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

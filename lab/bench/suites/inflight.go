@@ -26,9 +26,8 @@ func (o options) ofHold(share float64) time.Duration {
 	return time.Duration(share * float64(o.hold)).Round(time.Millisecond)
 }
 
-// inFlight holds many requests, without keys and with them: what the difference
-// is, in memory, in CPU time and in what the store gets to do, is that of attempts and
-// their renewals.
+// inFlight holds many requests, without keys and with them: the difference in memory, in
+// CPU time and in the work of the store is due to attempts and their renewals.
 func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	suite.Rounds, suite.Seconds = 0, b.hold.Seconds()
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
@@ -68,8 +67,8 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	return nil
 }
 
-// keep sends all requests, each on a connection of its own, and looks at what happens
-// while their handlers run.
+// keep sends all requests, each on a separate connection, and measures while their
+// handlers run.
 func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) (report.Row, error) {
 	o := load.Order{
 		Addr: v.server.addr, Connections: p.inflight, Kind: kind, Count: p.inflight,
@@ -95,7 +94,7 @@ func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) 
 	return row, nil
 }
 
-// look fills in what happens while all handlers run.
+// look fills in the measurements while all handlers run.
 func (p *place) look(v started, row *report.Row, work func() (storeWork, error)) error {
 	<-time.After(p.ofHold(allBegan))
 	began, server, store := time.Now(), v.server.usage(p.host), p.storeUsage(v)
@@ -119,8 +118,8 @@ func (p *place) look(v started, row *report.Row, work func() (storeWork, error))
 	return nil
 }
 
-// storeWork is what a store has done so far: rows or keys that it wrote, and how often it
-// was asked to.
+// storeWork is the work of a store so far: the rows or keys that it wrote, and the number
+// of batches.
 type storeWork struct{ writes, batches float64 }
 
 // redisWork counts the calls of scripts, and how often the server read from a client.

@@ -34,15 +34,15 @@ func Main(command string, peers ...Comparison) {
 	}
 }
 
-// program is this program with its arguments. The package servers runs it, or serves what
-// it started this program for.
+// program is this program with its arguments. The package servers runs it, or serves the
+// role in which it started this program.
 type program struct {
 	args    []string
 	command string
 	peers   []Comparison
 }
 
-// Run implements what [servers.Main] runs.
+// Run runs the program for [servers.Main].
 func (p program) Run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -57,7 +57,7 @@ func (p program) Run() int {
 	return 0
 }
 
-// options is what the flags say.
+// options are the values of the flags.
 type options struct {
 	suites      []string
 	selected    *regexp.Regexp // the variants
@@ -241,11 +241,11 @@ func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 	return suite, err
 }
 
-// leaveOut says what is not measured.
+// leaveOut notes a suite or variant that is not measured.
 func (b *bench) leaveOut(what string) {
 	fmt.Fprintln(b.out, "  LEFT OUT:", what)
 	b.left = append(b.left, what)
-	if file := os.Getenv("REPRISE_LEFT_OUT"); file != "" { // .ci/available closes with what it has
+	if file := os.Getenv("REPRISE_LEFT_OUT"); file != "" { // .ci/available prints its content last
 		if f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
 			fmt.Fprintln(f, "of the benchmarks:", what)
 			_ = f.Close() // the line is in the output above as well
@@ -307,7 +307,7 @@ func thisMachine(ctx context.Context, hasNode bool) report.Machine {
 	return m
 }
 
-// commit names what is measured.
+// commit names the measured commit.
 func commit(ctx context.Context, root string) string {
 	git := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*")
 	git.Dir, git.Stderr = root, os.Stderr

@@ -17,7 +17,7 @@ import (
 // programs builds the servers under test, each when it is first asked for.
 type programs struct {
 	root  string // the folder of go.work
-	dir   string // for what is built
+	dir   string // for built programs
 	built map[string]builtProgram
 }
 
@@ -111,7 +111,7 @@ func startServer(h *host, command []string) (*server, error) {
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
 		cancel()
-		_ = cmd.Wait() // what it said is in the log then
+		_ = cmd.Wait() // its output is in the log then
 		return nil, fmt.Errorf("%s ended: %s", filepath.Base(command[0]), cmp.Or(lastLine(log.kept), "it did not say where it listens"))
 	}
 	return &server{addr, cmd}, nil

@@ -27,7 +27,7 @@ func (b *bench) sustained(h *host, suite *report.Suite) error {
 		if !b.selected.MatchString(v.Name) {
 			continue
 		}
-		// A server each: what one leaves behind costs the other nothing.
+		// A server each: the remains of one do not slow down the other.
 		p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 		b.startPostgres(p, false)
 		if err := p.sustain(v); err != nil {
@@ -96,15 +96,14 @@ func (p *place) sustain(v Variant) error {
 	return nil
 }
 
-// purge is what purging came to.
+// purge is the result of purging.
 type purge struct {
 	records int
 	took    time.Duration // while there was something to purge
 	err     error
 }
 
-// purgeUntil purges a store every second until ctx ends. The floor has nothing to purge
-// with.
+// purgeUntil purges a store every second until ctx ends. The floor has no purge.
 func (p *place) purgeUntil(ctx context.Context, v Variant) (done purge) {
 	if v.Program != testserverOf("nethttp") {
 		return done
@@ -139,7 +138,7 @@ func (p *place) purgeUntil(ctx context.Context, v Variant) (done purge) {
 	}
 }
 
-// tables is what PostgreSQL says of the tables of a variant.
+// tables are PostgreSQL's statistics of the tables of a variant.
 type tables struct{ updates, hot, dead, bytes, rows, vacuums, wal float64 }
 
 func (p *place) tables() (t tables, err error) {
@@ -158,7 +157,7 @@ func (p *place) tables() (t tables, err error) {
 	return t, nil
 }
 
-// since returns what happened to the tables during a number of requests.
+// since returns the changes of the tables during a number of requests.
 func (t tables) since(before tables, requests float64) map[string]float64 {
 	values := map[string]float64{
 		"wal_bytes_per_request": round3((t.wal - before.wal) / requests),

@@ -17,7 +17,7 @@ type Variant struct {
 	Name    string
 	Program string   // its folder below the root, or its name where Build is set
 	Build   Build    // nil for the programs of the lab
-	Args    string   // with words in braces for what is known when it starts: {redis}, {postgres}, {pool}
+	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {pool}
 	Store   string   // whose CPU time counts: redis, postgres or none
 	Marked  bool     // it marks replays, as Reprise does
 	Bases   []string // the names of the variants that it is compared with
@@ -188,11 +188,11 @@ func (c Comparison) needs(store string) bool {
 
 func (o options) words() map[string]string { return map[string]string{"pool": strconv.Itoa(o.pool)} }
 
-// situation is what the variants are compared in.
+// situation is the situation in which variants are compared.
 type situation struct {
 	kind        load.Kind
 	connections int
 	roundTrip   time.Duration
-	delayed     bool // by a proxy, of which roundTrip is what it adds
+	delayed     bool // by a proxy, which adds roundTrip
 	long        bool // the first round, which does not count, lasts
 }

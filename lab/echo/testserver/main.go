@@ -1,5 +1,5 @@
 // Testserver serves the adapter for Echo over any store, for black-box tests in any
-// language. The package serve says what it serves; testserver -h lists its flags.
+// language. The package serve describes its routes; testserver -h lists its flags.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Floors serves what the benchmarks compare the adapter for Echo v5 with: the package floors
-// says what that is.
+// Floors serves the baselines of the adapter for Echo v5: see the package floors.
 package main
 
 import (

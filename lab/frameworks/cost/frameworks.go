@@ -10,11 +10,11 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-// Framework is the gate of P5 for a framework: a request to a handler that does nothing
-// but answer costs at most three allocations more than with net/http, framework included,
-// and one that is not keyed costs no more than without the middleware. build returns
-// [Handler] in the framework, behind the middleware if there is a guard. The test must not
-// run beside others, because it counts the allocations of the process.
+// Framework is the gate of P5 for a framework: a request to a minimal handler costs at
+// most three allocations more than with net/http, framework included, and one that is not
+// keyed costs no more than without the middleware. build returns [Handler] in the
+// framework, behind the middleware if there is a guard. The test must not run in
+// parallel, because it counts the allocations of the process.
 func Framework(t *testing.T, build func(*protocol.Guard) http.Handler) {
 	t.Helper()
 	if labtest.RaceEnabled {

@@ -18,7 +18,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Handler answers as the handlers of the benchmarks do, and does nothing else.
+// Handler sends the response of the benchmarks' handlers.
 func Handler() http.Handler {
 	body := []byte(adaptertest.DefaultBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

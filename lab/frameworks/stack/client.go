@@ -22,7 +22,7 @@ import (
 // patience is how long an answer may take.
 const patience = 10 * time.Second
 
-// answer is what a client got.
+// answer is a client's response.
 type answer struct {
 	err      error // the answer did not come, or not to its end
 	status   int
@@ -51,7 +51,7 @@ func (c *client) send(path, encoding, key string) answer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r.GetBody = nil // nothing is sent twice by itself
+	r.GetBody = nil // no silent repetition
 	r.Header.Set("Origin", "https://shop.example")
 	if encoding != "" {
 		r.Header.Set("Accept-Encoding", encoding)
@@ -94,10 +94,10 @@ func unzip(body []byte) string {
 // own are the fields whose values belong to one answer, where both have them.
 var own = []string{"Date", "X-Request-Id", "Traceparent"}
 
-// unlike are the fields that say how an answer was sent, and not what.
+// unlike are the fields about how a response was sent, which differ in a replay.
 var unlike = []string{"Content-Length", "Idempotent-Replayed"}
 
-// differences returns what differs between two answers, by field.
+// differences returns the differences of two responses, by field.
 func differences(got, want answer) map[string]string {
 	found := map[string]string{}
 	if (got.err != nil) != (want.err != nil) {

@@ -10,7 +10,7 @@ import (
 )
 
 // RunMisuse sends a request with a key, and its retry, to a service that has the adapter
-// for net/http where it does not see what its handler answers. build builds the service
+// for net/http where it does not see its handler's response. build builds the service
 // with a handler for POST at /. Each request has to end in a panic that names the adapter
 // to use instead, and none may be replayed.
 func RunMisuse(t *testing.T, adapter string, build func(*protocol.Guard) http.Handler) {
@@ -73,8 +73,8 @@ func RunUse(t *testing.T, status int, build func(*protocol.Guard) http.Handler) 
 	}
 }
 
-// RunSilent sends a request with a key to a service whose handler does not answer by
-// itself, and expects an empty 200.
+// RunSilent sends a request with a key to a service whose handler writes no response, and
+// expects an empty 200.
 func RunSilent(t *testing.T, build func(*protocol.Guard) http.Handler) {
 	t.Helper()
 	c := client{t: t, addr: Serve(t, build(newGuard(t)))}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Serve serves a handler of net/http until the test ends, and returns its address. What
-// the server has to say fails the test, but for the handlers that panic.
+// Serve serves a handler of net/http until the test ends, and returns its address. A log
+// line of the server fails the test, except for the handlers that panic.
 func Serve(t *testing.T, handler http.Handler) (addr string) {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -38,10 +38,10 @@ func Serve(t *testing.T, handler http.Handler) (addr string) {
 // waits for them when it shuts down.
 func CloseIdle() { transport.CloseIdleConnections() }
 
-// PanicValue is what handlers panic with.
+// PanicValue is the panic value of handlers.
 const PanicValue = "panic of the handler"
 
-// complaints fails the test for what a server logs.
+// complaints fails the test for each log line of a server.
 type complaints struct{ t *testing.T }
 
 // Write implements [io.Writer].

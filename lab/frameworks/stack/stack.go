@@ -36,7 +36,7 @@ var Kinds = []string{
 	"length",     // a body whose length the handler declares
 	"stream",     // three parts that are flushed
 	"copied",     // 50 KB by io.Copy
-	"file",       // http.ServeContent, or what the framework makes of it
+	"file",       // http.ServeContent, or the framework's version of it
 	"compressed", // a body that the handler compressed itself
 	"large",      // 300 KB in several writes
 	"panics",     // before anything is written
@@ -78,7 +78,7 @@ func Chain[M any](r Route, layers map[string][]M, ours M) []M {
 	return chain
 }
 
-// Framework is what is compared.
+// Framework is a framework under comparison.
 type Framework struct {
 	Layers []string
 
@@ -170,7 +170,8 @@ func Run(t *testing.T, f Framework) {
 	}
 }
 
-// problems says what was found and is not listed, and what is listed and was not found.
+// problems lists the differences that were found but not listed, and those listed but not
+// found.
 func problems(listed []Difference, found []finding) []string {
 	var all []string
 	met := make([]bool, len(listed))

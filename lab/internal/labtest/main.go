@@ -1,5 +1,5 @@
-// Package labtest is what the tests of several rooms of the lab share: their TestMain,
-// how long they soak, and stores on the servers of the package servers.
+// Package labtest has the helpers that tests of several packages of the lab share: their
+// TestMain, the length of soak tests, and stores on the servers of the package servers.
 package labtest
 
 import (
@@ -17,7 +17,7 @@ func Main(m interface{ Run() int }) {
 	code := servers.Main{M: m}.Run()
 	if code == 0 {
 		err := goleak.Find(
-			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // a clock that nothing stops
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // a clock that cannot be stopped
 			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // sleeps for ten seconds before it looks
 		)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// Postgres is a schema of its own on a server, with the tables in it, and a pool that
-// reaches it.
+// Postgres is a new schema on a server, with the tables in it, and a pool that reaches
+// it.
 type Postgres struct {
 	Pool   *pgxpool.Pool
 	Config reprisepg.Config
@@ -31,7 +31,7 @@ func MaxConns(n int32) PoolOption {
 	return func(c *pgxpool.Config) { c.MaxConns = n }
 }
 
-// ExecMode sets what the pool's statements are sent with by default.
+// ExecMode sets the default mode in which the pool sends statements.
 func ExecMode(m pgx.QueryExecMode) PoolOption {
 	return func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = m }
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Private is what a guard's record keeps of one operation, or is derived from, in the
-// clear: something to look for in what a store wrote.
+// Private is the clear text that one operation's record is made from: strings to look for
+// in the data that a store wrote.
 type Private struct {
 	sealed      bool
 	key, secret string
@@ -68,8 +68,8 @@ func RecordPrivate(tb testing.TB, st store.Store, sealed bool) Private {
 	return p
 }
 
-// WantAbsent demands that nothing private is in what a store wrote. Of what was not
-// sealed, the response is: this shows that the dump is one.
+// WantAbsent demands that no private string is in the data that a store wrote. An
+// unsealed response must be there, to show that the dump is complete.
 func (p Private) WantAbsent(tb testing.TB, where string, dump []byte) {
 	tb.Helper()
 	for _, text := range []string{p.key, p.secret, p.request} {

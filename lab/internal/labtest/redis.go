@@ -39,7 +39,7 @@ func RedisCluster(tb testing.TB, o *redis.ClusterOptions) *redis.ClusterClient {
 }
 
 // awaitReloads waits, for two seconds at most, until no client of a cluster loads its
-// state in the background. One that nobody uses starts no such load.
+// state in the background. An unused client starts no such load.
 func awaitReloads() {
 	stacks := make([]byte, 4<<20)
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // go-redis tells nobody

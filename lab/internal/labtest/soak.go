@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Soak is for how long a soak tests, and 0 where nobody asked for one.
+// Soak is the length of a soak test, and 0 where none was requested.
 func Soak(tb testing.TB) time.Duration {
 	tb.Helper()
 	text := os.Getenv("REPRISE_SOAK")

@@ -1,5 +1,4 @@
-// Floors serves what the benchmarks compare the adapter for net/http with: the package floors
-// says what that is.
+// Floors serves the baselines of the adapter for net/http: see the package floors.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 // routers are the ones that the net/http adapter also serves. Each has the middleware on
-// a group, a route with a parameter in it, and nothing else below.
+// a group, and one route below it, with a parameter.
 var routers = map[string]func(guarded func(http.Handler) http.Handler, handler func(param func(*http.Request) string) http.Handler) http.Handler{
 	"ServeMux": func(guarded func(http.Handler) http.Handler, handler func(func(*http.Request) string) http.Handler) http.Handler {
 		below, m := http.NewServeMux(), http.NewServeMux()

@@ -1,5 +1,5 @@
 // Package stacks_test has the layers of net/http, chi, gorilla and OpenTelemetry around
-// the adapter for net/http. It is a module of its own, so that lab/nethttp, whose server
+// the adapter for net/http. It is a separate module, so that lab/nethttp, whose server
 // other tests of the lab run, needs none of them.
 package stacks_test
 
@@ -55,7 +55,7 @@ var layers = map[string]func(http.Handler) http.Handler{
 	},
 }
 
-// discard is a logger of chi that says nothing.
+// discard is a silent logger of chi.
 type discard struct{}
 
 func (discard) Print(...any) {}

@@ -22,7 +22,7 @@ const asServer = "REPRISE_TESTSERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		go func() { // the test keeps the other end: without it nobody is left to stop this process
+		go func() { // the test keeps the other end: without it this process would not be stopped
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(3)
 		}()
@@ -150,7 +150,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// lockedBuffer collects what a process writes.
+// lockedBuffer collects the output of a process.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

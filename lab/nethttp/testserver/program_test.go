@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-// Every field of a program, over net/http and the memory store: the first answer, and
-// what its retry gets.
+// Every field of a program, over net/http and the memory store: the first response, and
+// that of its retry.
 func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	server := start(t)

@@ -96,7 +96,7 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := flags(t)
-			a, b := launch(t, args...), launch(t, args...) // both create what they need in the same empty database
+			a, b := launch(t, args...), launch(t, args...) // both create their tables in the same empty database
 			a.listening(t)
 			b.listening(t)
 			m := message{target: "/t/shared", key: rand.Text()}

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-// message is a request, as it is written on a connection of its own.
+// message is a request, as it is written on a new connection.
 type message struct {
 	method  string // default POST
 	target  string // path and query
@@ -23,7 +23,7 @@ type message struct {
 	body    string
 }
 
-// answer is what came back.
+// answer is its response.
 type answer struct {
 	status        int // 0: the connection ended before a whole header
 	header        http.Header
@@ -83,7 +83,7 @@ func receive(conn io.Reader, method string) answer {
 			return a
 		}
 		body, err := io.ReadAll(res.Body) // a 1xx has none
-		_ = res.Body.Close()              // nothing is left in it
+		_ = res.Body.Close()              // the body was read
 		if res.StatusCode < 200 {
 			a.informational = append(a.informational, interim{res.StatusCode, res.Header})
 			continue

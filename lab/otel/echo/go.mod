@@ -28,6 +28,7 @@ require (
 	github.com/mattn/go-colorable v0.1.13 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
@@ -52,6 +53,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/echo => ../../../adapters/echo
+	github.com/reprise-go/reprise/adapters/internal => ../../../adapters/internal
 	github.com/reprise-go/reprise/client => ../../../client
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/lab => ../..

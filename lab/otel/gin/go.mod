@@ -42,6 +42,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
 	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
@@ -68,6 +69,7 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/gin => ../../../adapters/gin
+	github.com/reprise-go/reprise/adapters/internal => ../../../adapters/internal
 	github.com/reprise-go/reprise/client => ../../../client
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/lab => ../..

@@ -22,9 +22,9 @@ import (
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
-// Run demands that the span of each request says what happened to its key, and that a
-// replay is linked to the trace of the first run. handler serves POST /orders behind the
-// framework's own instrumentation.
+// Run demands that the span of each request has the outcome of its key, and that a replay
+// is linked to the trace of the first run. handler serves POST /orders behind the
+// framework's instrumentation.
 func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) http.Handler) {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()

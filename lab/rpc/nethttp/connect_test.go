@@ -32,7 +32,7 @@ type (
 	stream   = connect.ServerStream[wrapperspb.StringValue]
 )
 
-// orders is a service that counts what it does.
+// orders is a service that counts its runs.
 type orders struct{ runs atomic.Int32 }
 
 // create fails in the way that the request names, or creates an order.
@@ -71,7 +71,7 @@ func failure(how string) error {
 	return nil
 }
 
-// answer is what a client sees.
+// answer is a client's response.
 type answer struct {
 	messages           []string
 	order, sum         string

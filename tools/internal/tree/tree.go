@@ -36,7 +36,7 @@ func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
 	for _, name := range []string{
-		"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "VERSIONING.md", "Makefile", ".ci", "go.work", "go.work.sum",
+		"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "VERSIONING.md", "Makefile", ".ci", ".github", ".golangci.yml", "go.work", "go.work.sum",
 		"adapters", "blob", "client", "cmd", "conformance", "console", "core", "docs", "examples", "lab", "otel", "reprisetest", "store", "tools",
 	} {
 		info, err := os.Stat(filepath.Join(from, name))
@@ -57,16 +57,14 @@ func Copy(t *testing.T) string {
 	return to
 }
 
-// Small returns the folder of a new tree with the project's Makefile and scripts, the
-// program that these begin with, and the given files by their path.
+// Small returns the folder of a new tree with the project's Makefile and scripts, and the
+// given files by their path.
 func Small(t *testing.T, files map[string]string) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
 	if err := errors.Join(
 		copyFile(from, to, "Makefile"),
 		os.CopyFS(filepath.Join(to, ".ci"), os.DirFS(filepath.Join(from, ".ci"))),
-		os.CopyFS(filepath.Join(to, "tools", "available"), os.DirFS(filepath.Join(from, "tools", "available"))),
-		os.CopyFS(filepath.Join(to, "tools", "internal", "available"), os.DirFS(filepath.Join(from, "tools", "internal", "available"))),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// floor does the least that the design of Reprise asks of any middleware, and nothing to
-// be relied on: the digests of key and request, a random owner, one record in a map, one
+// floor does the minimum that the design of Reprise requires of any middleware, and is
+// unreliable: the digests of key and request, a random owner, one record in a map, one
 // copy of the response. It has no leases, no fencing, no expiry, no bounds, and it keeps
-// one header field. What Reprise costs above it is the engine; what it costs itself no
-// engine can save.
+// one header field. The difference to Reprise is the cost of the engine; its own cost is
+// unavoidable.
 type floor struct {
 	mu      sync.Mutex
 	records map[[32]byte]*floorRecord

@@ -1,6 +1,6 @@
 // Fiberv2 serves POST /t/orders on Fiber v2: bare, with Fiber's own idempotency
-// middleware, with Reprise, or with the floor of what a middleware with fingerprints and
-// owners has to do.
+// middleware, with Reprise, or with the floor: the minimal middleware with fingerprints
+// and owners.
 //
 //	fiberv2 -variant bare | floor-memory | own-memory | own-redis | reprise-memory | reprise-redis | alone-redis [-redis ADDR]
 package main
@@ -26,7 +26,7 @@ import (
 
 const (
 	header    = "Idempotency-Key"
-	retention = 30 * time.Minute // what Fiber's own middleware has as its default
+	retention = 30 * time.Minute // the default of Fiber's own middleware
 )
 
 func main() {
@@ -54,7 +54,7 @@ func serve() error {
 	return app.Listener(ln)
 }
 
-// body is what the test server of the lab answers as well.
+// body is also the response of the lab's test server.
 var body = []byte(`{"id":"ord_00000000000000000001","status":"created","currency":"EUR","amount":1999,"customer":"cus_000000000000000000000001",` +
 	`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`)
 

@@ -19,10 +19,10 @@ import (
 // maxShownBody is how much of a body a terminal gets. The JSON form has all of it.
 const maxShownBody = 64 << 10
 
-// answer is what a record keeps for the retries of its operation.
+// answer is the response that a record keeps for the retries of its operation.
 type answer struct {
 	response protocol.Response
-	err      error // what it has instead of a whole response
+	err      error // why the whole response is missing
 }
 
 // errResult says that a record was written by reprise.Do.
@@ -51,7 +51,7 @@ func statusText(status int) string {
 	return text
 }
 
-// nextFor says what the client's next request with the key gets.
+// nextFor describes the response to the client's next request with the key.
 func nextFor(r *store.Record) string {
 	switch r.State { //nolint:exhaustive // a completed record follows
 	case store.StateRunning:

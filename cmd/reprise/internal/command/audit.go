@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
 
-// audit is the log of what operators decided: a line before a change, and one after it
-// with what came of it.
+// audit is the log of operators' decisions: a line before a change, and one after it with
+// its result.
 type audit struct {
 	log  *slog.Logger
 	file *os.File

@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// diagnosis is what doctor found.
+// diagnosis is the result of doctor.
 type diagnosis struct {
 	Store    string        `json:"store"`
 	Status   string        `json:"status"` // fine, warning or unsafe
@@ -23,7 +23,7 @@ type diagnosis struct {
 	Latency  float64       `json:"latency_seconds,omitempty"`
 }
 
-// findingJSON is a finding with what to do about it.
+// findingJSON is a finding with its remedy.
 type findingJSON struct {
 	Code     string   `json:"code"`
 	Severity string   `json:"severity"`

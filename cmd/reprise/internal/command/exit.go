@@ -11,9 +11,9 @@ import (
 
 // The exit codes.
 const (
-	ExitFine        = 0   // there is nothing to report, or it was done
-	ExitFindings    = 1   // something needs a look, nothing was found, or a change was refused
-	ExitUsage       = 2   // the command line is wrong; no server was contacted, or nothing was asked of it
+	ExitFine        = 0   // done, or no findings
+	ExitFindings    = 1   // findings, no record found, or a change was refused
+	ExitUsage       = 2   // the command line is wrong; no server was changed or queried
 	ExitUnsafe      = 3   // a guarantee does not hold, or the store could not answer
 	ExitInterrupted = 130 // a signal ended the command
 )
@@ -69,8 +69,8 @@ func codeOf(err error) int {
 	}
 }
 
-// storeFailed returns the failure for an error of the store: what happened, whether
-// anything may have changed, and what to do.
+// storeFailed returns the failure for an error of the store: its cause, whether the
+// record may have changed, and the next step.
 func storeFailed(ctx context.Context, doing string, err error) error {
 	if context.Cause(ctx) != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return &failure{code: ExitInterrupted, err: fmt.Errorf("interrupted while %s", doing)}

@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
 
-// maxKey bounds what is read as a key: the longest that a policy may allow, quoted.
+// maxKey bounds the length of a typed key: the longest that a policy may allow, quoted.
 const maxKey = 2*4096 + 2
 
 // unscoped is the scope of policies whose scope function is Unscoped. Its first byte is

@@ -140,7 +140,7 @@ func (c *session) goOn(l *listing, command string) {
 	}
 }
 
-// say prints a line for a person, and nothing for a program.
+// say prints a line for a person; it is silent for a program.
 func (c *session) say(pieces ...any) {
 	if !c.json {
 		c.out.Line(pieces...)

@@ -12,17 +12,17 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// listing is what was found of the records that a query selects, so far.
+// listing is the records found so far for a query.
 type listing struct {
 	records []store.Record
 	scanned int64
 	total   int64  // an estimate; 0 is unknown
 	next    string // where it goes on; empty: everything was looked at
-	err     error  // what stopped it
+	err     error  // why it stopped
 }
 
-// pageSize is how many records one call asks for: what is lost to an error or an
-// interrupt is not much.
+// pageSize is the number of records of one call: small enough that an error or an
+// interrupt loses little.
 const pageSize = 1000
 
 // scan looks for up to limit records that q selects, 0 being all, and shows how far it
@@ -81,8 +81,8 @@ func onePage(ctx context.Context, st *connect.Store, q store.Query) (store.Page,
 	return st.Look.List(ctx, q)
 }
 
-// sortByNeed puts first what needs a person first: lapsed records and unreadable ones,
-// the oldest claims first, then running ones, then the latest answers.
+// sortByNeed sorts records that need a person first: lapsed and unreadable ones, the
+// oldest claims first, then running ones, then the latest completed.
 func sortByNeed(list []store.Record) {
 	rank := func(r *store.Record) int {
 		switch r.State {

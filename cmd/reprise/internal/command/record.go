@@ -93,7 +93,7 @@ func age(r *store.Record, now time.Time) ui.Piece {
 	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
 }
 
-// lease writes what is left of the lease, or since when it is over.
+// lease writes the rest of the lease, or when it ended.
 func lease(r *store.Record) ui.Piece {
 	switch {
 	case r.State == store.StateRunning:
@@ -105,7 +105,7 @@ func lease(r *store.Record) ui.Piece {
 	}
 }
 
-// validity writes what is left of the retention.
+// validity writes the rest of the retention.
 func validity(r *store.Record) ui.Piece {
 	if r.Validity <= 0 {
 		return orNone("")

@@ -41,7 +41,7 @@ func redisRemedy(store *connect.Store, f *store.Finding) []string {
 	return nil
 }
 
-// aclLine returns what gives the user everything that the store and this program need:
+// aclLine returns the line that grants the user all that the store and this program need:
 // docs/redis.md lists it.
 func aclLine(store *connect.Store) string {
 	line := "ACL SETUSER " + store.User + " ~" + store.Prefix + "* &" + store.Prefix + "*" +

@@ -20,7 +20,7 @@ import (
 // those of handlers.
 const defaultRetention = 24 * time.Hour
 
-// decision is what the operator decided about a record.
+// decision is the operator's decision about a record.
 type decision struct {
 	forget    bool
 	status    int
@@ -161,7 +161,7 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 		return err
 	}
 	defer log.close()
-	// From here on a signal waits: an answer that is half on its way helps nobody.
+	// From here on a signal waits: a write must not stop midway.
 	ctx = context.WithoutCancel(ctx)
 	err = carryOut(ctx, st, &before, d, log)
 	switch {
@@ -174,7 +174,7 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	return c.readBack(ctx, st, &before, d)
 }
 
-// leftBehind says what a failed write may have left in the store.
+// leftBehind describes the state that a failed write may have left in the store.
 func leftBehind(r *store.Record, err error) string {
 	switch {
 	case errors.Is(err, store.ErrNotReplicated):
@@ -210,7 +210,7 @@ func refusal(r *store.Record, d *decision) error {
 	return nil
 }
 
-// preview shows the record, and what becomes of it.
+// preview shows the record, and the effect of the decision.
 func (c *session) preview(r *store.Record, d *decision) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
@@ -230,7 +230,7 @@ func (c *session) preview(r *store.Record, d *decision) {
 	c.out.Line()
 }
 
-// confirm asks for a part of the ID, which nobody types by accident.
+// confirm asks for a part of the ID, which is not typed by accident.
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
 	want := r.ID.String()[:minDigits]
 	verb := "keep this answer"
@@ -267,7 +267,7 @@ type resolvedJSON struct {
 	Next   string      `json:"client_gets_next"`
 }
 
-// readBack shows what the store has now.
+// readBack shows the record as the store has it now.
 func (c *session) readBack(ctx context.Context, st *connect.Store, before *store.Record, d *decision) error {
 	bounded, cancel := st.Bounded(ctx)
 	defer cancel()

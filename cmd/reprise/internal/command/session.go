@@ -1,4 +1,4 @@
-// Package command has the commands of the program, each in a file of its own.
+// Package command has the commands of the program, one per file.
 package command
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// Streams are what a process has: standard input, output and error, and its environment.
+// Streams are the standard input, output and error of a process, and its environment.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -101,7 +101,7 @@ Prefer the variables for URLs with a password: others can see a command line.`,
 	return root
 }
 
-// withStore returns what a command runs that needs a store.
+// withStore returns the body of a command that needs a store.
 func (c *session) withStore(run func(ctx context.Context, store *connect.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {

@@ -74,7 +74,7 @@ type fact struct {
 	value ui.Piece
 }
 
-// factsOf returns what is known about a record.
+// factsOf returns the known facts about a record.
 func factsOf(r *store.Record, now time.Time) []fact {
 	list := []fact{
 		{"ID", ui.Piece{Style: ui.Strong, Text: r.ID.String()}},

@@ -94,7 +94,7 @@ func (u *redisURL) withPort(host string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// secrets returns what of the URL may not be printed.
+// secrets returns the parts of the URL that may not be printed.
 func (u *redisURL) secrets() []string {
 	var list []string
 	if password, ok := u.user.Password(); ok {

@@ -1,5 +1,5 @@
-// Package connect makes a store out of what the operator says about it: flags, and
-// environment variables for what the flags leave out.
+// Package connect makes a store from the operator's settings: flags, and environment
+// variables for those that the flags leave out.
 package connect
 
 import (
@@ -62,7 +62,7 @@ func (s *Settings) Register(fs *pflag.FlagSet) {
 	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call of the store may take; for doctor, all of them together")
 }
 
-// Complete fills in from the environment what the flags leave out. A flag that names one
+// Complete takes settings without a flag from the environment. A flag that names one
 // store makes the variables of the other irrelevant.
 func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error {
 	chosen := ""

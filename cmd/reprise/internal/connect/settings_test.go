@@ -13,7 +13,7 @@ func TestRedisURLs(t *testing.T) {
 	for _, c := range []struct {
 		url    string
 		hosts  string
-		wrong  string // what the error says
+		wrong  string // a part of the error
 		kind   string
 		secret string
 	}{

@@ -14,7 +14,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// Kind is what a store is over.
+// Kind is the server of a store.
 type Kind uint8
 
 // The kinds of stores.
@@ -31,10 +31,10 @@ func (k Kind) String() string {
 	return "redis"
 }
 
-// Store is a store with its abilities, and what a person may know of it.
+// Store is a store with its abilities, and a description for people.
 type Store struct {
 	Kind     Kind
-	Name     string // what it is and where, without a password
+	Name     string // its kind and address, without a password
 	Endpoint string // where its servers are
 	User     string // the user or role that the server sees
 	Settings Settings
@@ -45,15 +45,15 @@ type Store struct {
 	Store  store.Store      // as the application has it
 	Look   store.Inspector  // lists, inspects and resolves
 	Check  store.Checker    // examines the server
-	Purger store.Purger     // nil: the server deletes by itself
+	Purger store.Purger     // nil: the server deletes expired records
 
 	prove   func(ctx context.Context) error // nil: the check is all
 	close   func()
 	secrets []string
 }
 
-// Open returns the store of the settings. It does not contact the server. Its errors say
-// what is wrong with the settings, and contain no password.
+// Open returns the store of the settings. It does not contact the server. Its errors name
+// the invalid setting, and contain no password.
 func Open(ctx context.Context, s *Settings) (*Store, error) {
 	silenceRedis()
 	switch {
@@ -136,8 +136,8 @@ func (s *Store) Latency(ctx context.Context) (time.Duration, error) {
 // silenceRedis sets the log of the package redis, which is one for the whole process.
 var silenceRedis = sync.OnceFunc(func() { redis.SetLogger(quiet{}) })
 
-// quiet is a log that nobody reads: what the clients log would end up between the lines
-// of the program, and what matters is in the errors.
+// quiet discards the logs of clients: they would appear between the lines of the program,
+// and the errors have the important part.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}

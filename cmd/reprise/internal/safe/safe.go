@@ -1,11 +1,11 @@
-// Package safe makes text that nobody vouches for harmless to a terminal: what a record
-// contains, what a server answers, what a client sent.
+// Package safe makes untrusted text harmless to a terminal: the contents of records, the
+// replies of servers, the input of clients.
 //
 // A terminal obeys control characters: with them, a response body could move the cursor,
-// rewrite what was printed before, change the title or paste into the clipboard.
-// Characters that reverse the direction of text or take no room make one text look like
-// another. [Writer], [Field] and [JSON] let through what can be seen, and write
-// everything else as an escape such as \x1b or \u202e.
+// rewrite earlier output, change the title or paste into the clipboard. Characters that
+// reverse the direction of text or take no room make one text look like another.
+// [Writer], [Field] and [JSON] let visible characters through, and write all others as an
+// escape such as \x1b or \u202e.
 package safe
 
 import (
@@ -131,13 +131,13 @@ func (e *escaper) visible(r rune) bool {
 	return visible(r)
 }
 
-// blank are the characters that count as letters or symbols and show nothing.
+// blank are the characters that count as letters or symbols but are invisible.
 var blank = []rune{0x115f, 0x1160, 0x2800, 0x3164, 0xffa0, 0x1d159, 0xfffc}
 
 // visible reports whether a character beyond ASCII has a glyph, takes the room that its
-// width says, and leaves the direction of the text alone. Hebrew and Arabic letters have
-// a direction of their own: they are escaped, so that a record cannot reorder the line
-// that it is shown in.
+// width says, and leaves the direction of the text alone. Hebrew and Arabic letters run
+// from right to left: they are escaped, so that a record cannot reorder the line that it
+// is shown in.
 func visible(r rune) bool {
 	if !unicode.IsPrint(r) || rightToLeft(r) {
 		return false
@@ -178,5 +178,5 @@ func appendEscape(dst []byte, r rune) []byte {
 	return dst
 }
 
-// Clean reports whether s is what [Text] makes of it.
+// Clean reports whether [Text] leaves s unchanged.
 func Clean(s string) bool { return strings.Compare(Text(s), s) == 0 }

@@ -119,7 +119,8 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// harmless states, without the tables of the code, what may never reach a terminal.
+// harmless checks, without the tables of the code, that no forbidden character reaches a
+// terminal.
 func harmless(t *testing.T, text, allowed string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -134,7 +135,7 @@ func harmless(t *testing.T, text, allowed string) {
 	}
 }
 
-// written returns what a writer makes of the pieces.
+// written returns the output of a writer for the pieces.
 func written(t *testing.T, pieces ...string) string {
 	t.Helper()
 	var b bytes.Buffer

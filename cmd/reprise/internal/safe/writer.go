@@ -2,8 +2,8 @@ package safe
 
 import "io"
 
-// Writer writes to another writer what [Text] makes of everything that is written to it.
-// It is not safe for concurrent use.
+// Writer passes all text through [Text] to another writer. It is not safe for concurrent
+// use.
 type Writer struct {
 	w      io.Writer
 	escape escaper

@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
 
-// Progress is one line at the bottom of a terminal that says how far a command is. On
-// what is no terminal it writes nothing.
+// Progress is a line at the bottom of a terminal that shows the progress of a command. On
+// other outputs it is silent.
 type Progress struct {
 	stream *Stream
 	start  time.Time
@@ -32,7 +32,8 @@ func (s *Stream) Progress() *Progress {
 	return &Progress{stream: s, start: now, next: now.Add(progressDelay)}
 }
 
-// Show shows how many of total are done; 0 is an unknown total. The text says of what.
+// Show shows that done of total items are done; a total of 0 is unknown. The text
+// describes the items.
 func (p *Progress) Show(done, total int64, format string, args ...any) {
 	now := time.Now()
 	if p.stream.terminal == nil || now.Before(p.next) {
@@ -58,7 +59,7 @@ func (p *Progress) Clear() {
 // Elapsed returns how long the command has been at it.
 func (p *Progress) Elapsed() time.Duration { return time.Since(p.start) }
 
-// bar returns a bar with its percentage; nothing for an unknown total.
+// bar returns a bar with its percentage; empty for an unknown total.
 func bar(done, total int64) string {
 	if total <= 0 {
 		return ""

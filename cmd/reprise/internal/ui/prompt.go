@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrNoTerminal says that there is nobody to ask.
+// ErrNoTerminal says that there is no terminal for questions.
 var ErrNoTerminal = errors.New("standard input is not a terminal")
 
 // Prompt asks questions: on a stream, with answers from standard input.
@@ -80,9 +80,8 @@ func (p *Prompt) Secret(ctx context.Context, question string, limit int) (string
 	return text, err
 }
 
-// awaitChange waits until the terminal has another state than before: it no longer
-// shows what is typed. One that showed nothing before does not change, so it waits for
-// 100 ms at most.
+// awaitChange waits until the terminal has another state than before: it no longer echoes
+// the input. A terminal without echo does not change, so the wait is 100 ms at most.
 func awaitChange(ctx context.Context, fd int, before term.State) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -99,8 +98,8 @@ func awaitChange(ctx context.Context, fd int, before term.State) {
 	}
 }
 
-// await reads in the background, so that a signal ends the wait. A read that nobody waits
-// for ends with the process.
+// await reads in the background, so that a signal ends the wait. An abandoned read ends
+// with the process.
 func (p *Prompt) await(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		text string

@@ -1,5 +1,5 @@
-// Package ui is how the program talks to a person: streams that let nothing through which
-// a terminal would obey, colour where it is wanted, tables, progress and questions.
+// Package ui is the dialogue of the program with a person: streams that escape control
+// characters, optional colour, tables, progress and questions.
 package ui
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
 
-// Style says what a piece of text means.
+// Style is the meaning of a piece of text.
 type Style uint8
 
 // The styles. Without colour they all look the same, so none of them says anything that
@@ -60,10 +60,10 @@ func NewStream(w io.Writer, colour bool, getenv func(string) string) *Stream {
 // Write writes text.
 func (s *Stream) Write(p []byte) (int, error) { return s.text.Write(p) }
 
-// Raw returns the writer below, for what is binary or made harmless by its writer.
+// Raw returns the writer below, for binary output and for writers that escape it.
 func (s *Stream) Raw() io.Writer { return s.raw }
 
-// Width returns how many columns the terminal has, and 0 for what is none.
+// Width returns the number of columns of the terminal, and 0 if it is not a terminal.
 func (s *Stream) Width() int {
 	if s.terminal == nil {
 		return 0

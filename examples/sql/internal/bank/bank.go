@@ -1,5 +1,5 @@
-// Package bank is what the programs of this example have in common: the database, the
-// store, the engine, the routes, and what a transfer is.
+// Package bank has the common parts of the programs in this example: the database, the
+// store, the engine, the routes, and the transfer.
 package bank
 
 import (
@@ -30,7 +30,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// Order is what a client asks for.
+// Order is the body of a client's request.
 type Order struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -99,7 +99,8 @@ func MainPgx(move Move) {
 	})
 }
 
-// opener returns the store, what books an order, and what closes the database.
+// opener returns the store, the function that books an order, and one that closes the
+// database.
 type opener func(ctx context.Context, url string) (store.Store, Move, func(), error)
 
 func run(open opener) {
@@ -158,8 +159,8 @@ func customer(r *http.Request) (string, error) {
 	return "anonymous", nil
 }
 
-// transfers answers a transfer. A 4xx is kept as a response, and what led to it is
-// undone; a 5xx is forgotten, so that a retry runs again.
+// transfers handles a transfer. A 4xx is kept as a response, and its rows are undone; a
+// 5xx is forgotten, so that a retry runs again.
 func transfers(move Move) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o Order

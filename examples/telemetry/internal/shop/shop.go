@@ -1,5 +1,5 @@
-// Package shop is what the programs of this example share: an orders API with metrics
-// at /metrics and spans on standard output.
+// Package shop has the common parts of the programs in this example: an orders API with
+// metrics at /metrics and spans on standard output.
 package shop
 
 import (
@@ -27,7 +27,8 @@ import (
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
-// Main runs the program: it serves POST /orders by what handler makes of a guard.
+// Main runs the program: it serves POST /orders by the handler that handler makes for a
+// guard.
 func Main(handler func(*protocol.Guard) http.Handler) {
 	if err := start(handler); err != nil {
 		fmt.Fprintln(os.Stderr, "telemetry:", err)

@@ -1,0 +1,63 @@
+package reprisegin
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// deciding is a layer that decides about the header with the first byte, as compressors
+// do. It inherits WriteHeaderNow from the writer behind it.
+func deciding(c *gin.Context) {
+	w := &decidingWriter{ResponseWriter: c.Writer}
+	c.Writer = w
+	c.Header("Content-Encoding", "x-test")
+	c.Next()
+	if !w.wrote {
+		w.Header().Del("Content-Encoding")
+	}
+	c.Writer = w.ResponseWriter
+}
+
+type decidingWriter struct {
+	gin.ResponseWriter
+
+	wrote bool
+}
+
+func (w *decidingWriter) Write(p []byte) (int, error) { return w.WriteString(string(p)) }
+
+func (w *decidingWriter) WriteString(s string) (int, error) {
+	w.wrote = true
+	if w.Status() >= http.StatusBadRequest {
+		w.Header().Del("Content-Encoding")
+	}
+	return w.ResponseWriter.WriteString(s)
+}
+
+// A layer outside decides about the header with the first byte, or with none: nothing
+// sends it before.
+func TestHeaderIsLeftToTheLayersOutside(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	for path, handler := range map[string]gin.HandlerFunc{
+		"/json":     created,
+		"/refused":  func(c *gin.Context) { c.AbortWithStatusJSON(http.StatusConflict, gin.H{"error": "taken"}) },
+		"/empty":    func(c *gin.Context) { c.Status(http.StatusNoContent) },
+		"/missing":  func(c *gin.Context) { c.Status(http.StatusNotFound) },
+		"/redirect": func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/json") },
+		"/silent":   func(*gin.Context) {},
+	} {
+		b.POST(path, deciding, b.guarded, handler)
+		bare := b.Send("POST", path)
+		first, _ := b.Twice("POST", path)
+		if first.Status != bare.Status || first.Body != bare.Body || !maps.EqualFunc(first.Kept(), bare.Kept(), slices.Equal) {
+			t.Errorf("%s: answered %+v, and %+v without a key", path, first, bare)
+		}
+	}
+}

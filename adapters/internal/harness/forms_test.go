@@ -1,0 +1,30 @@
+package harness
+
+import (
+	"net/http"
+	"os"
+	"testing"
+)
+
+func TestCheckFormRejectsFormsThatAreNotCompared(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]Form{"urlencoded": URLEncoded, "multipart": Multipart} {
+		app := New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte("paid " + r.FormValue("amount"))) //nolint:gosec // no browser shows it
+		}))
+		if got := judge(t, app, func() { app.CheckForm("/payments", "k", form) }); got != 1 {
+			t.Errorf("%s: %d failures, want 1: the other amount was paid", name, got)
+		}
+	}
+}
+
+func TestTempFilesAreThoseOfTheProcess(t *testing.T) {
+	files := TempFiles(t)
+	files.Check(t, 0)
+	f, err := os.CreateTemp("", "upload")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	files.Check(t, 1)
+}

@@ -1,0 +1,60 @@
+// Package stdhttp has the half of an adapter that net/http, Gin and Echo have in common:
+// a [http.Request] as the protocol reads it, the request of the handler, and the
+// [http.ResponseWriter] that records a response.
+package stdhttp
+
+import (
+	"errors"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Request returns the part of r that the protocol reads. tooLarge reports whether reading
+// the body failed at a limit outside: it is [TooLarge], or calls it where the framework
+// has errors of its own for that.
+func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
+	return protocol.Request{
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
+		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
+	}
+}
+
+// parsed shows the protocol the form that another layer parsed before it.
+type parsed http.Request
+
+// ParsedForm returns the form, nil where none was parsed.
+func (p *parsed) ParsedForm() *multipart.Form {
+	switch {
+	case p.MultipartForm != nil:
+		return p.MultipartForm
+	case p.PostForm != nil:
+		return &multipart.Form{Value: p.PostForm}
+	default:
+		return nil
+	}
+}
+
+// TooLarge reports whether reading a body failed at the limit of an outer
+// [http.MaxBytesHandler] or the like.
+func TooLarge(err error) bool {
+	var limit *http.MaxBytesError
+	return errors.As(err, &limit)
+}
+
+// Inner returns the request of the handler: r with the context and the body of the
+// exchange.
+func Inner(r *http.Request, x *protocol.Exchange) *http.Request {
+	inner := r.WithContext(x.Context())
+	inner.Body = x.Body()
+	return inner
+}
+
+// ReturnForm gives the request of the server, outer, the form that was parsed from that
+// of the handler: the server removes the files of its own request only.
+func ReturnForm(outer, inner *http.Request) {
+	if inner.MultipartForm != nil {
+		outer.MultipartForm = inner.MultipartForm
+	}
+}

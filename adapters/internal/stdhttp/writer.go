@@ -1,0 +1,46 @@
+package stdhttp
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Writer is the [http.ResponseWriter] of a recorded handler. [http.ResponseController]
+// finds the methods that it does not have in the writer behind it.
+type Writer struct {
+	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
+
+	Behind   http.ResponseWriter
+	Hijacked bool // the handler took the connection
+}
+
+// Header returns the map that all layers share.
+func (w *Writer) Header() http.Header { return w.Behind.Header() }
+
+// Flush implements [http.Flusher].
+func (w *Writer) Flush() { _ = w.FlushError() }
+
+// FlushError is called by [http.ResponseController.Flush]. It does nothing if the effects
+// commit with the response.
+func (w *Writer) FlushError() error {
+	if !w.Recorder.Flush() {
+		return nil
+	}
+	return http.NewResponseController(w.Behind).Flush()
+}
+
+// Hijack implements [http.Hijacker].
+func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.Behind).Hijack()
+	if err == nil {
+		w.Hijacked = true
+		w.Recorder.Hijack()
+	}
+	return conn, rw, err
+}
+
+// Unwrap gives [http.ResponseController] access to the deadlines of the connection.
+func (w *Writer) Unwrap() http.ResponseWriter { return w.Behind }

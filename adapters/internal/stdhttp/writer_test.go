@@ -1,0 +1,70 @@
+package stdhttp
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/adapters/internal/harness"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// serve serves a handler in the way an adapter does.
+func serve(t *testing.T, run func(*Writer, *http.Request, *protocol.Exchange)) *harness.App {
+	t.Helper()
+	mux := http.NewServeMux()
+	app := harness.New(t, mux)
+	guard := app.Guard(protocol.Config{})
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		admission := guard.Admit(r.Context(), Request(r, TooLarge), func() (string, error) { return "", protocol.ErrUnscoped })
+		if admission.Exchange == nil {
+			protocol.WriteResponse(w.Header(), w, admission.Response)
+			return
+		}
+		rec := &Writer{Behind: w}
+		rec.Start(admission.Exchange, w.Header(), w, http.DetectContentType)
+		defer rec.Close()
+		run(rec, r, admission.Exchange)
+		rec.Finish()
+	})
+	return app
+}
+
+func TestWriterReachesTheConnection(t *testing.T) {
+	t.Parallel()
+	serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
+		w.Header().Set("X-Made", "1")
+		_, _ = io.WriteString(w, "one ")
+		w.Flush()
+		control := http.NewResponseController(w)
+		if err := control.Flush(); err != nil {
+			t.Errorf("flush: %v", err)
+		}
+		if err := control.SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
+			t.Errorf("the deadlines of the connection: %v", err)
+		}
+		_, _ = io.WriteString(w, "two")
+	}).Twice("POST", "/")
+}
+
+func TestWriterKnowsThatTheConnectionWasTaken(t *testing.T) {
+	t.Parallel()
+	app := serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
+		if _, _, err := (&Writer{Behind: struct{ http.ResponseWriter }{w}}).Hijack(); !errors.Is(err, http.ErrNotSupported) || w.Hijacked {
+			t.Errorf("a writer that hides the connection: error %v, taken is %v", err, w.Hijacked)
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil || !w.Hijacked {
+			t.Errorf("error %v, taken is %v", err, w.Hijacked)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
+	})
+	if got := app.Talk("POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\nraw") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,246 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// OpenAPIJSON returns an OpenAPI 3.1 document of components, as JSON. Its bytes depend on
+// the policy only. An operation refers to them, in a file of its own or after they were
+// merged into its document:
+//
+//   - #/components/parameters/IdempotencyKey, the header;
+//   - #/components/headers/…, the fields of its responses: IdempotentReplayed,
+//     IdempotencyStatus, and so on;
+//   - #/components/responses/Idempotency409, and the other statuses of refusals, with
+//     #/components/schemas/IdempotencyProblem… for an operation that has more responses
+//     of that status;
+//   - #/components/schemas/IdempotencySummary, the body of a replay whose body was not
+//     kept.
+func (p Policy) OpenAPIJSON() []byte { return append(appendJSON(nil, p.openAPI(), ""), '\n') }
+
+// OpenAPIYAML returns the document of [Policy.OpenAPIJSON] as YAML.
+func (p Policy) OpenAPIYAML() []byte { return appendMembers(nil, p.openAPI(), "", "") }
+
+func (p *Policy) openAPI() object {
+	title := "The idempotency of this API"
+	if p.Name != "" {
+		title += ": " + p.Name
+	}
+	info := object{{"title", title}, {"version", "1"}}
+	if p.PolicyURL != "" {
+		info = append(info, member{"description", "The policy is published at " + p.PolicyURL + "."})
+	}
+	return object{
+		{"openapi", "3.1.0"},
+		{"info", info},
+		{"components", object{
+			{"parameters", object{{"IdempotencyKey", p.parameter()}}},
+			{"headers", p.headers()},
+			{"responses", p.responses()},
+			{"schemas", p.schemas()},
+		}},
+	}
+}
+
+// parameter describes the header that carries the key.
+func (p *Policy) parameter() object {
+	description := fmt.Sprintf("A key that is unique for each operation, such as a UUID, of 1 to %d characters. "+
+		"Send the same key with every retry: the operation runs once, and retries get its response for %s.", p.MaxKeyLength, span(p.Retention))
+	if len(p.Aliases) > 0 {
+		description += " The key is also accepted as " + joined(p.Aliases) + "; send one of these fields only."
+	}
+	example := `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	if p.KeyMode == protocol.Compat {
+		example = strings.Trim(example, `"`)
+	}
+	return object{
+		{"name", p.Header},
+		{"in", "header"},
+		{"description", description},
+		{"required", p.Required && len(p.Aliases) == 0},
+		{"schema", object{{"type", "string"}, {"minLength", 1}, {"maxLength", p.KeyMaxLength()}, {"pattern", p.KeyPattern()}}},
+		{"example", example},
+	}
+}
+
+// headers describes the fields of responses.
+func (p *Policy) headers() object {
+	var all object
+	for _, f := range p.markers() {
+		schema := object{{"type", "string"}}
+		switch {
+		case len(f.values) > 0:
+			schema = append(schema, member{"enum", texts(f.values)})
+		default:
+			schema = append(schema, member{"pattern", "^@[0-9]+$"})
+		}
+		all = append(all, member{f.component, object{{"description", f.description}, {"schema", schema}, {"example", f.sample}}})
+	}
+	all = append(all, member{"RetryAfter", retryAfter(false)})
+	if p.PolicyURL != "" {
+		all = append(all, member{"IdempotencyPolicy", object{
+			{"description", `The policy of this API, with rel="describedby". A response may have other links.`},
+			{"schema", object{{"type", "string"}}},
+			{"example", link(p.PolicyURL)},
+		}})
+	}
+	return all
+}
+
+// retryAfter describes the field of refusals after which a client should come back, and
+// which all of them have if it is required.
+func retryAfter(required bool) object {
+	return object{
+		{"description", "After how many seconds the same request with the same key may be repeated."},
+		{"required", required},
+		{"schema", object{{"type", "integer"}, {"minimum", 1}}},
+		{"example", 1},
+	}
+}
+
+// responses describes the refusals, by their status.
+func (p *Policy) responses() object {
+	var all object
+	for _, status := range p.statuses() {
+		problems := p.of(status)
+		var titles []string
+		later := 0 // how many of them have Retry-After
+		for _, problem := range problems {
+			titles = append(titles, problem.Title+" ("+string(problem.Code)+")")
+			if problem.RetryAfter > 0 {
+				later++
+			}
+		}
+		response := object{{"description", strings.Join(titles, "; ")}}
+		var headers object
+		switch later {
+		case 0:
+		case len(problems):
+			headers = append(headers, member{"Retry-After", retryAfter(true)})
+		default:
+			headers = append(headers, member{"Retry-After", reference("headers", "RetryAfter")})
+		}
+		if p.PolicyURL != "" {
+			headers = append(headers, member{"Link", reference("headers", "IdempotencyPolicy")})
+		}
+		if len(headers) > 0 {
+			response = append(response, member{"headers", headers})
+		}
+		if !p.OwnProblems {
+			response = append(response, member{"content", object{{"application/problem+json", object{
+				{"schema", union(problems)}, {"examples", examples(problems)},
+			}}}})
+		}
+		all = append(all, member{"Idempotency" + strconv.Itoa(status), response})
+	}
+	return all
+}
+
+// statuses returns the statuses of the refusals, in ascending order.
+func (p *Policy) statuses() []int {
+	var all []int
+	for _, problem := range p.Problems {
+		all = append(all, problem.Status)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// of returns the refusals with a status.
+func (p *Policy) of(status int) []protocol.Problem {
+	var all []protocol.Problem
+	for _, problem := range p.Problems {
+		if problem.Status == status {
+			all = append(all, problem)
+		}
+	}
+	return all
+}
+
+// union is the schema of a body that is one of the problems. Their constant codes tell
+// them apart; a discriminator would say the same, and some validators cannot resolve the
+// references beside one.
+func union(problems []protocol.Problem) object {
+	if len(problems) == 1 {
+		return reference("schemas", schemaName(problems[0].Code))
+	}
+	var one list
+	for _, problem := range problems {
+		one = append(one, reference("schemas", schemaName(problem.Code)))
+	}
+	return object{{"oneOf", one}}
+}
+
+func examples(problems []protocol.Problem) object {
+	var all object
+	for _, problem := range problems {
+		all = append(all, member{string(problem.Code), object{{"value", object{
+			{"type", problem.Type},
+			{"title", problem.Title},
+			{"status", problem.Status},
+			{"detail", problem.Detail},
+			{"code", string(problem.Code)},
+			{"retryable", problem.Retryable},
+		}}}})
+	}
+	return all
+}
+
+// schemas describes the bodies.
+func (p *Policy) schemas() object {
+	var all object
+	if p.Oversize != protocol.Unavailable {
+		all = append(all, member{"IdempotencySummary", object{
+			{"type", "object"},
+			{"description", "The body of a replay whose body was not kept: it has the status and the fields of the first response, and Idempotency-Body: omitted."},
+			{"required", list{"status"}},
+			{"properties", object{{"status", object{{"type", "string"}, {"const", "completed"}}}}},
+		}})
+	}
+	if p.OwnProblems {
+		return all
+	}
+	for _, problem := range p.Problems {
+		all = append(all, member{schemaName(problem.Code), object{
+			{"type", "object"},
+			{"description", strings.ReplaceAll(problem.Detail, "\n", " ")},
+			{"required", list{"type", "title", "status", "detail", "code", "retryable"}},
+			{"properties", object{
+				{"type", object{{"type", "string"}, {"const", problem.Type}}},
+				{"title", object{{"type", "string"}, {"const", problem.Title}}},
+				{"status", object{{"type", "integer"}, {"const", problem.Status}}},
+				{"detail", object{{"type", "string"}, {"minLength", 1}}},
+				{"code", object{{"type", "string"}, {"const", string(problem.Code)}}},
+				{"retryable", object{{"type", "boolean"}, {"const", problem.Retryable}}},
+			}},
+		}})
+	}
+	return all
+}
+
+// schemaName returns the name of a code's schema: IdempotencyProblemKeyMissing for
+// key-missing.
+func schemaName(code protocol.Code) string {
+	words := strings.Split(string(code), "-")
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+	}
+	return "IdempotencyProblem" + strings.Join(words, "")
+}
+
+func reference(kind, name string) object {
+	return object{{"$ref", "#/components/" + kind + "/" + name}}
+}
+
+func texts(all []string) list {
+	var l list
+	for _, s := range all {
+		l = append(l, s)
+	}
+	return l
+}

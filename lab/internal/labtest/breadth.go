@@ -1,0 +1,13 @@
+package labtest
+
+import "testing"
+
+// Breadth skips a test that repeats others for breadth if the tests run with -short, as
+// "make test" runs them. The text names what is repeated, in the plural: the last line of
+// "make test" counts the skips by it.
+func Breadth(tb testing.TB, text string) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("left to make check: " + text)
+	}
+}

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// dial dials a connection like those of node: with the same options, in the same way, by
+// a client for this connection only. The client keeps it taken, and does not touch it
+// again until release.
+func dial(ctx context.Context, node *redis.Client, limits limits) (*conn, error) {
+	o := *node.Options()
+	d := &dialling{ctx: ctx, dial: o.Dialer}
+	defer d.end()
+	o.Dialer = d.run
+	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 0, 0
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	client := redis.NewClient(&o)
+	sticky := client.Conn()
+	release := func() { _, _ = sticky.Close(), client.Close() }
+	// Also a refusal of PING ends it: where a password is refused, go-redis leaves the
+	// connection open, and it would be that of the server's default user.
+	if err := sticky.Ping(ctx).Err(); err != nil {
+		release()
+		return nil, err
+	}
+	c, err := newConn(d.end(), limits, release)
+	if err != nil {
+		release()
+	}
+	return c, err
+}
+
+// dialling is the dialer of the client of a pipeline. The client dials in another
+// goroutine and another context, and may go on after its caller left: the dialer uses the
+// context of the pipeline, and ends with it.
+type dialling struct {
+	ctx  context.Context
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	mu   sync.Mutex // held while it dials
+	over bool
+	conn net.Conn
+}
+
+func (d *dialling) run(_ context.Context, network, addr string) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil, errRetired
+	}
+	conn, err := d.dial(d.ctx, network, addr) //nolint:contextcheck // see above
+	d.conn = conn
+	return conn, err
+}
+
+// end waits for the dial, and returns the last connection.
+func (d *dialling) end() net.Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
+	return d.conn
+}
+
+// sentinelAddr is the address that go-redis gives a client that asks sentinels for it.
+const sentinelAddr = "FailoverClient"
+
+// verify ends a connection to a server that is not the primary any more. A primary that
+// was cut off from its sentinels does not know.
+func (p *Pipeline) verify(ctx context.Context, c *conn) {
+	o := p.node.Options()
+	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+	defer cancel()
+	probe, err := o.Dialer(ctx, o.Network, o.Addr)
+	if err != nil {
+		return
+	}
+	defer func() { _ = probe.Close() }()
+	if probe.RemoteAddr().String() != c.RemoteAddr().String() {
+		p.conn.CompareAndSwap(c, nil)
+		c.end()
+	}
+}

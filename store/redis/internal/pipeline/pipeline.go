@@ -1,0 +1,225 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/store/internal/batching"
+)
+
+// Limits of a pipeline.
+const (
+	// MaxPayload is the size in bytes of the largest payload of a call. A larger one would
+	// delay others.
+	MaxPayload = 64 << 10
+
+	// largestInline is the size in bytes of the largest write that a caller makes itself,
+	// on a connection with nothing in flight: the operating system takes it at once.
+	largestInline = 4 << 10
+
+	// yields is how often the goroutine that makes up a batch lets others add their calls.
+	yields = 2
+
+	// AnswerWithin is how long a server may send nothing where the client has no ReadTimeout.
+	AnswerWithin = 3 * time.Second
+
+	idleAfter   = 30 * time.Second // how long an unused connection stays open at most
+	sampleEvery = time.Second      // how often a call is left to the client
+
+	firstRedial = 50 * time.Millisecond // the pause after a dial that failed, and what it grows to
+	lastRedial  = 2 * time.Second
+)
+
+// Errors of [Pipeline.Do].
+var (
+	// ErrNotTaken is the error of a call that is left to the client: there is no connection,
+	// or it is the one a second that would notice that the client was closed.
+	ErrNotTaken = errors.New("the pipeline does not take the call")
+
+	// ErrUnsent is in the error of a call that was taken, and of which no byte was sent.
+	ErrUnsent = errors.New("the call was not sent")
+)
+
+// Call is one write: commands of Redis.
+type Call interface {
+	// AppendTo appends the commands, see [AppendCommand], and returns the kinds of their
+	// replies, a byte for each: '$' is a string or nil, ':' a number. An error may take the
+	// place of either. There are at most [MaxReplies], and none for a call that is left to
+	// the client.
+	AppendTo(b []byte) (out []byte, replies string)
+}
+
+// Answer is the answer to a call.
+type Answer struct {
+	Replies [MaxReplies]Reply
+	Batch   int // how many calls were sent in the same write, this one included
+}
+
+// MaxReplies is the number of commands of the largest call.
+const MaxReplies = 4
+
+// Pipeline sends the calls for one server on one connection: each batch is written without
+// waiting for the answers to the one before. It dials in the background; while it has no
+// connection, it takes no call. All methods are safe for concurrent use.
+type Pipeline struct {
+	all      *Pipelines
+	node     *redis.Client
+	limits   limits
+	sentinel bool
+	queue    *batching.Queue[queued]
+
+	conn   atomic.Pointer[conn] // nil: none
+	sample atomic.Bool          // the next call is left to the client
+
+	sampled time.Time // of the sender
+
+	mu      sync.Mutex
+	dialing bool
+	redial  time.Time // not before
+	pause   time.Duration
+}
+
+// queued is a call in the queue. Its memory belongs to the queue, since a call may be
+// written or answered after its caller left.
+type queued struct {
+	out  []byte
+	want string // see Call
+	Answer
+}
+
+func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
+	o := node.Options()
+	n := &Pipeline{all: p, node: node, limits: limitsOf(o), sentinel: o.Addr == sentinelAddr}
+	n.queue = batching.New(batching.Config[queued]{
+		Send: n.send, Later: true, Yields: yields, Inline: n.sendsInline,
+		Large: 2 * MaxPayload, // a call is never sent outside of the lane
+	})
+	return n
+}
+
+// Addr returns the address of the server, as the options of its client have it.
+func (p *Pipeline) Addr() string { return p.node.Options().Addr }
+
+// Do sends c and returns when its replies are there, or when ctx ends. The error is
+// [ErrNotTaken], or matches [ErrUnsent], or the call may have been executed. Errors that
+// the server answered are replies.
+func (p *Pipeline) Do(ctx context.Context, c Call) (a Answer, err error) {
+	if p.conn.Load() == nil || p.sample.Load() && p.sample.CompareAndSwap(true, false) {
+		return a, ErrNotTaken
+	}
+	call := p.queue.Call()
+	defer call.Release()
+	v := &call.Value
+	if cap(v.out) > maxKept {
+		v.out = nil
+	}
+	if v.out, v.want = c.AppendTo(v.out[:0]); v.want == "" {
+		return a, ErrNotTaken
+	}
+	call.Size = len(v.out)
+	if err = p.queue.Do(ctx, call); err == nil {
+		a, v.Answer = v.Answer, Answer{}
+		return a, nil
+	}
+	var left *batching.Error // errors.As allocates
+	switch {
+	case !errors.As(err, &left):
+		a.Batch = v.Batch
+		return a, err
+	case left.Sent: // the sender still uses v
+		return a, left.Err
+	default:
+		return a, unsent{left.Err}
+	}
+}
+
+// unsent is an error that matches [ErrUnsent].
+type unsent struct{ error }
+
+func (e unsent) Unwrap() []error { return []error{e.error, ErrUnsent} }
+
+// send writes a batch.
+func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
+	c := p.conn.Load()
+	if c == nil {
+		for _, s := range batch {
+			s.Finish(ErrNotTaken)
+		}
+		return
+	}
+	now := time.Now()
+	if now.Sub(p.sampled) >= sampleEvery {
+		p.sampled = now
+		p.sample.Store(true)
+		if p.sentinel {
+			p.all.run(func(ctx context.Context) { p.verify(ctx, c) })
+		}
+		if p.limits.lifetime > 0 && now.Sub(c.born) >= p.limits.lifetime {
+			defer p.retire(c)
+		}
+	}
+	c.write(now, batch)
+	if c.retired.Load() {
+		p.conn.CompareAndSwap(c, nil)
+	}
+}
+
+// sendsInline reports whether the write of a call that is alone cannot block: nothing is
+// in flight, and it is small.
+func (p *Pipeline) sendsInline(v *queued) bool {
+	c := p.conn.Load()
+	return c != nil && c.inFlight.Load() == 0 && len(v.out) <= largestInline
+}
+
+// retire makes c the connection of no further batch.
+func (p *Pipeline) retire(c *conn) {
+	if c != nil {
+		p.conn.CompareAndSwap(c, nil)
+		c.retire()
+	}
+}
+
+// Connect dials in the background, unless there is a connection, or a dial is under way or
+// failed just now. It is for a caller to whom the server answered through the client.
+func (p *Pipeline) Connect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dialing || p.conn.Load() != nil || time.Now().Before(p.redial) {
+		return
+	}
+	// The goroutine of the dial becomes the reader of the connection.
+	p.dialing = p.all.run(func(ctx context.Context) {
+		dialling, cancel := context.WithTimeout(ctx, p.node.Options().DialTimeout+p.limits.read)
+		c, err := dial(dialling, p.node, p.limits)
+		cancel()
+		p.dialled(c, err)
+		if err != nil {
+			return
+		}
+		closing := context.AfterFunc(ctx, func() { p.retire(c) })
+		defer closing()
+		err = c.read()
+		p.conn.CompareAndSwap(c, nil)
+		if errors.Is(err, errIdle) {
+			p.all.forget(p)
+		}
+	})
+}
+
+// dialled notes the end of a dial.
+func (p *Pipeline) dialled(c *conn, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dialing = false
+	if err != nil {
+		p.pause = min(max(2*p.pause, firstRedial), lastRedial)
+		p.redial = time.Now().Add(p.pause)
+		return
+	}
+	p.pause = 0
+	p.conn.Store(c)
+}

@@ -1,0 +1,243 @@
+package repriseredis
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
+)
+
+// newPipelined returns a store over f whose pipeline is connected, and a count of the
+// calls that it sends. It releases to get there, which f has to answer.
+func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
+	t.Helper()
+	var pipelined atomic.Int64
+	hook := c.Hook
+	c.Hook = func(ctx context.Context, p Pipelined) {
+		pipelined.Add(1)
+		if hook != nil {
+			hook(ctx, p)
+		}
+	}
+	s, err := New(newClient(t, f), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for deadline := time.Now().Add(10 * time.Second); pipelined.Load() == 0; {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil || time.Now().After(deadline) {
+			t.Fatalf("no call was pipelined: %v", err)
+		}
+	}
+	return s, &pipelined
+}
+
+// untilPipelined makes a call until the pipeline took it, since one a second goes through
+// the client, and returns what the last one returned.
+func untilPipelined[T any](t *testing.T, pipelined *atomic.Int64, call func() T) (last T) {
+	t.Helper()
+	before := pipelined.Load()
+	for range 4 {
+		if last = call(); pipelined.Load() > before {
+			return last
+		}
+	}
+	t.Fatal("no call was pipelined")
+	return last
+}
+
+// What failed in a pipeline is repeated by the client, which knows about redirects, other
+// servers and scripts.
+func TestRepetitionGoesThroughTheClient(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []string{
+		"-LOADING Redis is loading the dataset in memory\r\n",
+		"-NOSCRIPT No matching script. Please use EVAL.\r\n",
+		"-READONLY You can't write against a read only replica.\r\n",
+		cut,
+		"what is this?\r\n",
+	} {
+		var armed atomic.Bool
+		f := newFake(t, func(_, _ int, _ []string) string {
+			if armed.CompareAndSwap(true, false) {
+				return failure
+			}
+			return bulk("W")
+		})
+		s, pipelined := newPipelined(t, f, Config{})
+		if err := untilPipelined(t, pipelined, func() error {
+			armed.Store(true)
+			return s.Release(t.Context(), store.ID{}, store.Owner{1})
+		}); err != nil {
+			t.Errorf("%q: %v", failure, err)
+		}
+		log := strings.Split(f.seen(), ", ")
+		first, _, _ := strings.Cut(log[len(log)-2], " ")
+		second, _, _ := strings.Cut(log[len(log)-1], " ")
+		if first == second {
+			t.Errorf("%q: sent %q on one connection", failure, log[len(log)-2:])
+		}
+	}
+}
+
+// A pipeline sends all commands of a call, whose payload is bounded.
+func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
+	t.Parallel()
+	s := &Store{}
+	for size, want := range map[int]string{0: "$", pipeline.MaxPayload: "$", pipeline.MaxPayload + 1: ""} {
+		c := &command{script: record.CompleteScript, payload: make([]byte, size)}
+		s.call(t.Context(), c, store.ID{}, &c.payload)
+		if out, replies := c.AppendTo(nil); replies != want || want != "" && len(out) <= size {
+			t.Errorf("a payload of %d bytes: replies %q to %d bytes, want %q", size, replies, len(out), want)
+		}
+	}
+	for validity, want := range map[bool]string{false: "$:", true: "$::$"} {
+		n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: validity}}
+		n.prepare(t.Context())
+		out, replies := n.AppendTo(nil)
+		if replies != want || strings.Count(string(out), "*") < len(want) {
+			t.Errorf("with the validity %v: replies %q to %q, want %q", validity, replies, out, want)
+		}
+		if len(replies) > pipeline.MaxReplies {
+			t.Errorf("%d replies", len(replies))
+		}
+	}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n.prepare(t.Context())
+	n.args[1] = 1.5
+	if _, replies := n.AppendTo(nil); replies != "" {
+		t.Errorf("replies %q to a command with an argument of an unknown type", replies)
+	}
+}
+
+// A claim in a pipeline decides by its own replies, however many they are, and its hook
+// hears of it. Another attempt of a call that did not fail stays in the pipeline.
+func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
+	t.Parallel()
+	var found atomic.Value
+	found.Store(claimed)
+	completed := string(replayable("payload"))
+	f := newFake(t, func(_, _ int, command []string) string {
+		switch command[0] {
+		case "set":
+			return found.Load().(string) //nolint:forcetypeassert // see above
+		case "pttl":
+			return ":5000\r\n"
+		case "getrange":
+			return bulk(completed[:record.IdentitySize])
+		default:
+			if command[1] == record.ReleaseScript.Digest {
+				return bulk("W")
+			}
+			return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
+		}
+	})
+	start := time.Now()
+	s, pipelined := newPipelined(t, f, Config{Hook: func(_ context.Context, p Pipelined) {
+		if p.Batch != 1 || p.Start.Before(start) || p.Duration <= 0 || p.Duration > time.Minute || p.Server != f.Addr || p.Command == "" {
+			t.Errorf("the hook hears %+v", p)
+		}
+	}})
+	for _, c := range []struct {
+		name     string
+		found    string
+		validity bool
+		want     store.ClaimResult
+		calls    int64
+	}{
+		{"a new one", claimed, false, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, 1},
+		{"a replay", bulk(completed), false, store.ClaimResult{Outcome: store.Completed}, 1},
+		{"a replay and its validity", bulk(completed), true, store.ClaimResult{Outcome: store.Completed, Validity: 5 * time.Second}, 1},
+		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), false, store.ClaimResult{Outcome: store.InProgress}, 2},
+	} {
+		found.Store(c.found)
+		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Retention: time.Hour, Validity: c.validity}
+		most := int64(0)
+		for range 3 { // one call a second goes through the client
+			before := pipelined.Load()
+			got, err := s.Claim(t.Context(), r)
+			most = max(most, pipelined.Load()-before)
+			if err != nil || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence || got.Validity != c.want.Validity {
+				t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
+			}
+		}
+		if most != c.calls {
+			t.Errorf("%s: %d calls were pipelined, want %d", c.name, most, c.calls)
+		}
+	}
+}
+
+// A pipeline connects once the server answered the client, and not before.
+func TestPipelineConnectsOnceTheServerAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		sent    error
+		want    bool
+		through bool // whether there is a pipeline for the call
+	}{
+		{"an answer", nil, true, true},
+		{"an answer that refuses", serverError("BUSY Redis is busy running a script."), true, true},
+		{"no answer", errors.New("broken pipe"), false, true},
+		{"a call that no pipeline takes", nil, false, false},
+	} {
+		f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
+		s, err := New(newClient(t, f), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := &command{script: record.ReleaseScript}
+		s.call(t.Context(), sent, store.ID{})
+		var p *pipeline.Pipeline
+		if c.through {
+			p = s.pipelineFor(t.Context(), sent)
+		}
+		sent.SetErr(c.sent)
+		s.afterClient(p, []*command{sent})
+		if c.want {
+			eventually(t, c.name+" connects", func() bool { return f.Pings.Load() > 0 })
+		}
+		_ = s.Close() // waits for a dial
+		if f.Pings.Load() > 0 && !c.want {
+			t.Errorf("%s: it connects", c.name)
+		}
+	}
+}
+
+// The client is closed under a store that goes on: no pipeline is dialled any more.
+func TestClosedClientEndsThePipelines(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
+	s, pipelined := newPipelined(t, f, Config{})
+	_ = s.client.(*redis.Client).Close() //nolint:forcetypeassert // it is one
+	eventually(t, "a call finds it closed", func() bool {
+		return errors.Is(s.Release(t.Context(), store.ID{}, store.Owner{1}), store.ErrClosed)
+	})
+	s.pipelines.Wait()
+	before := pipelined.Load()
+	for range 10 {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("release: %v, want ErrClosed", err)
+		}
+	}
+	if n := pipelined.Load() - before; n > 0 {
+		t.Errorf("%d calls were pipelined", n)
+	}
+}
+
+// eventually polls for ten seconds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+		if time.Now().After(deadline) {
+			t.Fatalf("not within ten seconds: %s", what)
+		}
+	}
+}
