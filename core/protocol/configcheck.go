@@ -9,6 +9,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -19,7 +21,6 @@ const (
 	maxKeyLength  = 4096
 
 	defaultMaxBlob     = 256 << 20
-	maxBlob            = 1 << 40
 	defaultBlobTimeout = 10 * time.Second
 	maxBlobTimeout     = time.Hour
 	defaultMaxSpool    = 4 << 30
@@ -56,11 +57,11 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
-	if len(c.Name) > store.MaxLabel || !printable(c.Name) {
+	if len(c.Name) > store.MaxLabel || !syntax.Printable(c.Name) {
 		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
 	}
 	for _, n := range c.Fingerprint.Headers {
-		if !validName(n) {
+		if !syntax.ValidName(n) {
 			return c, invalid("Fingerprint.Headers", "%q is not a field name", n)
 		}
 	}
@@ -133,8 +134,8 @@ func (c *Offloading) prepare(kept int) error {
 	orDefault(&c.Timeout, defaultBlobTimeout)
 	orDefault(&c.MaxSpool, max(defaultMaxSpool, c.MaxBody))
 	switch {
-	case c.MaxBody < 1 || c.MaxBody > maxBlob:
-		return invalid("Offload.MaxBody", "%d, want 1 to %d", c.MaxBody, int64(maxBlob))
+	case c.MaxBody < 1 || c.MaxBody > record.MaxBlob:
+		return invalid("Offload.MaxBody", "%d, want 1 to %d", c.MaxBody, int64(record.MaxBlob))
 	case c.writes() && c.MaxBody <= int64(kept):
 		return invalid("Offload.MaxBody", "%d, want more than Limits.ResponseBody, %d", c.MaxBody, kept)
 	case c.MaxSpool < c.MaxBody:
@@ -152,7 +153,7 @@ func checkMethods(methods []string) error {
 	}
 	for _, m := range methods {
 		switch {
-		case !validName(m):
+		case !syntax.ValidName(m):
 			return invalid("Methods", "%q is not a method", m)
 		case m != strings.ToUpper(m):
 			return invalid("Methods", "%q is never matched, because methods are case-sensitive; write %q", m, strings.ToUpper(m))
@@ -165,16 +166,6 @@ func checkMethods(methods []string) error {
 
 func invalid(field, format string, args ...any) error {
 	return fmt.Errorf("%w: Config.%s: %s", store.ErrInvalid, field, fmt.Sprintf(format, args...))
-}
-
-// printable reports whether text has nothing but printable US-ASCII.
-func printable(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // clone returns a copy of c that shares no list with it.

@@ -48,7 +48,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := newFieldPolicy(cfg.Keep.Headers)
+	fields, err := newFieldPolicy(cfg.Keep.Headers, cfg.ControlFields())
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}
 	announce := newAnnouncement(&cfg, engine.Config().Retention)
 	return &Guard{
-		engine: engine, cfg: cfg, fields: fields, announce: announce,
+		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
 	}, nil

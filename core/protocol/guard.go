@@ -20,6 +20,7 @@ type Guard struct {
 	fields   fieldPolicy
 	problems problems
 	announce announcement
+	marks    marks
 	counts   counts
 	spooled  atomic.Int64 // the bytes of all spools
 }

@@ -1,4 +1,5 @@
-// Package labecho_test has the layers of Echo and OpenTelemetry around the adapter for Echo.
+// Package labecho_test has the layers of Echo and OpenTelemetry around the adapter for
+// Echo.
 package labecho_test
 
 import (

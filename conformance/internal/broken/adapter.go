@@ -77,7 +77,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.next.ServeHTTP(w, r)
 	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
 		if a.has(marksUnkeyed) {
-			w.Header().Set("Idempotency-Status", "unprotected")
+			w.Header().Set(control.Status, "unprotected")
 		}
 		if a.has(recoversUnkeyed) {
 			defer func() { _ = recover() }()
@@ -216,7 +216,7 @@ func (w *answer) WriteHeader(status int) {
 	first := w.a.first(w.r)
 	switch w.a.flaw {
 	case replaysUnmarked:
-		h.Del("Idempotent-Replayed")
+		h.Del(control.Replayed)
 	case replaysCookies:
 		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
 	case repeatsHop:
