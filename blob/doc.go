@@ -6,8 +6,8 @@
 //	blobs, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/"})
 //	guard, err := protocol.New(store, protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 //
-// The guard checks each body that it reads: see protocol.Offloading for the client's view. A
-// bucket should be private, since anyone who can read it can read responses.
+// The guard checks each body that it reads: see protocol.Offloading for the client's
+// view. A bucket should be private, since anyone who can read it can read responses.
 //
 // Blobs outlive their records. Call [Store.Sweep] once a day, in one process, or give the
 // bucket a lifecycle rule: docs/operating.md has both.

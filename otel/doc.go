@@ -18,7 +18,7 @@
 //	reprise.label, reprise.outcome
 //	reprise.attempts             counter    how attempts ended: reprise.label, reprise.end
 //	reprise.events               counter    other transitions: reprise.label, reprise.event
-//	reprise.claim.duration       histogram  seconds from the request to the answer of the store, without waiting: reprise.label, reprise.outcome
+//	reprise.claim.duration       histogram  seconds from the request to the response of the store, without waiting: reprise.label, reprise.outcome
 //	reprise.wait.duration        histogram  seconds that a duplicate waited for the first request: reprise.label
 //	reprise.handler.duration     histogram  seconds that a handler had its attempt: reprise.label
 //	reprise.complete.duration    histogram  seconds that recording or releasing took: reprise.label, reprise.end
@@ -26,7 +26,7 @@
 //	reprise.running              gauge      attempts that have begun and not ended: reprise.engine
 //	reprise.waiting              gauge      duplicates that wait: reprise.engine
 //	reprise.background.tasks     gauge      completions and releases that are still to be made: reprise.engine
-//	reprise.background.bytes     gauge      of their answers: reprise.engine
+//	reprise.background.bytes     gauge      of their responses: reprise.engine
 //	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
 //
 // # The client's end

@@ -66,8 +66,8 @@ func ExampleApp_Lapse() {
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })
 
-	answer := app.Lapse(reprisetest.Post("/orders", "book"))
-	fmt.Printf("%d %s", answer.Status, answer.Body)
+	response := app.Lapse(reprisetest.Post("/orders", "book"))
+	fmt.Printf("%d %s", response.Status, response.Body)
 	// Output:
 	// 201 order 1: book
 }

@@ -244,7 +244,7 @@ var bodyCases = []testCase{
 	},
 }
 
-// wantRefusal demands that the answer is a refusal with one of these statuses, or that
+// wantRefusal demands that the response is a refusal with one of these statuses, or that
 // the connection is closed without one.
 func (w *wire) wantRefusal(statuses ...int) bool {
 	w.srv.Helper()
@@ -269,7 +269,7 @@ func (srv *server) wantUnused(c call) {
 	srv.replays(c, first)
 }
 
-// wantOrder sends a request and demands the whole of its answer, and then either an
+// wantOrder sends a request and demands the whole of its response, and then either an
 // answer to the next one or the end of the connection: no bytes of the body taken for a
 // request, no end in the middle.
 func (w *wire) wantOrder(request string, status int) {

@@ -218,7 +218,7 @@ var fingerprintCases = []testCase{
 	},
 }
 
-// echo reads the body of an answer to a program with echo.
+// echo reads the body of a response to a program with echo.
 func (e *env) echo(a answer) Echo {
 	e.Helper()
 	var got Echo

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// created is a program with an answer that is kept.
+// created is a program with a response that is kept.
 var created = Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}, {"Content-Type", "application/json"}}, Body: `{"id":1}`}
 
 var keyCases = []testCase{

@@ -327,7 +327,7 @@ var outcomeCases = []testCase{
 	},
 }
 
-// cutShort are programs whose answer ends before it is whole.
+// cutShort are programs whose response ends before it is whole.
 var cutShort = []Program{
 	{Status: 200, Body: "only half of this", Behaviour: Aborts},
 	{Status: 200, Body: "only half of this", Behaviour: Panics},

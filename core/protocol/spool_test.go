@@ -100,9 +100,6 @@ func TestSpoolRemovesItsOwnFile(t *testing.T) {
 	}
 }
 
-// noBlobs is a blob store that is never called.
-type noBlobs struct{ BlobStore }
-
 // A body that may be offloaded grows in few steps, up to what records keep.
 func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
 	t.Parallel()
@@ -119,7 +116,7 @@ func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
 	}
 	const limit = 1 << 20
 	plain, _ := grow(Config{Limits: Limits{ResponseBody: limit}}, limit-1000)
-	offloading := Config{Limits: Limits{ResponseBody: limit}, Offload: Offloading{Blobs: noBlobs{}}}
+	offloading := Config{Limits: Limits{ResponseBody: limit}, Offload: Offloading{Blobs: struct{ BlobStore }{}}}
 	offloads, room := grow(offloading, limit-1000)
 	if offloads > 8 || plain < 2*offloads || room > limit+limit/4 {
 		t.Errorf("grew in %d steps to %d bytes; a body that is not offloaded grew in %d", offloads, room, plain)

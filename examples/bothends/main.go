@@ -1,5 +1,5 @@
 // Bothends is a service and its client in one program. The connection breaks after the
-// order was taken, and the client still gets the answer:
+// order was taken, and the client still gets the response:
 //
 //	go run ./examples/bothends
 package main
@@ -67,7 +67,7 @@ func createOrder(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "order %d", orders.Add(1))
 }
 
-// cutFirst runs the first request, and breaks the connection before its answer is sent.
+// cutFirst runs the first request, and breaks the connection before its response is sent.
 func cutFirst(next http.Handler) http.Handler {
 	var requests atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -45,7 +45,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 	return addr
 }
 
-func TestTicketsAreSoldOnceAndNoneThatIsRefused(t *testing.T) {
+func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t, "fsync=on").URL())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Grpc is a service of gRPC whose answers get lost, and a client that gRPC itself lets
+// Grpc is a service of gRPC whose responses get lost, and a client that gRPC itself lets
 // retry: every order is taken once. The generated code of a service of gRPC's own tests
 // stands for that of yours.
 //
@@ -25,7 +25,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// retries is the service config of the client. ABORTED is the answer to a retry that
+// retries is the service config of the client. ABORTED is the response to a retry that
 // arrives while the first call still runs.
 const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 	"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 2,
@@ -40,7 +40,7 @@ func (o *orders) UnaryCall(context.Context, *pb.SimpleRequest) (*pb.SimpleRespon
 	return &pb.SimpleResponse{Username: fmt.Sprintf("order %d", o.taken.Add(1))}, nil
 }
 
-// losing loses the answer of every second call, as a network does.
+// losing loses the response of every second call, as a network does.
 func losing() grpc.UnaryServerInterceptor {
 	var calls atomic.Int32
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

@@ -42,7 +42,7 @@ type order struct {
 	Padding string `json:"padding"`
 }
 
-// receipt is the answer. Its token differs in every run.
+// receipt is the response. Its token differs in every run.
 type receipt struct {
 	Op      string `json:"op"`
 	Run     int    `json:"run"`

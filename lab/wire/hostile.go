@@ -79,7 +79,7 @@ const (
 	listless = 16
 )
 
-// unreadAnswersHoldNothingUp lets clients send a request and never read the answer,
+// unreadAnswersHoldNothingUp lets clients send a request and never read the response,
 // neither that of the handler nor replays: the response is recorded, and others are
 // answered.
 func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {

@@ -81,7 +81,7 @@ func (g *Guarded[M]) Of(method, rawPath string) M {
 	return m
 }
 
-// Report is the body of the answer to GET /executions/{op}, as JSON.
+// Report is the body of the response to GET /executions/{op}, as JSON.
 func (a *App) Report(op string) []byte { return a.runs.report(op) }
 
 var errNoTenant = errors.New("the tenant header is empty")

@@ -82,13 +82,12 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Of returns the policy of a guard. It calls Config.Keep.Decide, if there is one, for every
-// status from 200 to 599.
+// Of returns the policy of a guard. It calls Config.Keep.Decide, if there is one, for
+// every status from 200 to 599.
 func Of(g *protocol.Guard) Policy {
 	c := g.Config()
-	headers := c.Key.Headers()
 	p := Policy{
-		Name: c.Name, Header: headers[0], Aliases: headers[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
+		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
 		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,

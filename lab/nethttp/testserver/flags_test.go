@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-func TestEachFlagOfThePolicyDoesWhatItSays(t *testing.T) {
+func TestEachPolicyFlagTakesEffect(t *testing.T) {
 	t.Parallel()
 	failure := &adaptertest.Program{Status: 500}
 	large := &adaptertest.Program{BodySize: 11}
@@ -110,7 +110,7 @@ func TestRetentionEndsAReplayAndPurgeDeletesItsRecord(t *testing.T) {
 	server.do(t, m).wantRun(t, "2")
 }
 
-func TestWaitAnswersADuplicateWithTheReplayAndMaxWaitersBoundsIt(t *testing.T) {
+func TestWaitReplaysToDuplicatesUpToMaxWaiters(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-wait", "20s", "-max-waiters", "1")
 	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 1000}}
@@ -149,7 +149,7 @@ func TestWithoutWaitADuplicateIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOuterLayerIsThisRequestsOwn(t *testing.T) {
+func TestOuterLayerIsPerRequest(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-outer")
 	m := message{target: "/t/x", key: "k", fields: []string{"Origin: https://a.example"}}
@@ -168,7 +168,7 @@ func TestOuterLayerIsThisRequestsOwn(t *testing.T) {
 	}
 }
 
-func TestFlagThatCannotBeEndsTheServerAtOnce(t *testing.T) {
+func TestInvalidFlagEndsTheServerAtOnce(t *testing.T) {
 	t.Parallel()
 	taken := start(t)
 	for name, c := range map[string]struct {

@@ -165,10 +165,10 @@ func (s *service) stream(ctx context.Context, how string) (a answer) {
 	return a
 }
 
-// TestRetriesGetTheFirstAnswer calls each protocol twice with one key: the answer is the
-// same, trailers and errors included, and the service ran once. An error that is worth a
-// retry is released where its status tells so.
-func TestRetriesGetTheFirstAnswer(t *testing.T) {
+// TestRetriesGetTheFirstResponse calls each protocol twice with one key: the response is
+// the same, trailers and errors included, and the service ran once. An error that is
+// worth a retry is released where its status tells so.
+func TestRetriesGetTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]struct {
 		options []connect.ClientOption
