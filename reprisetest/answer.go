@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Answer is a response, with its whole body.
@@ -21,8 +23,11 @@ type Answer struct {
 	Panic  any // the panic value of the handler; a server would have cut the connection
 }
 
+// control names the fields by which a guard marks its responses.
+var control = new(protocol.Config).ControlFields()
+
 // Replayed reports whether the answer is a replay.
-func (a *Answer) Replayed() bool { return a.Header.Get("Idempotent-Replayed") == "true" }
+func (a *Answer) Replayed() bool { return a.Header.Get(control.Replayed) == "true" }
 
 // String returns the answer as a person reads it.
 func (a *Answer) String() string {

@@ -230,9 +230,9 @@ func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark strin
 	case !a.counted(reprise.Claimed, claimed+1):
 		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, first)
 		return first, first
-	case first.Panic != nil || first.Header.Get("Idempotency-Status") != mark:
-		a.tb.Errorf("the first response has Idempotency-Status %q, want %q; a response that is not kept cannot show it\n\n%v",
-			first.Header.Get("Idempotency-Status"), mark, first)
+	case first.Panic != nil || first.Header.Get(control.Status) != mark:
+		a.tb.Errorf("the first response has %s %q, want %q; a response that is not kept cannot show it\n\n%v",
+			control.Status, first.Header.Get(control.Status), mark, first)
 		return first, first
 	}
 	tick := time.NewTicker(time.Millisecond)

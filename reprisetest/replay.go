@@ -71,8 +71,8 @@ func whyNot(first, again *Answer) string {
 		return fmt.Sprintf("a response with status %d is never kept, unless the handler calls protocol.Keep", first.Status)
 	case first.Status >= 500:
 		return fmt.Sprintf("a response with status %d is not kept with the preset Recoverable", first.Status)
-	case first.Header.Get("Idempotency-Status") != "":
-		return "the first response says that it is " + first.Header.Get("Idempotency-Status")
+	case first.Header.Get(control.Status) != "":
+		return "the first response says that it is " + first.Header.Get(control.Status)
 	default:
 		return "the handler ran again; the route may be without the middleware, the method not keyed, or the request without a key"
 	}

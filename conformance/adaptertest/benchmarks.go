@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/internal/suite"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Traffic is a kind of request to measure.
@@ -144,7 +145,7 @@ func (l *load) send(n int) {
 var (
 	endOfHead = []byte("\r\n\r\n")
 	statusOf  = []byte(" " + strconv.Itoa(DefaultStatus) + " ")
-	markOf    = []byte("\r\nIdempotent-Replayed: true\r\n")
+	markOf    = []byte("\r\n" + new(protocol.Config).ControlFields().Replayed + ": true\r\n")
 )
 
 // one sends a request and reads its answer, which ends with the default body.

@@ -247,12 +247,12 @@ var bodyCases = []testCase{
 // wantRefusal demands that the answer is a refusal with one of these statuses, or that
 // the connection is closed without one.
 func (w *wire) wantRefusal(statuses ...int) bool {
-	w.env.Helper()
+	w.srv.Helper()
 	a, err := w.tryRead()
 	if err != nil && isClosed(err) || err == nil && slices.Contains(statuses, a.status) {
 		return true
 	}
-	w.env.Errorf("answered %v, %v; want %d or a closed connection", a, err, statuses)
+	w.srv.Errorf("answered %v, %v; want %d or a closed connection", a, err, statuses)
 	return false
 }
 
@@ -273,15 +273,15 @@ func (srv *server) wantUnused(c call) {
 // answer to the next one or the end of the connection: no bytes of the body taken for a
 // request, no end in the middle.
 func (w *wire) wantOrder(request string, status int) {
-	w.env.Helper()
+	w.srv.Helper()
 	w.write(request)
 	if a := w.read(); a.status != status {
-		w.env.Fatalf("answered %v, want %d", a, status)
+		w.srv.Fatalf("answered %v, want %d", a, status)
 	}
 	w.write("GET /healthz HTTP/1.1\r\nHost: conformance.test\r\nConnection: close\r\n\r\n")
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.srv.fixture.Patience))
 	next, err := w.in.answer(false)
 	if err == nil && next.status != 200 || err != nil && !isClosed(err) {
-		w.env.Errorf("after %d the next request is answered %v, %v", status, next, err)
+		w.srv.Errorf("after %d the next request is answered %v, %v", status, next, err)
 	}
 }

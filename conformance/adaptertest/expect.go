@@ -13,15 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The fields with which the protocol speaks, as clients know them.
 // long is a lease or a retention that does not end while a case runs.
 const long = time.Hour
-
-const (
-	replayedField = "Idempotent-Replayed"
-	statusField   = "Idempotency-Status"
-	omittedField  = "Idempotency-Body"
-)
 
 // send sends a call, which has to be answered.
 func (srv *server) send(c call) answer {
@@ -47,7 +40,7 @@ func (srv *server) wantRun(a answer) {
 	if a.value(ExecHeader) == "" {
 		srv.Fatalf("the handler did not run: %v", a)
 	}
-	for _, mark := range []string{replayedField, statusField, omittedField} {
+	for _, mark := range []string{srv.control.Replayed, srv.control.Status, srv.control.Body} {
 		if v := a.values(mark); len(v) > 0 {
 			srv.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
 		}
@@ -66,23 +59,23 @@ func (srv *server) replays(c call, first answer) answer {
 // fields that are never kept.
 func (srv *server) wantReplay(a, first answer) {
 	srv.Helper()
-	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
-		srv.Fatalf("%s is %q, want one line with true: %v", replayedField, got, a)
+	if got := a.values(srv.control.Replayed); !slices.Equal(got, []string{"true"}) {
+		srv.Fatalf("%s is %q, want one line with true: %v", srv.control.Replayed, got, a)
 	}
 	if a.status != first.status || a.body != first.body {
 		srv.Fatalf("replayed %v\nof       %v", a, first)
 	}
-	if got, want := kept(a), kept(first); !maps.EqualFunc(got, want, slices.Equal) {
+	if got, want := srv.kept(a), srv.kept(first); !maps.EqualFunc(got, want, slices.Equal) {
 		srv.Fatalf("replayed the fields %q\nof                  %q", got, want)
 	}
 }
 
 // kept returns the fields of an answer that a replay repeats, by name in lower case.
-func kept(a answer) map[string][]string {
+func (srv *server) kept(a answer) map[string][]string {
 	fields := map[string][]string{}
 	for _, l := range a.fields {
 		name := strings.ToLower(l.name)
-		if _, never := neverRepeated[name]; !never {
+		if _, never := neverRepeated[name]; !never && !strings.EqualFold(name, srv.control.Replayed) {
 			fields[name] = append(fields[name], l.value)
 		}
 	}
@@ -93,7 +86,7 @@ func kept(a answer) map[string][]string {
 // that a case may meet.
 var neverRepeated = map[string]struct{}{
 	"date": {}, "content-length": {}, "transfer-encoding": {}, "connection": {}, "keep-alive": {}, "trailer": {},
-	"idempotent-replayed": {}, "set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
+	"set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
 }
 
 // exec returns which run of its operation an answer comes from, 0 where it is no

@@ -186,7 +186,7 @@ var headerCases = []testCase{
 					srv.Errorf("the replay has %s %q, the first answer %q", name, again.value(name), first.value(name))
 				}
 			}
-			if again.status != 201 || again.value(replayedField) != "true" {
+			if again.status != 201 || again.value(srv.control.Replayed) != "true" {
 				srv.Errorf("replayed %v", again)
 			}
 		},

@@ -79,7 +79,7 @@ var sealingCases = []testCase{
 				srv.Fatal(err)
 			}
 			srv.claims(c, store.ClaimRequest{}).completes(string(before))
-			if a := srv.send(c); a.status != 202 || a.body != "of before" || a.value(replayedField) != "true" {
+			if a := srv.send(c); a.status != 202 || a.body != "of before" || a.value(srv.control.Replayed) != "true" {
 				srv.Errorf("what was recorded before sealing is replayed as %v", a)
 			}
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -18,6 +19,8 @@ type server struct {
 	store  store.Store        // a handle as the server's, without faults
 	faults *faultstore.Faults // the script and the log of the server's calls
 
+	control protocol.ControlFields // of the server's guard
+
 	arrived  chan struct{} // a value for each handler that has an effect
 	released chan struct{} // closed by releaseHandlers
 	once     sync.Once
@@ -28,7 +31,7 @@ type server struct {
 func (e *env) serve(o Options) *server {
 	e.Helper()
 	inner := e.fixture.Open(e)
-	srv := &server{env: e, store: inner, arrived: make(chan struct{}, 1000), released: make(chan struct{})}
+	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
 	o.Effect = func(context.Context, string) error {
 		srv.arrived <- struct{}{}

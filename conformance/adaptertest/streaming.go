@@ -115,7 +115,7 @@ var streamingCases = []testCase{
 			srv := e.serve(Options{})
 			c := e.post(hijacked)
 			for _, a := range []answer{srv.dial().ask(c), srv.sendUntilDone(c)} {
-				if a.status != 200 || a.body != "taken" || a.value("X-Own") != "1" || a.value(replayedField) != "" {
+				if a.status != 200 || a.body != "taken" || a.value("X-Own") != "1" || a.value(srv.control.Replayed) != "" {
 					srv.Errorf("answered %v", a)
 				}
 			}
@@ -229,10 +229,10 @@ func oversized(n int) Program {
 
 // wantCut sends a request whose stream breaks off, and demands that the client can tell.
 func (w *wire) wantCut(c call) {
-	w.env.Helper()
+	w.srv.Helper()
 	w.write(c.bytes())
 	a, err := w.tryRead()
 	if err == nil || !isClosed(err) {
-		w.env.Fatalf("a stream that breaks off is answered %v, %v", a, err)
+		w.srv.Fatalf("a stream that breaks off is answered %v, %v", a, err)
 	}
 }

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// fieldExpires says until when a response is replayed (Config.Expires). A handler may set
-// it, so it is not a control field.
-const fieldExpires = "Idempotency-Key-Expires"
-
 // announcement is what a policy adds to the responses of handlers. The zero value adds
 // nothing.
 type announcement struct {

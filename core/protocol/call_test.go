@@ -300,7 +300,7 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	a := g.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
 	reply := a.Exchange.FinishCall(CallResult{Type: "a.B"})
-	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != markUnprotected || reply.Added[1].Name != "Link" {
+	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != g.marks.unprotected || reply.Added[1].Name != "Link" {
 		t.Errorf("unprotected: %+v", reply)
 	}
 	kept := callGuard(t, Config{PolicyURL: "https://api.example.com/idempotency"}, nil)
@@ -347,7 +347,7 @@ func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 		mark   Field
 		kind   string
 	}{
-		"chosen": {func(context.Context, *Request) *Guard { return nil }, markUnprotected, "unprotected"},
+		"chosen": {func(context.Context, *Request) *Guard { return nil }, Field{Name: "Idempotency-Status", Value: "unprotected"}, "unprotected"},
 		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, "panic"},
 	} {
 		events = nil
@@ -367,7 +367,7 @@ func TestStreamWithKey(t *testing.T) {
 		t.Errorf("without a key: %v, %v", mark, events)
 	}
 	mark := g.PassStream(t.Context(), callOf("k", ""))
-	if mark != markUnprotected || len(events) != 1 || events[0].Name() != "unprotected" || events[0].Label != "orders" || events[0].Err == nil {
+	if mark != g.marks.unprotected || len(events) != 1 || events[0].Name() != "unprotected" || events[0].Label != "orders" || events[0].Err == nil {
 		t.Errorf("with a key: %v, %v", mark, events)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -221,7 +223,6 @@ const (
 	maxKeyLength  = 4096
 
 	defaultMaxBlob     = 256 << 20
-	maxBlob            = 1 << 40
 	defaultBlobTimeout = 10 * time.Second
 	maxBlobTimeout     = time.Hour
 	defaultMaxSpool    = 4 << 30
@@ -253,7 +254,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.MaxSpool, max(defaultMaxSpool, c.MaxBlob))
 
 	for _, n := range append([]string{c.Header}, c.Aliases...) {
-		if !validName(n) {
+		if !syntax.ValidName(n) {
 			return c, invalid("Header or Aliases", "%q is not a field name", n)
 		}
 	}
@@ -266,11 +267,11 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
-	if len(c.Name) > store.MaxLabel || !printable(c.Name) {
+	if len(c.Name) > store.MaxLabel || !syntax.Printable(c.Name) {
 		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
 	}
 	for _, n := range c.FingerprintHeaders {
-		if !validName(n) {
+		if !syntax.ValidName(n) {
 			return c, invalid("FingerprintHeaders", "%q is not a field name", n)
 		}
 	}
@@ -324,8 +325,8 @@ func (c *Config) checkBlobs() error {
 	switch {
 	case c.Oversize == Offload && c.Blobs == nil:
 		return invalid("Blobs", "Offload needs a blob store")
-	case c.MaxBlob < 1 || c.MaxBlob > maxBlob:
-		return invalid("MaxBlob", "%d, want 1 to %d", c.MaxBlob, int64(maxBlob))
+	case c.MaxBlob < 1 || c.MaxBlob > record.MaxBlob:
+		return invalid("MaxBlob", "%d, want 1 to %d", c.MaxBlob, int64(record.MaxBlob))
 	case c.Oversize == Offload && c.MaxBlob <= int64(c.MaxResponseBody):
 		return invalid("MaxBlob", "%d, want more than MaxResponseBody, %d", c.MaxBlob, c.MaxResponseBody)
 	case c.MaxSpool < c.MaxBlob:
@@ -343,7 +344,7 @@ func checkMethods(methods []string) error {
 	}
 	for _, m := range methods {
 		switch {
-		case !validName(m):
+		case !syntax.ValidName(m):
 			return invalid("Methods", "%q is not a method", m)
 		case m != strings.ToUpper(m):
 			return invalid("Methods", "%q is never matched, because methods are case-sensitive; write %q", m, strings.ToUpper(m))
@@ -356,16 +357,6 @@ func checkMethods(methods []string) error {
 
 func invalid(field, format string, args ...any) error {
 	return fmt.Errorf("%w: Config.%s: %s", store.ErrInvalid, field, fmt.Sprintf(format, args...))
-}
-
-// printable reports whether text has nothing but printable US-ASCII.
-func printable(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // clone returns a copy of c that shares no list with it.

@@ -21,6 +21,7 @@ type Guard struct {
 	fields   fieldPolicy
 	problems problems
 	announce announcement
+	marks    marks
 	counts   counts
 	spooled  atomic.Int64 // the bytes of all spools
 }
@@ -51,7 +52,7 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := newFieldPolicy(cfg.KeepHeaders)
+	fields, err := newFieldPolicy(cfg.KeepHeaders, cfg.ControlFields())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}
 	announce := newAnnouncement(&cfg, engine.Config().Retention)
 	return &Guard{
-		engine: engine, cfg: cfg, fields: fields, announce: announce,
+		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.MaxKeyLength},
 		problems: newProblems(cfg.ProblemBase, cfg.Header, announce.link),
 	}, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -62,7 +63,7 @@ type keyGrammar struct {
 // that keeps it longer than the request copies it. A bare key, and a quoted one without
 // escapes and parameters, costs no allocation.
 func (g keyGrammar) parse(line string) (key string, err error) {
-	line = trimSpace(line)
+	line = syntax.TrimSpace(line)
 	if line == "" {
 		return "", errKeyEmpty
 	}
@@ -114,10 +115,10 @@ func parseString(line string) (string, error) {
 // parseBare accepts the keys that clients send without quotes. The tokens of RFC 9651
 // would not do: a bare UUID is a token only if its first digit is a letter.
 func parseBare(line string) (string, error) {
-	if !bareKeyBytes.haveAll(line) {
+	if !bareKeyBytes.HaveAll(line) {
 		return "", errKeyBare
 	}
 	return line, nil
 }
 
-var bareKeyBytes = newByteSet("._~:+/=-")
+var bareKeyBytes = syntax.NewByteSet("._~:+/=-")

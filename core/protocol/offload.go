@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -83,14 +84,14 @@ func (x *Exchange) flushSpool() {
 
 // offload writes the body to the blob store: what was spooled, or what the framework has
 // in memory.
-func (x *Exchange) offload(c *Captured) (ref BlobRef, ok bool) {
+func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 	if x.spool == nil {
 		x.startSpool(c.Body)
 		x.flushSpool()
 		defer x.dropSpool() // the framework sends what it has
 	}
 	if x.spool == nil {
-		return BlobRef{}, false
+		return record.Blob{}, false
 	}
 	ref, err := x.spool.ref()
 	if err == nil {
@@ -98,7 +99,7 @@ func (x *Exchange) offload(c *Captured) (ref BlobRef, ok bool) {
 	}
 	if err != nil {
 		x.blobFailed(err)
-		return BlobRef{}, false
+		return record.Blob{}, false
 	}
 	x.guard.counts.offloaded.Add(1)
 	return ref, true
@@ -111,7 +112,7 @@ func (x *Exchange) blobFailed(err error) {
 }
 
 // putBlob writes a spool to the blob store.
-func (g *Guard) putBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
+func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.BlobTimeout) // losing the lease is told by the completion
 	defer cancel()
 	defer recovered("Config.Blobs.Put", &err)
@@ -120,13 +121,12 @@ func (g *Guard) putBlob(ctx context.Context, ref BlobRef, s *spool) (err error) 
 
 // replayBlob returns a stored response whose body is a blob, or the problem with it.
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
-	spool, err := g.fetchBlob(ctx, s.blob)
+	spool, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		s.header.fields = markReplayed
-		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.length()}
+		return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Stream: spool.body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
-	var damaged damagedBlob
+	var damaged record.DamagedBlob
 	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
 		g.counts.blobsLost.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
@@ -139,15 +139,10 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	return g.write(ctx, req, g.problems.ofBlob())
 }
 
-// damagedBlob says what is wrong with the bytes of a blob.
-type damagedBlob string
-
-func (d damagedBlob) Error() string { return "reprise: the blob " + string(d) }
-
 var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", store.ErrMisconfigured)
 
 // fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
-func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error) {
+func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err error) {
 	if g.cfg.Blobs == nil {
 		return nil, errNoBlobs
 	}
@@ -170,16 +165,16 @@ func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error
 	case err != nil:
 		return nil, err
 	case got.Size != ref.Size:
-		return nil, damagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
+		return nil, record.DamagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
 	case got.SHA256 != ref.SHA256:
-		return nil, damagedBlob("has other bytes than were written")
+		return nil, record.DamagedBlob("has other bytes than were written")
 	}
-	s.key = ref.key
+	s.key = ref.Key
 	return s, nil
 }
 
 // readBlob reads a blob into a spool, as far as it goes.
-func (g *Guard) readBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
+func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
 	defer recovered("Config.Blobs.Open", &err)
 	r, err := g.cfg.Blobs.Open(ctx, ref.Name())
 	if err != nil {
@@ -190,7 +185,7 @@ func (g *Guard) readBlob(ctx context.Context, ref BlobRef, s *spool) (err error)
 	defer copyBuffers.Put(buf)
 	_, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{readUntil{ctx, r}}, buf[:])
 	if errors.Is(err, errSpoolLimit) {
-		return damagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
+		return record.DamagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -108,7 +109,7 @@ func (g *Guard) annotation(ctx context.Context) string {
 	case err != nil:
 		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return ""
-	case !validAnnotation(note):
+	case !record.ValidAnnotation(note):
 		return ""
 	default:
 		return note

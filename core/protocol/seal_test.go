@@ -16,6 +16,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -34,98 +35,11 @@ func testSecret(tb testing.TB, id string) Secret {
 	return s
 }
 
-// sealedVector is an envelope that a program of its own made from
-// docs/engineering/adr/0016-sealed-answers.md. Whoever changes one makes the records of
-// running deployments unreadable.
-type sealedVector struct {
-	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
-
-	SecretID  string `json:"secret_id"`
-	ClearHead bool   `json:"clear_head"`
-	Reserved  bool   `json:"deflate"` // of a form with a reserved flag, which was never released
-}
-
-func sealedVectors(tb testing.TB) []sealedVector {
-	tb.Helper()
-	file, err := os.ReadFile("testdata/sealed.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var list []sealedVector
-	if err := json.Unmarshal(file, &list); err != nil || len(list) == 0 {
-		tb.Fatal(len(list), err)
-	}
-	return list
-}
-
-func unhex(tb testing.TB, text string) []byte {
-	tb.Helper()
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return b
-}
-
-func (v *sealedVector) sealing(tb testing.TB) (Sealing, SealedFor) {
-	tb.Helper()
-	c := Sealing{On: true, ClearHead: v.ClearHead}
-	if v.SecretID != "" {
-		var err error
-		if c.Secret, err = NewSecret(v.SecretID, unhex(tb, v.Secret)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return c, SealedFor{
-		ID: store.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: store.Fingerprint(unhex(tb, v.Fingerprint)),
-	}
-}
-
-func TestSealedGoldenVectors(t *testing.T) {
-	t.Parallel()
-	for _, v := range sealedVectors(t) {
-		c, who := v.sealing(t)
-		payload, encoded := unhex(t, v.Payload), unhex(t, v.Encoded)
-		got, err := c.open(payload, &who)
-		if v.Reserved {
-			if got != nil || !errors.Is(err, errEnvelopeFlags) {
-				t.Errorf("%s: opened\n%x: %v", v.Name, got, err)
-			}
-			if _, err := DecodeResponse(payload); !errors.Is(err, errEnvelopeFlags) {
-				t.Errorf("%s: decoded: %v", v.Name, err)
-			}
-			continue
-		}
-		if err != nil || !bytes.Equal(got, encoded) {
-			t.Errorf("%s: opened\n%x, want\n%x: %v", v.Name, got, encoded, err)
-			continue
-		}
-		s, err := decodeStored(got)
-		if err != nil {
-			t.Errorf("%s: %v", v.Name, err)
-		}
-		s.fields, s.trailers = slices.Collect(s.header.All()), slices.Collect(s.trailer.All())
-		again := c.appendSealed(nil, encoded, &s, &who)
-		want, err := parseEnvelope(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// All but the time, the nonce and what depends on them is written as it was.
-		copy(again[2:], payload[2:10])
-		if !bytes.HasPrefix(again, want.start) {
-			t.Errorf("%s: sealed again as\n%x, want\n%x", v.Name, again, payload)
-		}
-		if len(again) != len(payload) {
-			t.Errorf("%s: sealed again in %d bytes, want %d", v.Name, len(again), len(payload))
-		}
-	}
-}
-
 // sealedSample returns a response and its envelope.
 func sealedSample(c *Sealing, body []byte) (encoded, payload []byte) {
-	s := stored{status: 201, fields: []Field{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Private", Value: "a header of the answer"}}, body: body}
-	encoded = appendStored(nil, &s)
-	return encoded, c.appendSealed(nil, encoded, &s, &testSealedFor)
+	s := stored{Status: 201, Fields: []Field{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Private", Value: "a header of the answer"}}, Body: body}
+	encoded = record.Append(nil, &s)
+	return encoded, c.appendSealed(nil, encoded, &testSealedFor)
 }
 
 func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
@@ -146,7 +60,7 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 		if bytes.Equal(again[len(again)-64:], payload[len(payload)-64:]) {
 			t.Errorf("%s: the same response is sealed twice in the same way", name)
 		}
-		for _, private := range []string{"Jane Doe", testSealKey, string(secret.bytes()), "a header of"} {
+		for _, private := range []string{"Jane Doe", testSealKey, string(secret.held.Key), "a header of"} {
 			if bytes.Contains(payload, []byte(private)) && !(c.ClearHead && private == "a header of") {
 				t.Errorf("%s: %q is in the payload", name, private)
 			}
@@ -222,8 +136,8 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 			damaged := slices.Clone(payload)
 			damaged[n] ^= flip
 			encoded, err := c.open(damaged, &testSealedFor)
-			if err == nil && !isEnvelope(damaged) {
-				_, err = decodeStored(encoded)
+			if err == nil && !record.IsSealed(damaged) {
+				_, err = record.Decode[Field](encoded)
 			}
 			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("byte %d xor %#02x: %v", n, flip, err)
@@ -264,19 +178,6 @@ func TestSealedSecretsRotate(t *testing.T) {
 			}
 		}
 	}
-}
-
-// unhexed returns n bytes without a pattern.
-func unhexed(n int) []byte {
-	b := make([]byte, n)
-	x := uint64(1)
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x >> 32)
-	}
-	return b
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
@@ -343,12 +244,26 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 
 // FuzzOpenSealed opens anything. What is opened was sealed here.
 func FuzzOpenSealed(f *testing.F) {
-	for _, v := range sealedVectors(f) {
-		payload := unhex(f, v.Payload)
+	file, err := os.ReadFile("internal/record/testdata/sealed.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var vectors []struct {
+		Payload  string
+		SecretID string `json:"secret_id"`
+	}
+	if err := json.Unmarshal(file, &vectors); err != nil || len(vectors) == 0 {
+		f.Fatal(len(vectors), err)
+	}
+	for _, v := range vectors {
+		payload, err := hex.DecodeString(v.Payload)
+		if err != nil {
+			f.Fatal(err)
+		}
 		f.Add(payload, uint(0), uint8(0))
 		f.Add(payload, uint(1), uint8(3))
 		f.Add(payload[:len(payload)/2], uint(10), uint8(0))
-		f.Add(payload, uint(envelopeHeadSize+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
+		f.Add(payload, uint(19+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
 	}
 	secret := testSecret(f, "2026-11")
 	c := Sealing{On: true, Secret: secret}
@@ -368,57 +283,20 @@ func FuzzOpenSealed(f *testing.F) {
 		switch {
 		case err != nil && !errors.Is(err, store.ErrCorrupt):
 			t.Fatalf("%v does not wrap ErrCorrupt", err)
-		case err == nil && isEnvelope(payload) && !bytes.Equal(encoded, sample):
+		case err == nil && record.IsSealed(payload) && !bytes.Equal(encoded, sample):
 			t.Fatalf("opened %x, which nobody sealed, as %x", payload, encoded)
-		case err == nil && !isEnvelope(payload) && !bytes.Equal(payload, encoded):
+		case err == nil && !record.IsSealed(payload) && !bytes.Equal(payload, encoded):
 			t.Fatal("what is not sealed was changed")
 		}
 	})
-}
-
-// An envelope is as long as it says, and has a nonce and a tag in any case.
-func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
-	t.Parallel()
-	who := testSealedFor
-	c := Sealing{On: true, Secret: testSecret(t, "2026-11"), ClearHead: true}
-	_, payload := sealedSample(&c, bytes.Repeat([]byte("a"), 1000))
-	e, err := parseEnvelope(payload)
-	if err != nil || e.flags != envelopeHead {
-		t.Fatalf("%+v, %v", e, err)
-	}
-	for n := range payload {
-		if n == 0 {
-			continue // which is no envelope
-		}
-		_, err := parseEnvelope(payload[:n])
-		if !errors.Is(err, errEnvelopeLength) {
-			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
-		}
-		if _, err := c.open(payload[:n], &who); !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%d of %d bytes open: %v", n, len(payload), err)
-		}
-	}
-	rest := uint32(e.size)
-	for size, ok := range map[uint32]bool{0: false, rest - 1: false, rest: true, rest + 1: false, 1<<32 - 1: false} {
-		changed := slices.Clone(payload)
-		binary.BigEndian.PutUint32(changed[14:], size)
-		if _, err := parseEnvelope(changed); (err == nil) != ok {
-			t.Errorf("a size of %d: %v", size, err)
-		}
-	}
-	long := slices.Clone(payload)
-	long[18] = maxSecretID + 1
-	if _, err := parseEnvelope(long); !errors.Is(err, errEnvelopeLength) {
-		t.Errorf("an ID of %d bytes: %v", long[18], err)
-	}
 }
 
 // An answer without fields, whose head is as short as it can be, is shown as well.
 func TestSealedClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
 	c := Sealing{On: true, ClearHead: true}
-	s := stored{status: 204}
-	payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+	s := stored{Status: 204}
+	payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 	if shown, err := DecodeResponse(payload); shown.Status != 204 || !errors.Is(err, ErrSealed) {
 		t.Errorf("an operator sees %+v, %v", shown, err)
 	}
@@ -427,10 +305,10 @@ func TestSealedClearHeadWithoutFields(t *testing.T) {
 // An annotation can be read where the head is in the clear.
 func TestSealedAnnotation(t *testing.T) {
 	t.Parallel()
-	s := stored{status: 200, body: []byte("body"), annotation: "00-trace-01"}
-	for clear, want := range map[bool]string{true: s.annotation, false: ""} {
+	s := stored{Status: 200, Body: []byte("body"), Annotation: "00-trace-01"}
+	for clear, want := range map[bool]string{true: s.Annotation, false: ""} {
 		c := Sealing{On: true, ClearHead: clear}
-		payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+		payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 		if got := Annotation(payload); got != want {
 			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
 		}

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // spool is a body on its way to the blob store or back, in a temporary file. The file has
@@ -28,9 +30,9 @@ type spool struct {
 	out   *bufio.Writer
 	sum   hash.Hash
 	size  int64
-	seal  *blobSealer // of a body that is encrypted; else nil
-	key   *blobKey    // of a file that is encrypted; else nil
-	ended error       // why the spool is of no use; nil while it is
+	seal  *record.BlobSealer // of a body that is encrypted; else nil
+	key   *record.BlobKey    // of a file that is encrypted; else nil
+	ended error              // why the spool is of no use; nil while it is
 }
 
 const spoolBuffer = 16 << 10
@@ -65,7 +67,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	}
 	var err error
 	if s.seal != nil {
-		err = s.seal.write(p, s.write)
+		err = s.seal.Write(p, s.write)
 	} else {
 		err = s.write(p)
 	}
@@ -77,8 +79,8 @@ func (s *spool) Write(p []byte) (int, error) {
 
 // encrypt makes the spool encrypt what is written to it from now on.
 func (s *spool) encrypt() {
-	s.seal = newBlobSealer()
-	s.key = &s.seal.key
+	s.seal = record.NewBlobSealer()
+	s.key = s.seal.Key()
 }
 
 // write writes bytes of the blob.
@@ -98,25 +100,25 @@ func (s *spool) write(p []byte) error {
 // length returns how long the body is.
 func (s *spool) length() int64 {
 	if s.seal != nil {
-		return s.seal.size
+		return s.seal.Size()
 	}
 	return s.size
 }
 
 // ref flushes the spool, and returns the reference to its bytes as a blob of today.
-func (s *spool) ref() (BlobRef, error) {
+func (s *spool) ref() (record.Blob, error) {
 	if s.ended != nil {
-		return BlobRef{}, s.ended
+		return record.Blob{}, s.ended
 	}
 	if s.seal != nil {
-		if err := s.seal.end(s.write); err != nil {
-			return BlobRef{}, err
+		if err := s.seal.End(s.write); err != nil {
+			return record.Blob{}, err
 		}
 	}
 	if err := s.out.Flush(); err != nil {
-		return BlobRef{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
+		return record.Blob{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
-	ref := BlobRef{Size: s.size, Day: int(time.Now().Unix() / secondsPerDay), key: s.key}
+	ref := record.Blob{Size: s.size, Day: record.Day(time.Now()), Key: s.key}
 	s.sum.Sum(ref.SHA256[:0])
 	return ref, nil
 }
@@ -144,7 +146,7 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 func (s *spool) body() io.ReadCloser {
 	file := io.NewSectionReader(s.file, 0, s.size)
 	if s.key != nil {
-		return &spoolBody{Reader: newBlobOpener(file, s.key), spool: s}
+		return &spoolBody{Reader: record.NewBlobOpener(file, s.key), spool: s}
 	}
 	return &spoolBody{Reader: file, spool: s}
 }

@@ -40,7 +40,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 }
 
 // untilPipelined makes a call until the pipeline took it, since one a second goes through
-// the client, and returns what the last one returned.
+// the client, and returns the result of the last one.
 func untilPipelined[T any](t *testing.T, pipelined *atomic.Int64, call func() T) (last T) {
 	t.Helper()
 	before := pipelined.Load()
@@ -53,8 +53,8 @@ func untilPipelined[T any](t *testing.T, pipelined *atomic.Int64, call func() T)
 	return last
 }
 
-// What failed in a pipeline is repeated by the client, which knows about redirects, other
-// servers and scripts.
+// A call that failed in a pipeline is repeated by the client, which knows about
+// redirects, other servers and scripts.
 func TestRepetitionGoesThroughTheClient(t *testing.T) {
 	t.Parallel()
 	for _, failure := range []string{
@@ -229,15 +229,5 @@ func TestClosedClientEndsThePipelines(t *testing.T) {
 	}
 	if n := pipelined.Load() - before; n > 0 {
 		t.Errorf("%d calls were pipelined", n)
-	}
-}
-
-// eventually polls for ten seconds.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
-		if time.Now().After(deadline) {
-			t.Fatalf("not within ten seconds: %s", what)
-		}
 	}
 }

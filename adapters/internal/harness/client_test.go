@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ func wrong(t *testing.T) *App {
 			w.Header().Set("Idempotent-Replayed", "true")
 		}
 		if strings.Contains(r.URL.Path, "field") {
-			w.Header().Set("X-Made", fmt.Sprint(n))
+			w.Header().Set("X-Made", strconv.Itoa(n))
 		}
 		if strings.Contains(r.URL.Path, "body") {
 			fmt.Fprint(w, n)

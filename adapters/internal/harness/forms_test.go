@@ -21,7 +21,7 @@ func TestCheckFormRejectsFormsThatAreNotCompared(t *testing.T) {
 func TestTempFilesAreThoseOfTheProcess(t *testing.T) {
 	files := TempFiles(t)
 	files.Check(t, 0)
-	f, err := os.CreateTemp("", "upload")
+	f, err := os.CreateTemp("", "upload") //nolint:usetesting // in the folder that the process has by default
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestWriterReachesTheConnection(t *testing.T) {
 	t.Parallel()
 	serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
 		w.Header().Set("X-Made", "1")
-		_, _ = io.WriteString(w, "one ")
+		_, _ = w.WriteString("one ")
 		w.Flush()
 		control := http.NewResponseController(w)
 		if err := control.Flush(); err != nil {
@@ -46,7 +46,7 @@ func TestWriterReachesTheConnection(t *testing.T) {
 		if err := control.SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
 			t.Errorf("the deadlines of the connection: %v", err)
 		}
-		_, _ = io.WriteString(w, "two")
+		_, _ = w.WriteString("two")
 	}).Twice("POST", "/")
 }
 

@@ -72,7 +72,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.next.ServeHTTP(w, r)
 	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
 		if a.has(marksUnkeyed) {
-			w.Header().Set("Idempotency-Status", "unprotected")
+			w.Header().Set(control.Status, "unprotected")
 		}
 		if a.has(recoversUnkeyed) {
 			defer func() { _ = recover() }()
@@ -211,7 +211,7 @@ func (w *answer) WriteHeader(status int) {
 	first := w.a.first(w.r)
 	switch w.a.flaw {
 	case replaysUnmarked:
-		h.Del("Idempotent-Replayed")
+		h.Del(control.Replayed)
 	case replaysCookies:
 		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
 	case repeatsHop:

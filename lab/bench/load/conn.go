@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // keyLength is the length of a UUID, which is the only key that some libraries accept.
@@ -19,7 +20,7 @@ const requestBody = `{"item":"item-0000000001","quantity":1,"note":"nothing spec
 var (
 	endOfHead = []byte("\r\n\r\n")
 	created   = []byte("HTTP/1.1 201 ")
-	marked    = []byte("idempotent-replayed: true")
+	marked    = []byte(strings.ToLower(new(protocol.Config).ControlFields().Replayed) + ": true")
 	length    = []byte("\r\ncontent-length: ")
 )
 

@@ -67,7 +67,7 @@ func (c *client) send(path, encoding, key string) answer {
 	body, err := io.ReadAll(res.Body)
 	a := answer{
 		err: err, status: res.StatusCode, header: res.Header, body: string(body), plain: string(body),
-		replayed: res.Header.Get("Idempotent-Replayed") == "true",
+		replayed: res.Header.Get(marker) == "true",
 	}
 	if length := res.Header.Get("Content-Length"); err == nil && length != "" && length != strconv.Itoa(len(body)) {
 		c.t.Errorf("%s: a body of %d bytes is declared as %s", path, len(body), length)
@@ -94,8 +94,11 @@ func unzip(body []byte) string {
 // own are the fields whose values belong to one answer, where both have them.
 var own = []string{"Date", "X-Request-Id", "Traceparent"}
 
+// marker is the field that marks a replay.
+var marker = new(protocol.Config).ControlFields().Replayed
+
 // unlike are the fields about how a response was sent, which differ in a replay.
-var unlike = []string{"Content-Length", "Idempotent-Replayed"}
+var unlike = []string{"Content-Length", marker}
 
 // differences returns the differences of two responses, by field.
 func differences(got, want answer) map[string]string {

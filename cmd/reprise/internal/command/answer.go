@@ -65,7 +65,7 @@ func nextFor(r *store.Record) string {
 	var elsewhere *protocol.OffloadedError
 	switch {
 	case errors.As(a.err, &elsewhere):
-		return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(elsewhere.Blob.Size) +
+		return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(elsewhere.Blob.Size) +
 			" from the blob store (or 409 result-unavailable, if the blob is missing or damaged)"
 	case errors.Is(a.err, errResult):
 		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
@@ -78,7 +78,7 @@ func nextFor(r *store.Record) string {
 	case a.err != nil:
 		return "500 record-corrupt: the answer cannot be read"
 	}
-	return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(int64(len(a.response.Body)))
+	return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(int64(len(a.response.Body)))
 }
 
 // fieldJSON is a field of an answer in the output for programs.
