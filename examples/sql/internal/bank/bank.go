@@ -124,7 +124,7 @@ func serve(ctx context.Context, addr, url string, open opener) error {
 		defer closeDB()
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	engine, err := reprise.New(store, reprise.Config{})
 	if err != nil {
