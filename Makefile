@@ -150,12 +150,13 @@ release/dry: ## Release VERSION, or the next one, in a temporary clone, and use 
 	@.ci/toolchain git
 	$(call tool,release,-version "$(VERSION)" -dry)
 
+boundaries: override MODULES :=
 boundaries: ## Prove the rules of modules that the linter does not see, and the picture in CONTRIBUTING.md
 	@$(call use,go.work)
 	$(call tool,boundaries,-work "$$GOWORK" $$modules)
 
 docs: ## Prove that the names, links, paths and targets in the documentation are there
-	@$(call tool,docs)
+	@$(call tool,docs,)
 
 isolated: ## Build each module, and vet it with its tests, without the workspace
 	@$(call use,go.work)
@@ -181,7 +182,7 @@ fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
 
 prose: ## Count the words of convoluted sentences in comments, and those wider than 90 columns
-	@$(call tool,prose)
+	@$(call tool,prose,)
 
 check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
 	@$(servers)

@@ -113,7 +113,11 @@ func nextAnswer(record *store.Record, policy *protocol.Config) string {
 		if reprise.DescribeResult(record.Payload) != "" {
 			return "The result, through reprise.Do. A different operation with this key gets the outcome mismatch."
 		}
-		return "The stored answer, marked Idempotent-Replayed: true. A different request with this key gets 422 key-reused."
+		mark := "as a replay"
+		if policy != nil {
+			mark = policy.ControlFields().Replayed + ": true"
+		}
+		return "The stored answer, marked " + mark + ". A different request with this key gets 422 key-reused."
 	case store.StateRunning:
 		return "409 in-progress, until the attempt ends."
 	case store.StateUnreadable:

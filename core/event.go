@@ -98,7 +98,7 @@ const (
 	EventStoreError                      // a call to the store failed
 	EventPanic                           // a function of the policy panicked beside the outcome of its request
 	EventResolved                        // an operator resolved a record: see Engine.Report
-	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offload
+	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offloading
 )
 
 // String returns the kind as it appears in logs.

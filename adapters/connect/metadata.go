@@ -20,13 +20,13 @@ func metaOf(err *connect.Error) http.Header {
 }
 
 // withoutControlFields returns an error whose metadata has no control fields.
-func withoutControlFields(err error) error {
+func withoutControlFields(x *protocol.Exchange, err error) error {
 	var failed *connect.Error
 	if !errors.As(err, &failed) || failed == nil {
 		return err
 	}
 	meta := metaOf(failed).Clone()
-	if dropControlFields(meta); len(meta) == len(metaOf(failed)) {
+	if dropControlFields(x, meta); len(meta) == len(metaOf(failed)) {
 		return err
 	}
 	own := connect.NewError(failed.Code(), failed.Unwrap())
@@ -41,13 +41,14 @@ func withoutControlFields(err error) error {
 // response (see [connect.CallInfoForHandlerContext]): every layer shares it, and what the
 // handler added is found by comparing it before and after.
 type metadata struct {
+	x                           *protocol.Exchange
 	header, trailer             http.Header
 	headerBefore, trailerBefore http.Header
 }
 
 // outerMetadata returns the metadata before the handler runs.
-func outerMetadata(ctx context.Context) *metadata {
-	m := &metadata{header: http.Header{}, trailer: http.Header{}}
+func outerMetadata(ctx context.Context, x *protocol.Exchange) *metadata {
+	m := &metadata{x: x, header: http.Header{}, trailer: http.Header{}}
 	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		m.header, m.trailer = info.ResponseHeader(), info.ResponseTrailer()
 	}
@@ -57,7 +58,7 @@ func outerMetadata(ctx context.Context) *metadata {
 
 // added returns what the handler added.
 func (m *metadata) added() (header, trailer http.Header) {
-	dropControlFields(m.header, m.trailer)
+	dropControlFields(m.x, m.header, m.trailer)
 	return addedTo(m.headerBefore, m.header), addedTo(m.trailerBefore, m.trailer)
 }
 
@@ -92,8 +93,8 @@ func merge(a, b http.Header) http.Header {
 }
 
 // dropControlFields removes the control fields, which only the protocol sets (R11).
-func dropControlFields(headers ...http.Header) {
+func dropControlFields(x *protocol.Exchange, headers ...http.Header) {
 	for _, header := range headers {
-		maps.DeleteFunc(header, func(name string, _ []string) bool { return protocol.IsControlField(name) })
+		maps.DeleteFunc(header, func(name string, _ []string) bool { return x.IsControlField(name) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 // run runs a handler in an exchange.
 func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x *protocol.Exchange) (connect.AnyResponse, error) {
 	defer x.Close()
-	outer := outerMetadata(ctx)
+	outer := outerMetadata(ctx, x)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
 		if !returned { // the handler panicked, or ended its goroutine, or what it returned panics when it is read
@@ -19,7 +19,7 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 		}
 	}()
 	res, err := next(x.Context(), req) //nolint:contextcheck // the exchange has its own
-	err = withoutControlFields(err)
+	err = withoutControlFields(x, err)
 	result, ok := resultFor(outer, res, err)
 	returned = true
 	var reply protocol.CallReply
@@ -56,7 +56,7 @@ func resultFor(outer *metadata, res connect.AnyResponse, err error) (result prot
 		}
 		result = resultOf(failed)
 	} else {
-		dropControlFields(res.Header(), res.Trailer())
+		dropControlFields(outer.x, res.Header(), res.Trailer())
 		header, trailer = merge(header, res.Header()), merge(trailer, res.Trailer())
 		body, err := encode(res.Any())
 		if err != nil {

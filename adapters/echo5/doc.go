@@ -1,8 +1,7 @@
 // Package repriseecho5 serves the Idempotency-Key header in Echo v5. Package repriseecho
 // serves it in Echo v4.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	e.POST("/orders", createOrder, repriseecho5.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication

@@ -83,7 +83,7 @@ func TestHandlersMaySetAnotherContext(t *testing.T) {
 // Two middlewares in one chain, with keys of their own, find their own runs.
 func TestMiddlewaresNest(t *testing.T) {
 	t.Parallel()
-	inner := serve(t, options{guard: protocol.Config{Header: "Other-Key"}}, func(*service) {})
+	inner := serve(t, options{guard: protocol.Config{Key: protocol.KeyHeader("Other-Key")}}, func(*service) {})
 	s := serve(t, options{}, func(s *service) {
 		s.app.Post("/x", s.protect, func(c *fiber.Ctx) error {
 			before, _ := reprise.AttemptFrom(c.Context())

@@ -1,7 +1,6 @@
 // Package reprisefiber serves the Idempotency-Key header in Fiber.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,

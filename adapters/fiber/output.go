@@ -50,11 +50,11 @@ func isTrailer(h *fasthttp.ResponseHeader, name []byte) (trailer bool) {
 
 // tidy removes the control fields, which only the protocol sets (R11), and the line ends
 // in values, which fasthttp would send as they are.
-func tidy(h *fasthttp.ResponseHeader) {
+func tidy(x *protocol.Exchange, h *fasthttp.ResponseHeader) {
 	var control, unclean []string
 	for name, value := range fields(h, false) {
 		switch {
-		case protocol.IsControlField(name):
+		case x.IsControlField(name):
 			control = append(control, strings.Clone(name))
 		case protocol.CleanValue(value) != value:
 			unclean = append(unclean, strings.Clone(name))

@@ -65,7 +65,7 @@ func (r *recording) owns() bool { return r.ctx.UserValue(store.ContextKey) == r.
 
 // finish finishes the exchange of a handler that returned, or leaves it to its stream.
 func (r *recording) finish() {
-	tidy(&r.resp.Header)
+	tidy(r.x, &r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
 	switch {
 	case r.ctx.Hijacked(), r.ctx.LastTimeoutErrorResponse() != nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -27,7 +28,7 @@ type fixture struct {
 func setup(t *testing.T, policy protocol.Config) *fixture {
 	t.Helper()
 	engine := gin.New()
-	b := &fixture{Engine: engine, App: harness.New(t, engine)}
+	b := &fixture{Engine: engine, App: harness.New(t, memstore.New(), engine)}
 	b.guarded = b.middleware(policy)
 	return b
 }

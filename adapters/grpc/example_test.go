@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -29,15 +28,11 @@ func (o *orders) UnaryCall(context.Context, *pb.SimpleRequest) (*pb.SimpleRespon
 }
 
 func ExampleUnaryServerInterceptor() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
 	tenantOf := func(ctx context.Context) (string, error) { // in a service: what an interceptor that authenticates found
 		if tenant := metadata.ValueFromIncomingContext(ctx, "x-tenant"); len(tenant) == 1 {

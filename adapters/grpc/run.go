@@ -16,6 +16,7 @@ import (
 // recording is one run of a handler. It is the [grpc.ServerTransportStream] of the
 // handler, and holds its header and trailer back until the attempt is resolved.
 type recording struct {
+	x      *protocol.Exchange
 	method string
 
 	mu              sync.Mutex
@@ -29,7 +30,7 @@ var errHeaderSent = errors.New("reprise: metadata set after the header was sent 
 // run runs a handler in an exchange.
 func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Exchange) (any, error) {
 	defer x.Close()
-	r := new(recording)
+	r := &recording{x: x}
 	r.method, _ = grpc.Method(ctx)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
@@ -87,7 +88,7 @@ func (r *recording) take(md metadata.MD) error {
 	if r.finished || r.sent {
 		return errHeaderSent
 	}
-	r.header = join(r.header, md)
+	r.header = r.join(r.header, md)
 	return nil
 }
 
@@ -98,7 +99,7 @@ func (r *recording) SetTrailer(md metadata.MD) error {
 	if r.finished && len(md) > 0 {
 		return errHeaderSent
 	}
-	r.trailer = join(r.trailer, md)
+	r.trailer = r.join(r.trailer, md)
 	return nil
 }
 
@@ -112,9 +113,9 @@ func (r *recording) end() (header, trailer metadata.MD) {
 
 // join adds metadata of a handler, without the control fields, which only the protocol
 // sets (R11).
-func join(to, md metadata.MD) metadata.MD {
+func (r *recording) join(to, md metadata.MD) metadata.MD {
 	own := metadata.Join(md)
-	maps.DeleteFunc(own, func(name string, _ []string) bool { return protocol.IsControlField(name) })
+	maps.DeleteFunc(own, func(name string, _ []string) bool { return r.x.IsControlField(name) })
 	return metadata.Join(to, own)
 }
 

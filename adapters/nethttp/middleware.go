@@ -1,8 +1,7 @@
 // Package reprisehttp serves the Idempotency-Key header in net/http and in everything
 // built on http.Handler: chi, gorilla/mux, connect-go and the standard ServeMux.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenantOf)(createOrder))
 //
 // Authentication, rate limiting and timeouts belong outside the middleware. The handler

@@ -13,18 +13,16 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-const expiresField = "Idempotency-Key-Expires"
-
 const policyLink = `<https://api.example.com/idempotency>; rel="describedby"`
 
-var linking = protocol.Config{PolicyURL: "https://api.example.com/idempotency"}
+var linking = protocol.Config{Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency"}}
 
 var announceCases = []testCase{
 	{
 		conformance.Case{ID: "R37c", Rule: "With Expires a response that is kept before it leaves says until when it is replayed, and every replay says the same; no other response does.", Source: "profile, RFC 9651 3.3.7"},
 		func(e *env) {
 			const retention = time.Hour
-			srv := e.serve(Options{Guard: protocol.Config{Expires: true, Retention: retention, KeepHeaders: []string{"Location"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Announce: protocol.Announcing{Expires: true}, Retention: retention, Keep: protocol.Keeping{Headers: []string{"Location"}}}})
 			large := Program{Status: 200, BodySize: 1<<20 + 1}
 			for _, p := range []Program{created, streamed, large} {
 				if p.BodySize > 0 && e.fixture.Atomic {
@@ -36,29 +34,29 @@ var announceCases = []testCase{
 				if at := srv.expiry(again); at.Before(before.Add(retention-time.Second)) || at.After(time.Now().Add(retention)) {
 					srv.Errorf("the replay at %v expires at %v, want %v later", before, at, retention)
 				}
-				want := again.values(expiresField)
+				want := again.values(srv.control.Expires)
 				for _, a := range []answer{first, srv.send(c)} {
-					early := a.value(replayedField) == "" && (len(p.Chunks) > 0 || p.BodySize > 0) // as a stream, before it was kept
-					if got := a.values(expiresField); !slices.Equal(got, want) && (len(got) > 0 || !early) {
+					early := a.value(srv.control.Replayed) == "" && (len(p.Chunks) > 0 || p.BodySize > 0) // as a stream, before it was kept
+					if got := a.values(srv.control.Expires); !slices.Equal(got, want) && (len(got) > 0 || !early) {
 						srv.Errorf("answered %v\nand     %v", again, a)
 					}
 				}
 			}
 			own := created
-			own.Headers = append(slices.Clip(own.Headers), Pair{expiresField, "@1"})
+			own.Headers = append(slices.Clip(own.Headers), Pair{srv.control.Expires, "@1"})
 			released := created
 			released.Release = true
 			failed := created
 			failed.Status = 401
 			for p, want := range map[*Program]string{&own: "@1", &released: "", &failed: ""} {
-				if a := srv.run(e.post(*p).freshKey()); a.value(expiresField) != want {
-					srv.Errorf("%s is %q, want %q: %v", expiresField, a.value(expiresField), want, a)
+				if a := srv.run(e.post(*p).freshKey()); a.value(srv.control.Expires) != want {
+					srv.Errorf("%s is %q, want %q: %v", srv.control.Expires, a.value(srv.control.Expires), want, a)
 				}
 			}
-			if a := srv.run(e.post(created).withKeys()); len(a.values(expiresField)) > 0 {
+			if a := srv.run(e.post(created).withKeys()); len(a.values(srv.control.Expires)) > 0 {
 				srv.Errorf("the response to a request without a key is %v", a)
 			}
-			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(expiresField)) > 0 {
+			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(srv.control.Expires)) > 0 {
 				srv.Errorf("a problem is %v", a)
 			}
 		},
@@ -66,17 +64,17 @@ var announceCases = []testCase{
 	{
 		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Expires: true, FailOpen: true, PolicyURL: linking.PolicyURL}})
+			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: linking.Announce.PolicyURL}, FailOpen: true}})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unrecorded := srv.send(e.post(created))
-			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(expiresField)) > 0 {
+			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(srv.control.Expires)) > 0 {
 				srv.Errorf("unrecorded, a stream: answered %v", a)
 			}
 			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unprotected := srv.send(e.post(created).freshKey())
 			stream := srv.send(e.post(streamed).freshKey())
 			for what, a := range map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected, a stream": stream} {
-				if want, _, _ := strings.Cut(what, ","); a.value(statusField) != want || len(a.values(expiresField)) > 0 || a.value("Link") != policyLink {
+				if want, _, _ := strings.Cut(what, ","); a.value(srv.control.Status) != want || len(a.values(srv.control.Expires)) > 0 || a.value("Link") != policyLink {
 					srv.Errorf("%s: answered %v", what, a)
 				}
 			}
@@ -126,10 +124,10 @@ var announceCases = []testCase{
 // expiry returns until when a response says that it is replayed.
 func (srv *server) expiry(a answer) time.Time {
 	srv.Helper()
-	seconds, dated := strings.CutPrefix(a.value(expiresField), "@")
+	seconds, dated := strings.CutPrefix(a.value(srv.control.Expires), "@")
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if !dated || err != nil {
-		srv.Fatalf("%s is %q, want a Date of RFC 9651: %v", expiresField, a.value(expiresField), a)
+		srv.Fatalf("%s is %q, want a Date of RFC 9651: %v", srv.control.Expires, a.value(srv.control.Expires), a)
 	}
 	return time.Unix(at, 0)
 }

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/internal/suite"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Traffic is a kind of request to measure.
 type Traffic string
 
-// The kinds of traffic. The handler of each answers with DefaultStatus and DefaultBody.
+// The kinds of traffic. The handler of each responds with DefaultStatus and DefaultBody.
 const (
 	NotKeyed Traffic = "not-keyed" // a PUT with a key that is ignored: the cost of framework and handler alone
 	Unkeyed  Traffic = "unkeyed"   // a POST without a key
@@ -144,10 +145,10 @@ func (l *load) send(n int) {
 var (
 	endOfHead = []byte("\r\n\r\n")
 	statusOf  = []byte(" " + strconv.Itoa(DefaultStatus) + " ")
-	markOf    = []byte("\r\nIdempotent-Replayed: true\r\n")
+	markOf    = []byte("\r\n" + new(protocol.Config).ControlFields().Replayed + ": true\r\n")
 )
 
-// one sends a request and reads its answer, which ends with the default body.
+// one sends a request and reads its response, which ends with the default body.
 func (l *load) one(replayed bool) error {
 	if l.digits != nil {
 		l.last++

@@ -130,7 +130,7 @@ var concurrencyCases = []testCase{
 				if a.status != 201 || a.body != "second" || a.exec() != 2 {
 					srv.Errorf("a waiter is answered %v", a)
 				}
-				marked += len(a.values(replayedField))
+				marked += len(a.values(srv.control.Replayed))
 			}
 			if marked != len(others)-1 {
 				srv.Errorf("%d of %d waiters got a replay, want all but one", marked, len(others))
@@ -246,7 +246,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{ID: "R23c", Rule: "A client that leaves while a large response is sent gets all of it on its retry.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 16 << 20}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 16 << 20}}})
 			c := e.post(Program{Status: 200, BodySize: 8 << 20, Headers: []Pair{{"Content-Type", "x/y"}}})
 			w := srv.dial()
 			w.write(c.bytes())
@@ -319,7 +319,7 @@ func (srv *server) sendUntilDone(c call) answer {
 func (srv *server) wantReplayAfterLeaving(c call) answer {
 	srv.Helper()
 	got := srv.sendUntilDone(c)
-	if got.value(replayedField) != "true" {
+	if got.value(srv.control.Replayed) != "true" {
 		srv.Fatalf("the client that comes back is answered %v", got)
 	}
 	return got

@@ -13,15 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The fields with which the protocol speaks, as clients know them.
 // long is a lease or a retention that does not end while a case runs.
 const long = time.Hour
-
-const (
-	replayedField = "Idempotent-Replayed"
-	statusField   = "Idempotency-Status"
-	omittedField  = "Idempotency-Body"
-)
 
 // send sends a call, which has to be answered.
 func (srv *server) send(c call) answer {
@@ -41,20 +34,20 @@ func (srv *server) run(c call) answer {
 	return a
 }
 
-// wantRun demands that a is the answer of a handler that ran for it, without any mark.
+// wantRun demands that a is the response of a handler that ran for it, without any mark.
 func (srv *server) wantRun(a answer) {
 	srv.Helper()
 	if a.value(ExecHeader) == "" {
 		srv.Fatalf("the handler did not run: %v", a)
 	}
-	for _, mark := range []string{replayedField, statusField, omittedField} {
+	for _, mark := range []string{srv.control.Replayed, srv.control.Status, srv.control.Body} {
 		if v := a.values(mark); len(v) > 0 {
 			srv.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
 		}
 	}
 }
 
-// replays sends a call that has to get the answer first again.
+// replays sends a call that has to get the response first again.
 func (srv *server) replays(c call, first answer) answer {
 	srv.Helper()
 	a := srv.send(c)
@@ -66,23 +59,23 @@ func (srv *server) replays(c call, first answer) answer {
 // fields that are never kept.
 func (srv *server) wantReplay(a, first answer) {
 	srv.Helper()
-	if got := a.values(replayedField); !slices.Equal(got, []string{"true"}) {
-		srv.Fatalf("%s is %q, want one line with true: %v", replayedField, got, a)
+	if got := a.values(srv.control.Replayed); !slices.Equal(got, []string{"true"}) {
+		srv.Fatalf("%s is %q, want one line with true: %v", srv.control.Replayed, got, a)
 	}
 	if a.status != first.status || a.body != first.body {
 		srv.Fatalf("replayed %v\nof       %v", a, first)
 	}
-	if got, want := kept(a), kept(first); !maps.EqualFunc(got, want, slices.Equal) {
+	if got, want := srv.kept(a), srv.kept(first); !maps.EqualFunc(got, want, slices.Equal) {
 		srv.Fatalf("replayed the fields %q\nof                  %q", got, want)
 	}
 }
 
-// kept returns the fields of an answer that a replay repeats, by name in lower case.
-func kept(a answer) map[string][]string {
+// kept returns the fields of a response that a replay repeats, by name in lower case.
+func (srv *server) kept(a answer) map[string][]string {
 	fields := map[string][]string{}
 	for _, l := range a.fields {
 		name := strings.ToLower(l.name)
-		if _, never := neverRepeated[name]; !never {
+		if _, never := neverRepeated[name]; !never && !strings.EqualFold(name, srv.control.Replayed) {
 			fields[name] = append(fields[name], l.value)
 		}
 	}
@@ -93,10 +86,10 @@ func kept(a answer) map[string][]string {
 // that a case may meet.
 var neverRepeated = map[string]struct{}{
 	"date": {}, "content-length": {}, "transfer-encoding": {}, "connection": {}, "keep-alive": {}, "trailer": {},
-	"idempotent-replayed": {}, "set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
+	"set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
 }
 
-// exec returns which run of its operation an answer comes from, 0 where it is no
+// exec returns which run of its operation a response comes from, 0 where it is no
 // handler's.
 func (a answer) exec() int {
 	n, err := strconv.Atoi(a.value(ExecHeader))
@@ -159,7 +152,7 @@ func (other otherProcess) completes(payload string) {
 	}
 }
 
-// wantOneCompletion demands that the server recorded one answer so far.
+// wantOneCompletion demands that the server recorded one response so far.
 func (srv *server) wantOneCompletion() {
 	srv.Helper()
 	if n := srv.faults.Count(faultstore.Complete); n != 1 {

@@ -82,7 +82,7 @@ var outcomeCases = []testCase{
 			c := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
 			srv.dial().wantFailure(c)
 			for range 2 {
-				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(replayedField) != "true" || a.value("X-Half") != "" {
+				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(srv.control.Replayed) != "true" || a.value("X-Half") != "" {
 					srv.Errorf("the retry is answered %v, want an empty 500 that is marked", a)
 				}
 			}
@@ -92,7 +92,7 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
 				switch status {
 				case 404:
 					return protocol.ReleaseKey
@@ -101,7 +101,7 @@ var outcomeCases = []testCase{
 				default:
 					return protocol.ByPreset
 				}
-			}}})
+			}}}})
 			released := e.post(Program{Status: 404}).freshKey()
 			srv.run(released)
 			srv.run(released)
@@ -231,7 +231,7 @@ var outcomeCases = []testCase{
 				}
 				return protocol.ByPreset
 			}
-			srv := e.serve(Options{Guard: protocol.Config{Decide: panics}})
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: panics}}})
 			c := e.post(created)
 			srv.dial().wantFailure(c)
 			srv.replays(c, srv.run(c))
@@ -242,7 +242,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R33d", Rule: "A policy function that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			panics := func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("the policy panics") }
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: panics}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: panics}}})
 			c := e.post(created)
 			srv.refuses(c, protocol.CodeInternalError)
 			srv.run(c.withKeys())
@@ -327,7 +327,7 @@ var outcomeCases = []testCase{
 	},
 }
 
-// cutShort are programs whose answer ends before it is whole.
+// cutShort are programs whose response ends before it is whole.
 var cutShort = []Program{
 	{Status: 200, Body: "only half of this", Behaviour: Aborts},
 	{Status: 200, Body: "only half of this", Behaviour: Panics},
@@ -338,22 +338,22 @@ var cutShort = []Program{
 // of the connection, and at most half of its response; or, where its effects are rolled
 // back, the 503 that reports this.
 func (w *wire) wantFailure(c call) {
-	w.env.Helper()
+	w.srv.Helper()
 	w.write(c.bytes())
 	a, err := w.tryRead()
-	failed := a.status == 500 || a.status == 503 && w.env.fixture.Atomic
-	if err == nil && !failed || err != nil && !isClosed(err) || a.value(replayedField) != "" {
-		w.env.Fatalf("a handler that does not return is answered %v, %v", a, err)
+	failed := a.status == 500 || a.status == 503 && w.srv.fixture.Atomic
+	if err == nil && !failed || err != nil && !isClosed(err) || a.value(w.srv.control.Replayed) != "" {
+		w.srv.Fatalf("a handler that does not return is answered %v, %v", a, err)
 	}
 }
 
 // wantSummary demands the summary that replaces a response whose body was not kept.
-func (e *env) wantSummary(a answer, status int) {
-	e.Helper()
+func (srv *server) wantSummary(a answer, status int) {
+	srv.Helper()
 	if a.status != status || strings.TrimSpace(a.body) != `{"status":"completed"}` || a.value("Content-Type") != "application/json" {
-		e.Errorf("answered %v, want %d with a summary", a, status)
+		srv.Errorf("answered %v, want %d with a summary", a, status)
 	}
-	if a.value(omittedField) != "omitted" || a.value(replayedField) != "true" || a.value("Location") != "/orders/1" {
-		e.Errorf("answered %v, want the fields of the first answer and the marks", a)
+	if a.value(srv.control.Body) != "omitted" || a.value(srv.control.Replayed) != "true" || a.value("Location") != "/orders/1" {
+		srv.Errorf("answered %v, want the fields of the first answer and the marks", a)
 	}
 }

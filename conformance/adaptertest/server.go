@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -18,6 +19,8 @@ type server struct {
 	store  store.Store        // a handle as the server's, without faults
 	faults *faultstore.Faults // the script and the log of the server's calls
 
+	control protocol.ControlFields // of the server's guard
+
 	arrived  chan struct{} // a value for each handler that has an effect
 	released chan struct{} // closed by releaseHandlers
 	once     sync.Once
@@ -28,7 +31,7 @@ type server struct {
 func (e *env) serve(o Options) *server {
 	e.Helper()
 	inner := e.fixture.Open(e)
-	srv := &server{env: e, store: inner, arrived: make(chan struct{}, 1000), released: make(chan struct{})}
+	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
 	o.Effect = func(context.Context, string) error {
 		srv.arrived <- struct{}{}
@@ -115,7 +118,7 @@ type pending struct {
 	err  error
 }
 
-// begin sends a call without waiting for its answer.
+// begin sends a call without waiting for its response.
 func (srv *server) begin(c call) *pending {
 	p := &pending{env: srv.env, done: make(chan struct{})}
 	go func() {
@@ -125,7 +128,7 @@ func (srv *server) begin(c call) *pending {
 	return p
 }
 
-// answer waits for the answer and fails without one.
+// answer waits for the response and fails without one.
 func (p *pending) answer() answer {
 	p.env.Helper()
 	<-p.done
@@ -135,7 +138,7 @@ func (p *pending) answer() answer {
 	return p.got
 }
 
-// answered reports whether the answer has arrived.
+// answered reports whether the response has arrived.
 func (p *pending) answered() bool {
 	select {
 	case <-p.done:

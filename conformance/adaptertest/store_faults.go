@@ -20,7 +20,7 @@ var hasty = reprise.Config{ClaimTimeout: 400 * time.Millisecond, CompleteTimeout
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
 
-// promptly is how long an answer may take whose store hangs: the engine's time for it,
+// promptly is how long a response may take whose store hangs: the engine's time for it,
 // and plenty for everything else.
 const promptly = 5 * time.Second
 
@@ -75,7 +75,7 @@ var storeFaultCases = []testCase{
 				for _, c := range []call{c, stream} {
 					a := srv.send(c)
 					runs++
-					if a.exec() != runs || a.value(statusField) != "unprotected" || a.value(replayedField) != "" {
+					if a.exec() != runs || a.value(srv.control.Status) != "unprotected" || a.value(srv.control.Replayed) != "" {
 						srv.Errorf("answered %v", a)
 					}
 				}
@@ -91,7 +91,7 @@ var storeFaultCases = []testCase{
 			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(held)
 			ran, refused := together(c, srv)
-			if len(ran) != 1 || len(refused) != crowd-1 || ran[0].value(statusField) != "unprotected" {
+			if len(ran) != 1 || len(refused) != crowd-1 || ran[0].value(srv.control.Status) != "unprotected" {
 				srv.Fatalf("%d ran and %d were refused, want 1 and %d", len(ran), len(refused), crowd-1)
 			}
 			srv.ran(1)
@@ -105,7 +105,7 @@ var storeFaultCases = []testCase{
 			srv.faults.Always(faultstore.Claim, faultstore.Hang())
 			start := time.Now()
 			for range requests {
-				if a := srv.send(e.post(created).freshKey()); a.value(statusField) != "unprotected" {
+				if a := srv.send(e.post(created).freshKey()); a.value(srv.control.Status) != "unprotected" {
 					srv.Errorf("answered %v", a)
 				}
 			}
@@ -137,7 +137,7 @@ var storeFaultCases = []testCase{
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			a := srv.send(c)
-			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(statusField) != "unrecorded" {
+			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(srv.control.Status) != "unrecorded" {
 				srv.Errorf("answered %v", a)
 			}
 			srv.refuses(c, protocol.CodeInProgress) // an unknown outcome must not run again
@@ -153,7 +153,7 @@ var storeFaultCases = []testCase{
 			first := srv.send(c)
 			srv.faults.Clear()
 			again := srv.wantReplayAfterLeaving(c)
-			if again.status != first.status || again.body != first.body || again.value(statusField) != "" {
+			if again.status != first.status || again.body != first.body || again.value(srv.control.Status) != "" {
 				srv.Errorf("replayed %v, of %v", again, first)
 			}
 			srv.ran(1)
@@ -165,7 +165,7 @@ var storeFaultCases = []testCase{
 			srv := e.serve(Options{Engine: hasty})
 			srv.faults.Always(faultstore.Complete, faultstore.Hang())
 			start := time.Now()
-			if a := srv.send(e.post(created)); a.status != 201 || a.value(statusField) != "unrecorded" {
+			if a := srv.send(e.post(created)); a.status != 201 || a.value(srv.control.Status) != "unrecorded" {
 				srv.Errorf("answered %v", a)
 			}
 			if took := time.Since(start); took > promptly {
@@ -251,7 +251,7 @@ var storeFaultCases = []testCase{
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeStoreUnavailable)
 			again := srv.send(c)
-			if again.status != 201 || again.body != created.Body || again.value(replayedField) != "true" {
+			if again.status != 201 || again.body != created.Body || again.value(srv.control.Replayed) != "true" {
 				srv.Errorf("the client that comes back is answered %v", again)
 			}
 			srv.ran(1)
@@ -311,7 +311,7 @@ func (srv *server) protects(c call) {
 	var a answer
 	srv.eventually("an answer that is protected", func() bool {
 		a = srv.send(c.freshKey())
-		return a.value(statusField) != "unprotected"
+		return a.value(srv.control.Status) != "unprotected"
 	})
 	c = c.freshKey()
 	a = srv.send(c)

@@ -94,7 +94,7 @@ var trapCases = []testCase{
 				all.Go(func() {
 					for n := range 8 {
 						a, err := srv.try(c)
-						if err != nil || a.body != word || a.value("X-Word") != word || (a.value(replayedField) == "true") != (n > 0) {
+						if err != nil || a.body != word || a.value("X-Word") != word || (a.value(srv.control.Replayed) == "true") != (n > 0) {
 							srv.Errorf("request %d of %d is answered %v, %v", n, i, a, err)
 							return
 						}
@@ -109,7 +109,7 @@ var trapCases = []testCase{
 		conformance.Case{ID: "T6", Rule: "The protocol's response fields have no effect in a request.", Source: "trap: a client-sent control header"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			c := e.post(created).with(replayedField, "true").with(statusField, "unprotected").with(omittedField, "omitted")
+			c := e.post(created).with(srv.control.Replayed, "true").with(srv.control.Status, "unprotected").with(srv.control.Body, "omitted")
 			srv.replays(e.post(created), srv.run(c))
 			srv.run(c.withKeys())
 			srv.ran(2)

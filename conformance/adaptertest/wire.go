@@ -14,7 +14,7 @@ import (
 // wire is one connection to the server under test, on which a case writes the bytes
 // itself.
 type wire struct {
-	env  *env
+	srv  *server
 	conn *net.TCPConn
 	in   reader
 }
@@ -28,57 +28,57 @@ func (srv *server) dial() *wire {
 		srv.Fatalf("connect: %v", err)
 	}
 	srv.Cleanup(func() { _ = conn.Close() })
-	return &wire{srv.env, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
+	return &wire{srv, conn.(*net.TCPConn), reader{bufio.NewReader(conn)}}
 }
 
 // write sends bytes. That the server has closed the connection is not its failure: it may
 // have answered before.
 func (w *wire) write(bytes string) {
-	w.env.Helper()
-	_ = w.conn.SetWriteDeadline(time.Now().Add(w.env.fixture.Patience))
+	w.srv.Helper()
+	_ = w.conn.SetWriteDeadline(time.Now().Add(w.srv.fixture.Patience))
 	_, err := io.WriteString(w.conn, bytes)
 	if err != nil && !isClosed(err) {
-		w.env.Fatalf("write %d bytes: %v", len(bytes), err)
+		w.srv.Fatalf("write %d bytes: %v", len(bytes), err)
 	}
 }
 
-// read reads an answer that has to come whole.
+// read reads a response that has to come whole.
 func (w *wire) read() answer {
-	w.env.Helper()
+	w.srv.Helper()
 	a, err := w.tryRead()
 	if err != nil {
-		w.env.Fatalf("read an answer: %v, after %v", err, a)
+		w.srv.Fatalf("read an answer: %v, after %v", err, a)
 	}
 	return a
 }
 
-// tryRead reads an answer, and returns an error if there is none.
+// tryRead reads a response, and returns an error if there is none.
 func (w *wire) tryRead() (answer, error) {
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.srv.fixture.Patience))
 	return w.in.answer(false)
 }
 
-// ask sends a call as it is and reads its answer.
+// ask sends a call as it is and reads its response.
 func (w *wire) ask(c call) answer {
-	w.env.Helper()
+	w.srv.Helper()
 	w.write(c.bytes())
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.srv.fixture.Patience))
 	a, err := w.in.answer(c.method == "HEAD")
 	if err != nil {
-		w.env.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
+		w.srv.Fatalf("%s %s: %v, after %v", c.method, c.target, err, a)
 	}
 	return a
 }
 
 // await reads until the bytes that came end in text.
 func (w *wire) await(text string) string {
-	w.env.Helper()
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.env.fixture.Patience))
+	w.srv.Helper()
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.srv.fixture.Patience))
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), text) {
 		b, err := w.in.ReadByte()
 		if err != nil {
-			w.env.Fatalf("waiting for %q: %v, after %q", text, err, got.String())
+			w.srv.Fatalf("waiting for %q: %v, after %q", text, err, got.String())
 		}
 		got.WriteByte(b)
 	}

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// fieldExpires says until when a response is replayed (Config.Expires). A handler may set
-// it, so it is not a control field.
-const fieldExpires = "Idempotency-Key-Expires"
-
 // announcement is what a policy adds to the responses of handlers. The zero value adds
 // nothing.
 type announcement struct {
@@ -21,9 +17,9 @@ type announcement struct {
 }
 
 func newAnnouncement(cfg *Config, retention time.Duration) announcement {
-	a := announcement{expires: cfg.Expires, retention: cmp.Or(cfg.Retention, retention)}
-	if cfg.PolicyURL != "" {
-		a.link = describedBy(cfg.PolicyURL)
+	a := announcement{expires: cfg.Announce.Expires, retention: cmp.Or(cfg.Retention, retention)}
+	if cfg.Announce.PolicyURL != "" {
+		a.link = describedBy(cfg.Announce.PolicyURL)
 	}
 	return a
 }

@@ -2,15 +2,14 @@ package protocol
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"time"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// BlobStore keeps the response bodies that [Offload] moves out of the records. Package
+// BlobStore keeps the response bodies that [Offloading] moves out of the records. Package
 // repriseblob implements it over the buckets of S3, Google Cloud Storage and Azure, over
 // files, and in memory.
 //
@@ -48,29 +47,13 @@ type BlobRef struct {
 	SHA256 [32]byte // of its bytes
 	Size   int64    // how many they are; at least 1
 	Day    int      // when it was written, in days since 1970-01-01 UTC: 0 to 2,932,896
-
-	key *blobKey // of the bytes, if the record is sealed; else nil
-}
-
-// length returns how long the body is that the blob has.
-func (b *BlobRef) length() int64 {
-	if b.key == nil {
-		return b.Size
-	}
-	plain, _ := sealedBlobSize(b.Size)
-	return plain
 }
 
 // Name returns the name of the blob in its store.
 func (b BlobRef) Name() string {
-	return time.Unix(int64(b.Day)*secondsPerDay, 0).UTC().Format(dayLayout) + "/" + hex.EncodeToString(b.SHA256[:])
+	ref := record.Blob{SHA256: b.SHA256, Size: b.Size, Day: b.Day}
+	return ref.Name()
 }
-
-const (
-	secondsPerDay = 24 * 60 * 60
-	dayLayout     = "20060102"
-	lastDay       = 2_932_896 // 9999-12-31
-)
 
 // OffloadedError says that the body of a stored response is in a [BlobStore]. See
 // [DecodeResponse].
@@ -79,63 +62,4 @@ type OffloadedError struct{ Blob BlobRef }
 // Error implements error.
 func (e *OffloadedError) Error() string {
 	return fmt.Sprintf("reprise: the body of the response (%d bytes) is in the blob store as %s", e.Blob.Size, e.Blob.Name())
-}
-
-// The form in which a record refers to a blob, in place of a body, with big-endian
-// numbers; docs/engineering/adr/0003-stored-response.md explains it:
-//
-//	u8 version ‖ u64 size ‖ 32 bytes SHA-256 ‖ u32 day
-//
-// In version 2, which only sealed records have, the key of the blob follows:
-//
-//	32 bytes key
-const (
-	blobRefVersion = 1
-	blobRefSealed  = 2 // the version of a blob with a key
-	blobRefSize    = 1 + 8 + 32 + 4
-	blobKeySize    = 32
-)
-
-// size returns how many bytes append appends.
-func (b *BlobRef) size() int {
-	if b.key != nil {
-		return blobRefSize + blobKeySize
-	}
-	return blobRefSize
-}
-
-// append appends the encoded form of b to dst.
-func (b *BlobRef) append(dst []byte) []byte {
-	version := byte(blobRefVersion)
-	if b.key != nil {
-		version = blobRefSealed
-	}
-	dst = append(dst, version)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(b.Size)) //nolint:gosec // sizes are positive
-	dst = append(dst, b.SHA256[:]...)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(b.Day)) //nolint:gosec // lastDay bounds it
-	if b.key != nil {
-		dst = append(dst, b.key[:]...)
-	}
-	return dst
-}
-
-// decodeBlobRef reads what append wrote. ok is false for anything else.
-func decodeBlobRef(ref []byte) (b BlobRef, ok bool) {
-	switch {
-	case len(ref) == blobRefSize && ref[0] == blobRefVersion:
-	case len(ref) == blobRefSize+blobKeySize && ref[0] == blobRefSealed:
-		key := blobKey(ref[blobRefSize:])
-		b.key = &key
-	default:
-		return BlobRef{}, false
-	}
-	b.Size = int64(binary.BigEndian.Uint64(ref[1:])) //nolint:gosec // a negative one is refused
-	copy(b.SHA256[:], ref[9:])
-	b.Day = int(binary.BigEndian.Uint32(ref[41:]))
-	plain, ok := b.Size, true
-	if b.key != nil && b.Size > 0 && b.Size <= 2*maxBlob {
-		plain, ok = sealedBlobSize(b.Size)
-	}
-	return b, ok && b.Size > 0 && plain <= maxBlob && b.Day <= lastDay
 }

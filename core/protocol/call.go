@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // Call is the part of a unary call of gRPC or Connect that the protocol looks at, in the
@@ -17,7 +18,7 @@ import (
 type Call struct {
 	Procedure string       // "/package.Service/Method"
 	Metadata  HeaderValues // of the request, every line of it
-	Host      string       // the authority that the client called, for Config.FingerprintHeaders
+	Host      string       // the authority that the client called, for Config.Fingerprint.Headers
 
 	// Message returns the request message in an encoding that is the same for the same
 	// message. It is called at most once, and not for a call without a key. An error
@@ -87,11 +88,11 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return Field{}
 	}
-	if _, lines := g.keyLines(&req); !concerned || lines == 0 {
+	if _, lines := g.cfg.Key.lines(&req); !concerned || lines == 0 {
 		return Field{}
 	}
 	g.report(ctx, reprise.Event{Outcome: reprise.Unprotected, Err: errStream})
-	return markUnprotected
+	return g.marks.unprotected
 }
 
 // FinishCall is [Exchange.Finish] for a call whose handler returned. The response is kept
@@ -166,11 +167,11 @@ func appendCallFields(dst []Field, metadata Header, trailer bool) []Field {
 // protocol that carries it. Names that begin with grpc- are reserved for gRPC.
 func carriesCalls(name string) bool {
 	var stack [64]byte
-	lower := string(appendLower(stack[:0], name))
+	lower := string(syntax.AppendLower(stack[:0], name))
 	switch lower {
 	case "content-type", "content-encoding", "accept-encoding", "endpoint-load-metrics", "endpoint-load-metrics-bin":
 		return true
 	default:
-		return strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, "connect-") || IsControlField(name)
+		return strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, "connect-")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // The fields of a kept call that are not its metadata. Their spelling is that of the
@@ -36,9 +37,10 @@ func (r CallResult) Response() Response {
 	if code != 0 {
 		own = append(own, Field{Name: fieldCode, Value: strconv.Itoa(int(code))})
 	}
+	var control ControlFields
 	header := make([]Field, 0, r.Header.Len()+len(own))
 	for f := range r.Header.All() {
-		if !carriesCalls(f.Name) {
+		if !carriesCalls(f.Name) && !control.reserve(f.Name) {
 			header = append(header, f)
 		}
 	}
@@ -62,7 +64,7 @@ func (g *Guard) result(ctx context.Context, r Response) CallResult {
 	return result
 }
 
-var errStoredCall = corrupt("is not that of a call")
+var errStoredCall = record.Corrupt("is not that of a call")
 
 // callResult reads a kept response, or returns the code of the problem with it. A
 // response that no call made, such as an operator's answer to a lapsed record, has the
@@ -97,7 +99,7 @@ func callResult(r Response) (CallResult, Code) {
 func callMetadataOf(h Header) Header {
 	fields := make([]Field, 0, h.Len())
 	for f := range h.All() {
-		if !f.Remove && (IsControlField(f.Name) || !carriesCalls(f.Name)) {
+		if !f.Remove && !carriesCalls(f.Name) {
 			fields = append(fields, f)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -38,42 +40,42 @@ func EncodeResponse(r Response) ([]byte, error) {
 	if err := encodable(&s); err != nil {
 		return nil, err
 	}
-	payload := appendStored(make([]byte, 0, s.size()), &s)
-	if _, err := decodeStored(payload); err != nil { // the last word has what reads it
+	payload := record.Append(make([]byte, 0, s.Size()), &s)
+	if _, err := record.Decode[Field](payload); err != nil { // the last word has what reads it
 		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
 	}
 	return payload, nil
 }
 
 func storedOf(r Response) stored {
-	return stored{status: r.Status, body: r.Body, fields: slices.Collect(r.Header.All()), trailers: slices.Collect(r.Trailer.All())}
+	return stored{Status: r.Status, Body: r.Body, Fields: slices.Collect(r.Header.All()), Trailers: slices.Collect(r.Trailer.All())}
 }
 
 // encodable reports what of a response a replay could not serve.
 func encodable(s *stored) error {
 	switch {
-	case s.status < 200 || s.status > 999:
-		return refuseResponse("the status %d is not 200 to 999", s.status)
-	case len(s.body) > maxKeptBody:
-		return refuseResponse("the body has %d bytes, want %d at most", len(s.body), maxKeptBody)
-	case len(s.body) > 0 && !allowsBody(s.status):
-		return refuseResponse("the status %d has no body", s.status)
+	case s.Status < 200 || s.Status > 999:
+		return refuseResponse("the status %d is not 200 to 999", s.Status)
+	case len(s.Body) > maxKeptBody:
+		return refuseResponse("the body has %d bytes, want %d at most", len(s.Body), maxKeptBody)
+	case len(s.Body) > 0 && !syntax.AllowsBody(s.Status):
+		return refuseResponse("the status %d has no body", s.Status)
 	}
 	var all fieldPolicy
-	for i, f := range slices.Concat(s.fields, s.trailers) {
+	for i, f := range slices.Concat(s.Fields, s.Trailers) {
 		switch {
-		case !validField(f.Name, f.Value):
+		case !syntax.ValidField(f.Name, f.Value):
 			return refuseResponse("the field %q has a name or a value that cannot be sent", f.Name)
 		case f.Remove && f.Value != "":
 			return refuseResponse("the field %s is removed and has a value", f.Name)
-		case f.Remove && i >= len(s.fields):
+		case f.Remove && i >= len(s.Fields):
 			return refuseResponse("the trailer field %s is removed", f.Name)
-		case f.Remove && IsControlField(f.Name), !f.Remove && !all.keeps(f.Name):
+		case f.Remove && all.control.reserve(f.Name), !f.Remove && !all.keeps(f.Name):
 			return refuseResponse("the field %s is never kept: leave it out", f.Name)
 		}
 	}
-	if !fitsStored(slices.Concat(s.fields, s.trailers)) {
-		return refuseResponse("it has more than %d header fields, or more than %d bytes of them", maxStoredFields, maxStoredHeaderBytes)
+	if !record.Fits(slices.Concat(s.Fields, s.Trailers)) {
+		return refuseResponse("it has more than %d header fields, or more than %d bytes of them", record.MaxFields, record.MaxHeaderBytes)
 	}
 	return nil
 }
@@ -97,39 +99,36 @@ func refuseResponse(format string, args ...any) error {
 //
 // The response is a view into payload, which must not be modified.
 func DecodeResponse(payload []byte) (Response, error) {
-	if isEnvelope(payload) {
+	if record.IsSealed(payload) {
 		return decodeSealed(payload)
 	}
-	s, err := decodeStored(payload)
+	s, err := record.Decode[Field](payload)
 	switch {
 	case err != nil:
 		return Response{}, err
-	case s.flags&storedCut != 0:
-		return Response{Status: s.status}, ErrResultUnavailable
-	case s.flags&storedOmitted != 0:
-		return Response{Status: s.status, Header: s.header}, ErrBodyOmitted
-	case s.flags&storedOffloaded != 0:
-		return Response{Status: s.status, Header: s.header, Length: s.blob.length()}, &OffloadedError{s.blob}
+	case s.Flags&record.Cut != 0:
+		return Response{Status: s.Status}, ErrResultUnavailable
+	case s.Flags&record.Omitted != 0:
+		return Response{Status: s.Status, Header: Header{stored: s.Header}}, ErrBodyOmitted
+	case s.Flags&record.Offloaded != 0:
+		ref := BlobRef{SHA256: s.Blob.SHA256, Size: s.Blob.Size, Day: s.Blob.Day}
+		return Response{Status: s.Status, Header: Header{stored: s.Header}, Length: s.Blob.Length()}, &OffloadedError{ref}
 	}
-	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}, nil
+	return Response{Status: s.Status, Header: Header{stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}, nil
 }
 
 // Annotation returns what [Config].Annotate kept beside the response in a payload, and an
 // empty text where there is nothing, or the payload is unreadable or sealed as a whole.
 func Annotation(payload []byte) string {
-	if isEnvelope(payload) {
-		e, err := parseEnvelope(payload)
+	if record.IsSealed(payload) {
+		e, err := record.ParseEnvelope(payload)
 		if err != nil {
 			return ""
 		}
-		s, _ := e.clearHead()
-		return s.annotation
+		payload = e.ClearHead()
 	}
-	s, err := decodeStored(payload)
-	if err != nil {
-		return ""
-	}
-	return s.annotation
+	s, _ := record.Decode[Field](payload) // the zero value with an error
+	return s.Annotation
 }
 
 // Resolve ends a lapsed record whose fence is still fence, with r as the answer that its

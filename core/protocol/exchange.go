@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // Exchange is one run of a handler: the context and the body to run it with, and what
@@ -22,10 +23,10 @@ type Exchange struct {
 	attempt *reprise.Attempt
 	ctx     exchangeContext
 	body    Body
-	request *Request // for Config.WriteProblem and of a Call; else nil
+	request *Request // for Config.Problems.Write and of a Call; else nil
 	capture Capture
 	scratch *scratch
-	spool   *spool // of a body that is longer than Config.MaxResponseBody; nil if it is not kept
+	spool   *spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
 	announced  []Field // what the policy adds to a response that is recorded
@@ -59,7 +60,7 @@ func (x *Exchange) Buffered() bool { return x.attempt.Atomic() }
 // name is empty if there is none.
 func (x *Exchange) Mark() Field {
 	if x.attempt.Unprotected() {
-		return markUnprotected
+		return x.guard.marks.unprotected
 	}
 	return Field{}
 }
@@ -115,7 +116,7 @@ type Captured struct {
 	Status int
 	Body   []byte // ignored with Oversize
 
-	Oversize bool // the body is longer than Config.MaxResponseBody
+	Oversize bool // the body is longer than Config.Limits.ResponseBody
 	Sent     bool // the response has left already, as a stream
 	Panicked bool // the handler did not return, and had written nothing
 	Cut      bool // the response was cut short, or the handler took the connection
@@ -154,7 +155,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 
 func (x *Exchange) finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
-	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
+	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // nothing is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
@@ -174,14 +175,14 @@ func (x *Exchange) finish(c Captured) Reply {
 		e = cut
 	}
 	policy := ByPreset
-	if e == returned && (x.guard.cfg.Decide != nil || x.guard.cfg.Annotate != nil) {
+	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Annotate != nil) {
 		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
 			if e == panicked {
 				x.resolve(c, e, decision, policy, omit)
 			}
 		}()
-		if decide := x.guard.cfg.Decide; decide != nil {
+		if decide := x.guard.cfg.Keep.Decide; decide != nil {
 			policy = decide(x.meaning(c.Status))
 		}
 		x.annotation = x.guard.annotation(x.Context())
@@ -192,7 +193,7 @@ func (x *Exchange) finish(c Captured) Reply {
 
 // resolve keeps or releases, and returns what to send.
 func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bool) Reply {
-	s := stored{status: c.Status}
+	s := stored{Status: c.Status}
 	meaning := x.meaning(c.Status)
 	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
 	case release:
@@ -202,16 +203,16 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 		}
 		return Reply{Added: x.Announce()}
 	case keepEmpty:
-		s.status, meaning = 500, 500
+		s.Status, meaning = 500, 500
 	case keepCut:
-		s.status, s.flags, meaning = 500, storedCut, 500
+		s.Status, s.Flags, meaning = 500, record.Cut, 500
 	default:
 		if !x.fill(&s, &c, omit) {
 			_ = x.attempt.Release()
 			return x.blobNotWritten()
 		}
 	}
-	s.annotation = x.annotation
+	s.Annotation = x.annotation
 	end, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: meaning >= 400})
 	if err != nil {
 		return Reply{} // the attempt was resolved before, which Finish never does
@@ -222,15 +223,15 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 // encode returns what the record keeps of a response, in the memory of the exchange.
 func (x *Exchange) encode(s *stored) []byte {
 	m, seal := x.scratch, &x.guard.cfg.Seal
-	if !seal.On {
-		m.payload = appendStored(m.payload[:0], s)
+	if !seal.on() {
+		m.payload = record.Append(m.payload[:0], s)
 		return m.payload
 	}
-	m.encoded = appendStored(m.encoded[:0], s)
+	m.encoded = record.Append(m.encoded[:0], s)
 	if made := x.sealedBefore(m.encoded); made != nil {
 		m.payload = append(m.payload[:0], made...)
 	} else {
-		m.payload = seal.appendSealed(m.payload[:0], m.encoded, s, x.sealedFor())
+		m.payload = seal.appendSealed(m.payload[:0], m.encoded, x.sealedFor())
 	}
 	return m.payload
 }
@@ -261,28 +262,28 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
 	kept = append(kept, x.announced...)
 	fields := len(kept)
-	kept = filterTrailers(kept, m.trailers)
-	if fields > own && !fitsStored(kept) { // the handler's own fields come first
+	kept = g.fields.filterTrailers(kept, m.trailers)
+	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		x.announced = nil
 		kept, fields = slices.Delete(kept, own, fields), own
 	}
 	m.kept, ok = kept, true
 	switch {
 	case c.Unkeepable:
-		s.flags = storedCut
-	case !fitsStored(kept):
+		s.Flags = record.Cut
+	case !record.Fits(kept):
 		g.counts.headers.Add(1)
-		s.flags = storedCut
+		s.Flags = record.Cut
 	case c.Oversize && !omit && x.canOffload(c):
-		s.fields, s.flags = kept[:fields], storedOffloaded
-		if s.blob, ok = x.offload(c); !ok {
-			s.flags = storedOmitted
+		s.Fields, s.Flags = kept[:fields], record.Offloaded
+		if s.Blob, ok = x.offload(c); !ok {
+			s.Flags = record.Omitted
 			ok = !x.attempt.Atomic()
 		}
 	case c.Oversize, omit && len(c.Body) > 0:
-		s.fields, s.flags = kept[:fields], storedOmitted
+		s.Fields, s.Flags = kept[:fields], record.Omitted
 	default:
-		s.fields, s.trailers, s.body = kept[:fields], kept[fields:], c.Body
+		s.Fields, s.Trailers, s.Body = kept[:fields], kept[fields:], c.Body
 	}
 	if g.withholds(x.request, s) {
 		x.announced = withoutExpiry(x.announced)
@@ -295,7 +296,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
 	case end.End == reprise.EndUnrecorded:
-		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
+		return Reply{Mark: g.marks.unrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none
 	}

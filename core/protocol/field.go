@@ -5,6 +5,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // Field is one line of a response's header section.
@@ -30,8 +33,7 @@ type Field struct {
 // because a payload that a store returned is never modified.
 type Header struct {
 	fields []Field
-	view   string // the field section of a stored response, already validated; see stored.go
-	viewed int    // how many fields view holds
+	stored record.Section // of a stored response
 }
 
 // NewHeader returns the header of fields, which it copies.
@@ -45,7 +47,7 @@ func (h Header) with(fields ...Field) Header {
 }
 
 // Len returns the number of fields.
-func (h Header) Len() int { return len(h.fields) + h.viewed }
+func (h Header) Len() int { return len(h.fields) + h.stored.Len() }
 
 // All iterates over the fields in their order. It does not allocate.
 func (h Header) All() iter.Seq[Field] {
@@ -55,9 +57,9 @@ func (h Header) All() iter.Seq[Field] {
 				return
 			}
 		}
-		for rest := h.view; rest != ""; {
-			var f Field
-			if f, rest, _ = cutField(rest); !yield(f) {
+		for rest := h.stored; rest.Len() > 0; {
+			var f record.Field
+			if f, rest = rest.Next(); !yield(Field(f)) {
 				return
 			}
 		}
@@ -107,7 +109,7 @@ type Response struct {
 // is what a server makes of them at best: they would end the line, and begin another (RFC
 // 9110, section 5.5).
 func CleanValue(value string) string {
-	if !hasLineBytes(value) {
+	if !syntax.HasLineBytes(value) {
 		return value
 	}
 	clean := []byte(value)
@@ -117,72 +119,4 @@ func CleanValue(value string) string {
 		}
 	}
 	return string(clean)
-}
-
-// hasLineBytes reports whether value has CR, LF or NUL. Looking for each of them alone is
-// several times as fast as looking for all at once.
-func hasLineBytes(value string) bool {
-	return strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, 0) >= 0
-}
-
-// validField reports whether a field can be sent: its name is a token of RFC 9110,
-// section 5.6.2, and its value has no CR, LF or NUL, which could end its line and start
-// another.
-func validField(name, value string) bool {
-	return !hasLineBytes(value) && validName(name)
-}
-
-func validName(name string) bool { return name != "" && tokenBytes.haveAll(name) }
-
-// byteSet is a set of bytes. It is a table because every byte of a key and of a kept
-// field is looked up.
-type byteSet [256]bool
-
-// tokenBytes is the set of the bytes of a token.
-var tokenBytes = newByteSet("!#$%&'*+-.^_`|~")
-
-// newByteSet returns the set of the letters and digits of US-ASCII and the bytes of
-// others.
-func newByteSet(others string) *byteSet {
-	const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	s := new(byteSet)
-	for _, c := range []byte(lettersAndDigits + others) {
-		s[c] = true
-	}
-	return s
-}
-
-// haveAll reports whether every byte of text is in the set.
-func (s *byteSet) haveAll(text string) bool {
-	for i := range len(text) {
-		if !s[text[i]] {
-			return false
-		}
-	}
-	return true
-}
-
-// trimSpace removes the optional white space of RFC 9110: spaces and tabs.
-func trimSpace(s string) string {
-	for s != "" && isSpace(s[0]) {
-		s = s[1:]
-	}
-	for s != "" && isSpace(s[len(s)-1]) {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' }
-
-// appendLower appends s with its ASCII letters in lower case.
-func appendLower(b []byte, s string) []byte {
-	for i := range len(s) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		b = append(b, c)
-	}
-	return b
 }

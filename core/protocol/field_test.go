@@ -2,8 +2,9 @@ package protocol
 
 import (
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 var sampleFields = []Field{
@@ -17,11 +18,11 @@ var sampleFields = []Field{
 // stored response.
 func headerForms(t *testing.T, fields []Field) map[string]Header {
 	t.Helper()
-	s, err := decodeStored(appendStored(nil, &stored{status: 200, fields: fields}))
+	s, err := record.Decode[Field](record.Append(nil, &stored{Status: 200, Fields: fields}))
 	if err != nil {
-		t.Fatalf("decodeStored: %v", err)
+		t.Fatalf("Decode: %v", err)
 	}
-	return map[string]Header{"built": NewHeader(fields...), "stored": s.header}
+	return map[string]Header{"built": NewHeader(fields...), "stored": {stored: s.Header}}
 }
 
 func TestHeaderKeepsOrderAndMultiplicity(t *testing.T) {
@@ -86,47 +87,6 @@ func TestNewHeaderCopiesItsFields(t *testing.T) {
 	fields[0].Value = "changed"
 	if v, _ := h.Get("Content-Type"); v != "application/json" {
 		t.Errorf("Get(Content-Type) = %q after the caller changed its slice", v)
-	}
-}
-
-func TestValidField(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, value string
-		want        bool
-	}{
-		{"Link", "", true},
-		{"Link", "a\tb é\x80\xff", true},
-		{"!#$%&'*+-.^_`|~09azAZ", "x", true},
-		{"", "x", false},
-		{"Li nk", "x", false},
-		{"Link:", "x", false},
-		{"Trailer:X-Sum", "x", false},
-		{"Lin\u212a", "x", false},
-		{"@", "x", false},
-		{"[", "x", false},
-		{"{", "x", false},
-		{"Link\r", "x", false},
-		{"Link", "a\rb", false},
-		{"Link", "a\nb", false},
-		{"Link", "a\x00b", false},
-		{"Link", "a\r\nSet-Cookie: b=c", false},
-	} {
-		if got := validField(c.name, c.value); got != c.want {
-			t.Errorf("validField(%q, %q) = %t, want %t", c.name, c.value, got, c.want)
-		}
-	}
-}
-
-// The bytes of a token are spelled out in RFC 9110; every other byte ends or breaks a
-// field name.
-func TestValidNameKnowsEveryByte(t *testing.T) {
-	t.Parallel()
-	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	for c := range 256 {
-		if got, want := validName("X"+string([]byte{byte(c)})), strings.IndexByte(token, byte(c)) >= 0; got != want {
-			t.Errorf("byte %#02x in a name: valid %t, want %t", c, got, want)
-		}
 	}
 }
 

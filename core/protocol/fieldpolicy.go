@@ -3,22 +3,9 @@ package protocol
 import (
 	"bytes"
 	"strings"
-)
 
-// The control fields, which only the protocol sets. A handler cannot set them: they are
-// removed from what it wrote.
-const (
-	fieldReplayed = "Idempotent-Replayed" // "true" on a replay
-	fieldStatus   = "Idempotency-Status"  // "unrecorded" or "unprotected"
-	fieldBody     = "Idempotency-Body"    // "omitted" where the body was not kept
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
-
-// IsControlField reports whether name, in any case, is a field that only the protocol
-// sets. An adapter whose framework holds the response in memory removes such fields from
-// what the handler set (R11); a [Recorder] removes them itself.
-func IsControlField(name string) bool {
-	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
-}
 
 // isNeverKept reports whether a response field belongs to one response, one connection,
 // one hop or one client, so that repeating it in a replay would be wrong or unsafe.
@@ -27,8 +14,7 @@ func isNeverKept(lower []byte) bool {
 	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
 		"age", "content-length", "date", "ratelimit", "server-timing", // computed for each response
 		"set-cookie", "strict-transport-security", "www-authenticate", // credentials and what asks for them
-		"b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id", // one request in a trace
-		"idempotency-body", "idempotency-status", "idempotent-replayed": // the protocol's own
+		"b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id": // one request in a trace
 		return true
 	}
 	for _, family := range neverKeptFamilies {
@@ -48,36 +34,37 @@ var neverKeptFamilies = [][]byte{
 // fieldPolicy decides which fields of a response are kept for its replays. The zero value
 // keeps all but those that are never kept. It is immutable and safe for concurrent use.
 type fieldPolicy struct {
-	allow map[string]struct{} // in lower case; nil: no list
+	allow   map[string]struct{} // in lower case; nil: no list
+	control ControlFields
 }
 
 // newFieldPolicy returns the policy that keeps the fields called allow, in any case; an
 // empty list keeps none, and nil keeps all. Either way some are never kept. Naming one of
 // those is an error, and so is what is not a field name.
-func newFieldPolicy(allow []string) (fieldPolicy, error) {
+func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) {
 	if allow == nil {
-		return fieldPolicy{}, nil
+		return fieldPolicy{control: control}, nil
 	}
 	names := make(map[string]struct{}, len(allow))
 	for _, name := range allow {
-		lower := appendLower(nil, name)
-		if !validName(name) {
-			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
+		lower := syntax.AppendLower(nil, name)
+		if !syntax.ValidName(name) {
+			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
 		}
-		if isNeverKept(lower) {
-			return fieldPolicy{}, invalid("KeepHeaders", "the field %s is never kept", name)
+		if isNeverKept(lower) || control.reserve(name) {
+			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
 	}
-	return fieldPolicy{allow: names}, nil
+	return fieldPolicy{allow: names, control: control}, nil
 }
 
 // keeps reports whether the field called name, in any case, is kept. It does not allocate
 // for names of up to 64 bytes.
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
-	lower := appendLower(stack[:0], name)
-	if isNeverKept(lower) {
+	lower := syntax.AppendLower(stack[:0], name)
+	if isNeverKept(lower) || p.control.reserve(name) {
 		return false
 	}
 	if p.allow == nil {
@@ -103,7 +90,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	for _, f := range src {
 		switch {
 		case f.Remove:
-			if validName(f.Name) && !IsControlField(f.Name) {
+			if syntax.ValidName(f.Name) && !p.control.reserve(f.Name) {
 				dst = append(dst, f)
 			}
 		case !p.keeps(f.Name):
@@ -111,7 +98,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 				setCookies++
 			}
 		case hopByHop && connectionNames(src, f.Name):
-		case !validField(f.Name, f.Value):
+		case !syntax.ValidField(f.Name, f.Value):
 			if !f.Add {
 				orphaned = f.Name
 			}
@@ -128,8 +115,8 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 // filterTrailers appends to dst the trailer fields of src that are kept: all that are not
 // never kept. They belong to the body, so that a list of fields to keep does not concern
 // them.
-func filterTrailers(dst, src []Field) []Field {
-	all := fieldPolicy{}
+func (p *fieldPolicy) filterTrailers(dst, src []Field) []Field {
+	all := fieldPolicy{control: p.control}
 	dst, _ = all.filter(dst, src)
 	return dst
 }
@@ -153,7 +140,7 @@ func connectionNames(fields []Field, name string) bool {
 		for list := f.Value; list != ""; {
 			var option string
 			option, list, _ = strings.Cut(list, ",")
-			if strings.EqualFold(trimSpace(option), name) {
+			if strings.EqualFold(syntax.TrimSpace(option), name) {
 				return true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -109,7 +110,7 @@ func withFields(fp store.Fingerprint, r *Request, names []string) store.Fingerpr
 		lines := r.values(name)
 		b = binary.BigEndian.AppendUint64(b, uint64(len(lines)))
 		for _, line := range lines {
-			b = appendPart(b, trimSpace(line))
+			b = appendPart(b, syntax.TrimSpace(line))
 		}
 	}
 	fp = sha256.Sum256(b)
@@ -193,7 +194,7 @@ func appendElement(b []byte, i int, element string) []byte {
 	if i > 0 {
 		b = append(b, ',')
 	}
-	return appendLower(b, element)
+	return syntax.AppendLower(b, element)
 }
 
 // appendCodings appends the content codings of all lines as one list.
@@ -203,7 +204,7 @@ func appendCodings(b []byte, lines []string) []byte {
 		for list != "" {
 			var coding string
 			coding, list, _ = strings.Cut(list, ",")
-			if coding = trimSpace(coding); coding != "" {
+			if coding = syntax.TrimSpace(coding); coding != "" {
 				b = appendElement(b, n, coding)
 				n++
 			}
@@ -218,7 +219,7 @@ func isJSON(r *Request) bool {
 	for _, line := range lines {
 		var stack [64]byte
 		media, _ := splitMediaType(line)
-		lower := string(appendLower(stack[:0], media))
+		lower := string(syntax.AppendLower(stack[:0], media))
 		if lower != "application/json" && lower != "text/json" && !strings.HasSuffix(lower, "+json") {
 			return false
 		}
@@ -234,11 +235,11 @@ func splitMediaType(line string) (media, charset string) {
 	for parameters != "" {
 		var parameter string
 		parameter, parameters = cutParameter(parameters)
-		if name, value, _ := strings.Cut(parameter, "="); strings.EqualFold(trimSpace(name), "charset") {
-			return trimSpace(media), unquote(trimSpace(value))
+		if name, value, _ := strings.Cut(parameter, "="); strings.EqualFold(syntax.TrimSpace(name), "charset") {
+			return syntax.TrimSpace(media), unquote(syntax.TrimSpace(value))
 		}
 	}
-	return trimSpace(media), ""
+	return syntax.TrimSpace(media), ""
 }
 
 // cutParameter cuts at the first semicolon that is not in a quoted string.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -242,10 +243,10 @@ func FuzzMediaType(f *testing.F) {
 		if len(media)+len(charset) > len(line) {
 			t.Fatalf("%q is split into the longer %q and %q", line, media, charset)
 		}
-		if strings.ContainsAny(media, ";") || media != trimSpace(media) {
+		if strings.ContainsAny(media, ";") || media != syntax.TrimSpace(media) {
 			t.Fatalf("%q has the media type %q", line, media)
 		}
-		upper, lower := upperASCII(line), string(appendLower(nil, line))
+		upper, lower := upperASCII(line), string(syntax.AppendLower(nil, line))
 		sum := func(line string) store.Fingerprint {
 			return digest(t, DefaultFingerprint, Request{Header: lines{"Content-Type": {line}}}, "", "")
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -23,7 +24,7 @@ func (s HeaderSection) Values(name string) iter.Seq[string] {
 			var line string
 			line, rest, _ = rest.cut()
 			field, value, _ := strings.Cut(line, ":")
-			if strings.EqualFold(field, name) && !yield(trimSpace(value)) {
+			if strings.EqualFold(field, name) && !yield(syntax.TrimSpace(value)) {
 				return
 			}
 		}
@@ -83,10 +84,10 @@ func (s HeaderSection) flaw(http10 bool) flaw {
 			continue
 		}
 		name, value, there := strings.Cut(line, ":")
-		if !there || !validName(name) || hasLineBytes(value) {
+		if !there || !syntax.ValidName(name) || syntax.HasLineBytes(value) {
 			return malformed
 		}
-		switch value = trimSpace(value); {
+		switch value = syntax.TrimSpace(value); {
 		case strings.EqualFold(name, "Content-Length"):
 			framing++
 			if !isNumber(value) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // This file handles header maps as net/http and the frameworks on it have them: one map,
@@ -113,9 +115,9 @@ func sameValues(values []string, fields []Field) bool {
 }
 
 // dropControlFields removes the control fields (R11), which only the protocol sets.
-func dropControlFields(header map[string][]string) {
+func (x *Exchange) dropControlFields(header map[string][]string) {
 	for name := range header {
-		if IsControlField(name) {
+		if x.IsControlField(name) {
 			delete(header, name)
 		}
 	}
@@ -153,7 +155,7 @@ const trailerPrefix = "Trailer:"
 func namesField(lines []string, name string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(trimSpace(element), name) {
+			if strings.EqualFold(syntax.TrimSpace(element), name) {
 				return true
 			}
 		}
@@ -186,7 +188,7 @@ func WriteResponse(header map[string][]string, wire Wire, r Response) {
 	if _, typed := header["Content-Type"]; !typed && length > 0 {
 		header["Content-Type"] = nil // the first response had none, so none is guessed (R16)
 	}
-	bodied := allowsBody(r.Status)
+	bodied := syntax.AllowsBody(r.Status)
 	switch {
 	case bodied && r.Trailer.Len() > 0:
 		header["Trailer"] = trailerNames(r.Trailer)
@@ -243,7 +245,3 @@ func trailerNames(trailers Header) []string {
 	}
 	return []string{strings.Join(names, ", ")}
 }
-
-// allowsBody reports whether a response of this status may have a body (RFC 9110, section
-// 6.4.1).
-func allowsBody(status int) bool { return status >= 200 && status != 204 && status != 304 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -19,15 +20,15 @@ import (
 // startSpool begins to spool a body that has outgrown what is kept in memory, from its
 // start, if the policy offloads it.
 func (x *Exchange) startSpool(start []byte) {
-	if x.guard.cfg.Oversize != Offload || x.attempt.Unprotected() || x.request.isCall() {
+	if !x.guard.cfg.Offload.writes() || x.attempt.Unprotected() || x.request.isCall() {
 		return
 	}
 	var err error
-	if x.spool, err = newSpool(x.guard, x.guard.cfg.MaxBlob); err != nil {
+	if x.spool, err = newSpool(x.guard, x.guard.cfg.Offload.MaxBody); err != nil {
 		x.blobFailed(err)
 		return
 	}
-	if x.guard.cfg.Seal.On {
+	if x.guard.cfg.Seal.on() {
 		x.spool.encrypt()
 	}
 	x.spoolMore(start)
@@ -37,10 +38,10 @@ func (x *Exchange) startSpool(start []byte) {
 // grows in few steps, so that it leaves little to collect.
 func (g *Guard) room(body []byte, n int) []byte {
 	size := len(body) + n
-	if g.cfg.Oversize != Offload || size <= cap(body) || size <= copyBuffer/8 {
+	if !g.cfg.Offload.writes() || size <= cap(body) || size <= copyBuffer/8 {
 		return body
 	}
-	return slices.Grow(body, max(size, min(8*size, g.cfg.MaxResponseBody))-len(body))
+	return slices.Grow(body, max(size, min(8*size, g.cfg.Limits.ResponseBody))-len(body))
 }
 
 // spoolMore adds the next part of the body.
@@ -59,7 +60,7 @@ func (x *Exchange) spoolMore(p []byte) {
 // call has to be whole in memory.
 func (x *Exchange) canOffload(c *Captured) bool {
 	cfg := &x.guard.cfg
-	return cfg.Oversize == Offload && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.MaxResponseBody)
+	return cfg.Offload.writes() && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.Limits.ResponseBody)
 }
 
 // dropSpool removes what was spooled.
@@ -83,14 +84,14 @@ func (x *Exchange) flushSpool() {
 
 // offload writes the body to the blob store: what was spooled, or what the framework has
 // in memory.
-func (x *Exchange) offload(c *Captured) (ref BlobRef, ok bool) {
+func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 	if x.spool == nil {
 		x.startSpool(c.Body)
 		x.flushSpool()
 		defer x.dropSpool() // the framework sends what it has
 	}
 	if x.spool == nil {
-		return BlobRef{}, false
+		return record.Blob{}, false
 	}
 	ref, err := x.spool.ref()
 	if err == nil {
@@ -98,7 +99,7 @@ func (x *Exchange) offload(c *Captured) (ref BlobRef, ok bool) {
 	}
 	if err != nil {
 		x.blobFailed(err)
-		return BlobRef{}, false
+		return record.Blob{}, false
 	}
 	x.guard.counts.offloaded.Add(1)
 	return ref, true
@@ -111,22 +112,21 @@ func (x *Exchange) blobFailed(err error) {
 }
 
 // putBlob writes a spool to the blob store.
-func (g *Guard) putBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.BlobTimeout) // losing the lease is told by the completion
+func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // losing the lease is told by the completion
 	defer cancel()
-	defer recovered("Config.Blobs.Put", &err)
-	return g.cfg.Blobs.Put(ctx, ref.Name(), s.section(ctx))
+	defer recovered("Config.Offload.Blobs.Put", &err)
+	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))
 }
 
 // replayBlob returns a stored response whose body is a blob, or the problem with it.
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
-	spool, err := g.fetchBlob(ctx, s.blob)
+	spool, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		s.header.fields = markReplayed
-		return Response{Status: s.status, Header: s.header, Stream: spool.body(), Length: s.blob.length()}
+		return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Stream: spool.body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
-	var damaged damagedBlob
+	var damaged record.DamagedBlob
 	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
 		g.counts.blobsLost.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
@@ -139,16 +139,11 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	return g.write(ctx, req, g.problems.ofBlob())
 }
 
-// damagedBlob says what is wrong with the bytes of a blob.
-type damagedBlob string
-
-func (d damagedBlob) Error() string { return "reprise: the blob " + string(d) }
-
-var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", store.ErrMisconfigured)
+var errNoBlobs = fmt.Errorf("%w: the record needs Config.Offload.Blobs", store.ErrMisconfigured)
 
 // fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
-func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error) {
-	if g.cfg.Blobs == nil {
+func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err error) {
+	if g.cfg.Offload.Blobs == nil {
 		return nil, errNoBlobs
 	}
 	s, err := newSpool(g, ref.Size)
@@ -160,7 +155,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error
 			s.Close()
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.BlobTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Offload.Timeout)
 	defer cancel()
 	if err := g.readBlob(ctx, ref, s); err != nil {
 		return nil, err
@@ -170,18 +165,18 @@ func (g *Guard) fetchBlob(ctx context.Context, ref BlobRef) (_ *spool, err error
 	case err != nil:
 		return nil, err
 	case got.Size != ref.Size:
-		return nil, damagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
+		return nil, record.DamagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
 	case got.SHA256 != ref.SHA256:
-		return nil, damagedBlob("has other bytes than were written")
+		return nil, record.DamagedBlob("has other bytes than were written")
 	}
-	s.key = ref.key
+	s.key = ref.Key
 	return s, nil
 }
 
 // readBlob reads a blob into a spool, as far as it goes.
-func (g *Guard) readBlob(ctx context.Context, ref BlobRef, s *spool) (err error) {
-	defer recovered("Config.Blobs.Open", &err)
-	r, err := g.cfg.Blobs.Open(ctx, ref.Name())
+func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
+	defer recovered("Config.Offload.Blobs.Open", &err)
+	r, err := g.cfg.Offload.Blobs.Open(ctx, ref.Name())
 	if err != nil {
 		return err
 	}
@@ -190,7 +185,7 @@ func (g *Guard) readBlob(ctx context.Context, ref BlobRef, s *spool) (err error)
 	defer copyBuffers.Put(buf)
 	_, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{readUntil{ctx, r}}, buf[:])
 	if errors.Is(err, errSpoolLimit) {
-		return damagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
+		return record.DamagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
 	}
 	return err
 }

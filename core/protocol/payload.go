@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -30,7 +31,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		fields = appendGrouped(fields, f.Name, CleanValue(f.Value))
 	}
 	kept, _ := x.guard.fields.filter(nil, fields)
-	if added := x.guard.announce.fields(fields, true, x.ownAt()); fitsStored(slices.Concat(kept, added)) {
+	if added := x.guard.announce.fields(fields, true, x.ownAt()); record.Fits(slices.Concat(kept, added)) {
 		kept = append(kept, added...)
 	}
 	switch {
@@ -40,15 +41,15 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Payload of a response with trailers", store.ErrInvalid)
 	case r.Stream != nil:
 		return nil, fmt.Errorf("%w: Payload of a response with a stream", store.ErrInvalid)
-	case len(r.Body) > x.guard.cfg.MaxResponseBody:
-		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.MaxResponseBody", store.ErrInvalid, len(r.Body))
-	case !fitsStored(kept):
+	case len(r.Body) > x.guard.cfg.Limits.ResponseBody:
+		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.Limits.ResponseBody", store.ErrInvalid, len(r.Body))
+	case !record.Fits(kept):
 		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", store.ErrInvalid)
 	}
-	s := stored{status: r.Status, fields: kept, body: r.Body, annotation: x.guard.annotation(ctx)}
-	encoded := appendStored(make([]byte, 0, s.size()), &s)
+	s := stored{Status: r.Status, Fields: kept, Body: r.Body, Annotation: x.guard.annotation(ctx)}
+	encoded := record.Append(make([]byte, 0, s.Size()), &s)
 	seal := &x.guard.cfg.Seal
-	if !seal.On {
+	if !seal.on() {
 		return encoded, nil
 	}
 	x.mu.Lock()
@@ -58,7 +59,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	}
 	sum := sha256.Sum256(encoded)
 	if x.own.sealed == nil || x.own.sum != sum {
-		x.own.sum, x.own.sealed = sum, seal.appendSealed(nil, encoded, &s, x.sealedFor())
+		x.own.sum, x.own.sealed = sum, seal.appendSealed(nil, encoded, x.sealedFor())
 	}
 	return slices.Clone(x.own.sealed), nil
 }

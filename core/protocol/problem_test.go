@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 const testHeader = "X-Operation-Key"
@@ -137,7 +138,7 @@ func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
 			t.Errorf("%s: the detail %q does not name the configured header", want.code, d.Detail)
 		}
 		for f := range r.Header.All() {
-			if !validField(f.Name, f.Value) || f.Add != (f.Name == "Link") { // a link goes beside those of outer layers
+			if !syntax.ValidField(f.Name, f.Value) || f.Add != (f.Name == "Link") { // a link goes beside those of outer layers
 				t.Errorf("%s: the field %v", want.code, f)
 			}
 		}
@@ -314,7 +315,7 @@ func FuzzProblem(f *testing.F) {
 				t.Fatalf("the base %q became %q", base, d.Type)
 			}
 			for f := range r.Header.All() {
-				if validURI(base) && !validField(f.Name, f.Value) {
+				if validURI(base) && !syntax.ValidField(f.Name, f.Value) {
 					t.Fatalf("the field %+v cannot be sent", f)
 				}
 			}

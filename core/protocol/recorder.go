@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // Wire is the way to the client as net/http and the frameworks on it have it.
@@ -105,7 +107,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	case r.status == 0:
 		r.commit(200)
 	}
-	if len(p) > 0 && !allowsBody(r.status) {
+	if len(p) > 0 && !syntax.AllowsBody(r.status) {
 		return 0, errNoBody
 	}
 	r.written += int64(len(p))
@@ -113,7 +115,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		return 0, errLength
 	}
 	s := r.x.scratch
-	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.MaxResponseBody {
+	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.Limits.ResponseBody {
 		r.overflow([]byte(p))
 	}
 	if r.oversize {
@@ -175,7 +177,7 @@ func (r *Recorder) Hijack() {
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cut = r.status == 0 || allowsBody(r.status)
+	r.cut = r.status == 0 || syntax.AllowsBody(r.status)
 }
 
 // Status returns the final status that the handler wrote, 0 if it has not written one.
@@ -186,7 +188,7 @@ func (r *Recorder) Status() int {
 }
 
 // Finish finishes the exchange after the handler returned, and sends the response. Only
-// the first call has an effect. It panics if Config.Decide does.
+// the first call has an effect. It panics if Config.Keep.Decide does.
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,7 +206,7 @@ func (r *Recorder) Finish() {
 	s.trailers = appendTrailers(s.trailers[:0], r.header)
 	decided := false
 	defer func() {
-		if !decided && !r.live && !r.taken { // Config.Decide panicked
+		if !decided && !r.live && !r.taken { // Config.Keep.Decide panicked
 			restore(r.header, s.outer)
 		}
 	}()
@@ -226,7 +228,7 @@ func (r *Recorder) Finish() {
 // hold declares the length of a body that the exchange took, so that one that breaks off
 // is not taken for whole. A response that was cut short has none.
 func (r *Recorder) hold(reply *Reply) {
-	if reply.Stream == nil || r.cut || r.wrongLength() || r.declared >= 0 || !allowsBody(r.status) {
+	if reply.Stream == nil || r.cut || r.wrongLength() || r.declared >= 0 || !syntax.AllowsBody(r.status) {
 		return
 	}
 	s := r.x.scratch
@@ -235,7 +237,7 @@ func (r *Recorder) hold(reply *Reply) {
 
 // wrongLength reports whether the body is shorter or longer than the handler declared.
 func (r *Recorder) wrongLength() bool {
-	return r.declared >= 0 && r.written != r.declared && allowsBody(r.status)
+	return r.declared >= 0 && r.written != r.declared && syntax.AllowsBody(r.status)
 }
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
@@ -265,7 +267,7 @@ func (r *Recorder) Close() {
 
 // commit takes status and header as the handler's.
 func (r *Recorder) commit(status int) {
-	dropControlFields(r.header)
+	r.x.dropControlFields(r.header)
 	r.status, r.declared = status, declaredLength(r.header)
 	committed := appendMap(r.x.scratch.committed[:0], r.header)
 	for i := range committed {
@@ -280,7 +282,7 @@ func declaredLength(header map[string][]string) int64 {
 	if len(lines) == 0 {
 		return -1
 	}
-	n, err := strconv.ParseInt(trimSpace(lines[0]), 10, 64)
+	n, err := strconv.ParseInt(syntax.TrimSpace(lines[0]), 10, 64)
 	if err != nil || n < 0 {
 		return -1
 	}
@@ -338,7 +340,7 @@ func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
 // start is the start of the body.
 func (r *Recorder) nameType(start []byte) {
 	s := r.x.scratch
-	if r.sniff == nil || len(start) == 0 || !allowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+	if r.sniff == nil || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {

@@ -5,13 +5,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
-)
-
-// The fields that mark a response. All responses share them, and nothing modifies them.
-var (
-	markReplayed    = []Field{{Name: fieldReplayed, Value: "true"}}
-	markUnrecorded  = Field{Name: fieldStatus, Value: "unrecorded"}
-	markUnprotected = Field{Name: fieldStatus, Value: "unprotected"}
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 var summaryBody = []byte(`{"status":"completed"}`)
@@ -32,33 +26,32 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	switch {
 	case g.withholds(req, s):
 		return g.problem(ctx, req, CodeResultUnavailable)
-	case s.flags&storedOmitted != 0:
-		return summary(s)
-	case s.flags&storedOffloaded != 0:
+	case s.Flags&record.Omitted != 0:
+		return g.summary(s)
+	case s.Flags&record.Offloaded != 0:
 		return g.replayBlob(ctx, req, s)
 	}
-	s.header.fields = markReplayed
-	return Response{Status: s.status, Header: s.header, Body: s.body, Trailer: s.trailer}
+	return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}
 }
 
 // withholds reports whether retries get 409 result-unavailable instead of what is stored.
 func (g *Guard) withholds(req *Request, s *stored) bool {
-	return s.flags&storedCut != 0 || s.flags&storedOffloaded != 0 && req.isCall() ||
-		s.flags&storedOmitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall())
+	return s.Flags&record.Cut != 0 || s.Flags&record.Offloaded != 0 && req.isCall() ||
+		s.Flags&record.Omitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall())
 }
 
 // summary returns what stands for a response whose body was not kept, without the fields
 // that described that body.
-func summary(s *stored) Response {
-	fields := make([]Field, 0, s.header.Len()+3)
-	for f := range s.header.All() {
+func (g *Guard) summary(s *stored) Response {
+	fields := make([]Field, 0, s.Header.Len()+3)
+	for f := range (Header{stored: s.Header}).All() {
 		if !describesBody(f.Name) {
 			fields = append(fields, f)
 		}
 	}
-	fields = append(fields, markReplayed[0],
-		Field{Name: "Content-Type", Value: "application/json"}, Field{Name: fieldBody, Value: "omitted"})
-	return Response{Status: s.status, Header: Header{fields: fields}, Body: summaryBody}
+	fields = append(fields, g.marks.replayed[0],
+		Field{Name: "Content-Type", Value: "application/json"}, g.marks.omitted)
+	return Response{Status: s.Status, Header: Header{fields: fields}, Body: summaryBody}
 }
 
 // describesBody reports whether a field describes the bytes of a body, so that it would

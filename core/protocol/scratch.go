@@ -3,8 +3,12 @@ package protocol
 import (
 	"sync"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
+
+// stored is a response as a record keeps it.
+type stored = record.Response[Field]
 
 // scratch is the memory of an exchange, reused by later ones.
 type scratch struct {
@@ -32,13 +36,13 @@ type asked struct {
 // Decode implements [reprise.Decoder].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 	a := &s.asked
-	if isEnvelope(payload) {
+	if record.IsSealed(payload) {
 		who := SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
 		s.decoded, err = a.guard.decode(payload, &who)
 	} else {
 		s.decoded, err = a.guard.decode(payload, nil)
 	}
-	return s.decoded.annotation, err
+	return s.decoded.Annotation, err
 }
 
 // decode reads the payload of a record of the operation that it may be sealed for.
@@ -47,7 +51,7 @@ func (g *Guard) decode(payload []byte, who *SealedFor) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	return decodeStored(encoded)
+	return record.Decode[Field](encoded)
 }
 
 // largestScratch is the largest buffer that is reused. The collector frees larger ones,
@@ -78,4 +82,11 @@ func again(b []byte) []byte {
 func emptied(fields []Field) []Field {
 	clear(fields)
 	return fields[:0]
+}
+
+// wiped returns the memory of b for reuse without what was in it, or nil if there is too
+// much of it.
+func wiped(b []byte) []byte {
+	clear(b[:cap(b)])
+	return again(b)
 }

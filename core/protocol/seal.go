@@ -1,32 +1,28 @@
 package protocol
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 // Sealing says how a guard encrypts the responses that records keep, so that who reads
-// the store, or a copy of it, learns nothing of them. The zero value seals nothing, and
-// reads what other guards have sealed with the keys of their clients alone.
+// the store, or a copy of it, learns nothing of them. The zero value seals nothing.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
 // from the client's Idempotency-Key and from Secret. No store ever has either of the two.
 // So only a request with the same key can have the response: an operator cannot read it.
-// Without a Secret, the protection is as good as the keys of the clients: who can guess
-// them, such as order numbers, can try them on a stolen copy.
 //
-// A guard reads what is not sealed, and what was sealed with Secret, with one of
-// OtherSecrets or without a secret, whatever On says. See docs/sealing.md for turning it
-// on and for the rotation of secrets.
+// A guard reads what is not sealed, and what was sealed with Secret or with one of
+// OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
 type Sealing struct {
-	// On seals the responses that are recorded from now on.
-	On bool
-
-	// Secret is mixed into the keys of the responses that are sealed from now on. The
-	// zero value is none.
+	// Secret seals the responses that are recorded from now on. Without it nothing is
+	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
 	// OtherSecrets only open responses: secrets of before, until the retention of what
@@ -38,8 +34,8 @@ type Sealing struct {
 	// body is sealed, and nothing of the rest can be changed without notice.
 	ClearHead bool
 
-	// Strict answers record-corrupt to every response that is not sealed, or that was
-	// sealed without a secret although there is a Secret. It closes the way for somebody
+	// Strict answers record-corrupt to every response that is not sealed with a secret. It
+	// closes the way for somebody
 	// who can write to the store, and closes it for an operator too, who can then resolve
 	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
 	// retention of what was recorded before sealing has ended.
@@ -54,17 +50,11 @@ type Sealing struct {
 
 // Secret is a master secret, made by [NewSecret]. Printing it, or a policy that has it,
 // shows its ID only.
-type Secret struct{ held *heldSecret }
-
-type heldSecret struct {
-	id  string
-	key []byte
-}
+type Secret struct{ held *record.Secret }
 
 const (
-	maxSecretID = 32
-	minSecret   = 32
-	maxSecret   = 4096
+	minSecret = 32
+	maxSecret = 4096
 )
 
 // NewSecret returns a master secret of 32 to 4,096 bytes of full entropy, such as 32 from
@@ -73,12 +63,12 @@ const (
 // in. An ID is never used for a second secret. The error wraps [store.ErrInvalid].
 func NewSecret(id string, key []byte) (Secret, error) {
 	switch {
-	case id == "" || len(id) > maxSecretID || !printable(id):
-		return Secret{}, fmt.Errorf("%w: NewSecret: the ID %q is not 1 to %d bytes of printable US-ASCII", store.ErrInvalid, id, maxSecretID)
+	case id == "" || len(id) > record.MaxSecretID || !syntax.Printable(id):
+		return Secret{}, fmt.Errorf("%w: NewSecret: the ID %q is not 1 to %d bytes of printable US-ASCII", store.ErrInvalid, id, record.MaxSecretID)
 	case len(key) < minSecret || len(key) > maxSecret:
 		return Secret{}, fmt.Errorf("%w: NewSecret: the secret %q has %d bytes, want %d to %d", store.ErrInvalid, id, len(key), minSecret, maxSecret)
 	}
-	return Secret{&heldSecret{id: id, key: slices.Clone(key)}}, nil
+	return Secret{&record.Secret{ID: id, Key: slices.Clone(key)}}, nil
 }
 
 // ID returns the ID of the secret, and "" for none.
@@ -86,7 +76,7 @@ func (s Secret) ID() string {
 	if s.held == nil {
 		return ""
 	}
-	return s.held.id
+	return s.held.ID
 }
 
 // String implements [fmt.Stringer]. It shows the ID only.
@@ -94,7 +84,7 @@ func (s Secret) String() string {
 	if s.held == nil {
 		return "no secret"
 	}
-	return fmt.Sprintf("secret %q", s.held.id)
+	return fmt.Sprintf("secret %q", s.held.ID)
 }
 
 // GoString implements [fmt.GoStringer]. It shows the ID only.
@@ -102,14 +92,6 @@ func (s Secret) GoString() string { return s.String() }
 
 // MarshalText implements [encoding.TextMarshaler]. It shows the ID only.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// bytes returns the secret, and nil for none.
-func (s Secret) bytes() []byte {
-	if s.held == nil {
-		return nil
-	}
-	return s.held.key
-}
 
 // secret returns the secret with the ID of an envelope, and false if there is none.
 func (c *Sealing) secret(id string) (Secret, bool) {
@@ -127,11 +109,18 @@ func (c *Sealing) secret(id string) (Secret, bool) {
 	return Secret{}, false
 }
 
+// on reports whether responses are sealed from now on.
+func (c *Sealing) on() bool { return c.Secret.held != nil }
+
 // check returns [store.ErrInvalid] for the first invalid field.
 func (c *Sealing) check() error {
 	switch {
-	case c.Strict && !c.On:
-		return invalid("Seal.Strict", "needs On: this guard would not read what it writes")
+	case !c.on() && c.ClearHead:
+		return invalid("Seal.ClearHead", "is set without Secret, so nothing is sealed")
+	case !c.on() && c.Strict:
+		return invalid("Seal.Strict", "is set without Secret: this guard would not read what it writes")
+	case !c.on() && c.MaxAge != 0:
+		return invalid("Seal.MaxAge", "is set without Secret, so nothing is sealed")
 	case c.MaxAge < 0:
 		return invalid("Seal.MaxAge", "%v is negative", c.MaxAge)
 	}
@@ -154,4 +143,103 @@ func (c *Sealing) checkAge(retention time.Duration) error {
 		return invalid("Seal.MaxAge", "%v is shorter than the Retention of %v: replays would end before it", c.MaxAge, retention)
 	}
 	return nil
+}
+
+// ErrSealed says that a response can be read only with the key of its client. See
+// [DecodeResponse].
+var ErrSealed = errors.New("reprise: the response is sealed, and can be read with the key of its client only")
+
+// Why a policy does not open an envelope.
+var (
+	errEnvelopeAge  = record.Corrupt("was sealed longer ago than Config.Seal.MaxAge")
+	errEnvelopeWeak = record.Corrupt("is sealed without a secret, which Config.Seal.Strict refuses")
+	errEnvelopeHead = record.Corrupt("is sealed, and its head cannot be read")
+	errNotSealed    = record.Corrupt("is not sealed, which Config.Seal.Strict refuses")
+)
+
+// SealedFor names the operation and the request that a response is sealed for.
+type SealedFor struct {
+	ID          store.ID
+	Fingerprint store.Fingerprint
+	Key         string // the client's Idempotency-Key, decoded
+}
+
+// appendSealed appends the envelope of an encoded response.
+func (c *Sealing) appendSealed(dst, encoded []byte, who *SealedFor) []byte {
+	var secret record.Secret
+	if c.Secret.held != nil {
+		secret = *c.Secret.held
+	}
+	return record.Seal(dst, encoded, secret, c.ClearHead, (*record.SealedFor)(who))
+}
+
+// open returns the encoded response of a payload, which is the payload itself if that is
+// not sealed. The error wraps [store.ErrCorrupt].
+func (c *Sealing) open(payload []byte, who *SealedFor) ([]byte, error) {
+	if !record.IsSealed(payload) {
+		if c.Strict {
+			return nil, errNotSealed
+		}
+		return payload, nil
+	}
+	e, err := record.ParseEnvelope(payload)
+	if err != nil {
+		return nil, err
+	}
+	secret, known := c.secret(e.Secret)
+	switch {
+	case !known:
+		return nil, record.Corrupt(fmt.Sprintf("is sealed with the secret %q, which Config.Seal does not have", e.Secret))
+	case c.Strict && e.Secret == "" && c.Secret.held != nil:
+		return nil, errEnvelopeWeak
+	case c.MaxAge > 0 && time.Since(e.Time) > c.MaxAge:
+		return nil, errEnvelopeAge
+	}
+	var key []byte
+	if secret.held != nil {
+		key = secret.held.Key
+	}
+	return e.Open(key, (*record.SealedFor)(who))
+}
+
+// decodeSealed is DecodeResponse of an envelope.
+func decodeSealed(payload []byte) (Response, error) {
+	e, err := record.ParseEnvelope(payload)
+	if err != nil {
+		return Response{}, err
+	}
+	head := e.ClearHead()
+	if head == nil {
+		return Response{}, ErrSealed
+	}
+	s, err := record.Decode[Field](head)
+	if err != nil {
+		return Response{}, errEnvelopeHead
+	}
+	return Response{Status: s.Status, Header: Header{stored: s.Header}, Trailer: Header{stored: s.Trailer}}, ErrSealed
+}
+
+// SealResponse is [EncodeResponse], sealed for an operation: what a guard with this
+// policy replays to the request of that key and fingerprint. It is for operators who know
+// the client's key, and for tests. See [Sealing.OpenResponse].
+func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
+	encoded, err := EncodeResponse(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c.appendSealed(nil, encoded, &who), nil
+}
+
+// OpenResponse is [DecodeResponse] for who knows the client's key, and has the secret if
+// there is one. A payload that is not sealed is decoded too, unless the policy is Strict.
+// The error wraps [store.ErrCorrupt] if it cannot be opened.
+func (c Sealing) OpenResponse(payload []byte, who SealedFor) (Response, error) {
+	encoded, err := c.open(payload, &who)
+	if err != nil {
+		return Response{}, err
+	}
+	return DecodeResponse(encoded)
 }

@@ -3,6 +3,8 @@ package protocol
 import (
 	"bytes"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // A sealed answer costs a derivation, a key schedule and a pass over its bytes, once when
@@ -10,19 +12,19 @@ import (
 // has a run.
 func BenchmarkSealedAnswer(b *testing.B) {
 	for _, size := range []int{256, 16 << 10, 1 << 20} {
-		s := stored{status: 201, body: bytes.Repeat([]byte("x"), size), fields: []Field{{Name: "Content-Type", Value: "application/json"}}}
-		encoded := appendStored(nil, &s)
+		s := stored{Status: 201, Body: bytes.Repeat([]byte("x"), size), Fields: []Field{{Name: "Content-Type", Value: "application/json"}}}
+		encoded := record.Append(nil, &s)
 		for _, c := range []struct {
 			name string
 			seal Sealing
-		}{{"key", Sealing{On: true}}, {"key+secret", Sealing{On: true, Secret: testSecret(b, "1")}}} {
-			sealed := c.seal.appendSealed(nil, encoded, &s, &testSealedFor)
+		}{{"key", Sealing{}}, {"key+secret", Sealing{Secret: testSecret(b, "1")}}} {
+			sealed := c.seal.appendSealed(nil, encoded, &testSealedFor)
 			b.Run(sizeName(size)+"/seal/"+c.name, func(b *testing.B) {
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				var dst []byte
 				for b.Loop() {
-					dst = c.seal.appendSealed(dst[:0], encoded, &s, &testSealedFor)
+					dst = c.seal.appendSealed(dst[:0], encoded, &testSealedFor)
 				}
 			})
 			b.Run(sizeName(size)+"/open/"+c.name, func(b *testing.B) {

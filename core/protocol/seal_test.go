@@ -16,6 +16,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -34,98 +35,11 @@ func testSecret(tb testing.TB, id string) Secret {
 	return s
 }
 
-// sealedVector is an envelope that a program of its own made from
-// docs/engineering/adr/0016-sealed-answers.md. Whoever changes one makes the records of
-// running deployments unreadable.
-type sealedVector struct {
-	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
-
-	SecretID  string `json:"secret_id"`
-	ClearHead bool   `json:"clear_head"`
-	Reserved  bool   `json:"deflate"` // of a form with a reserved flag, which was never released
-}
-
-func sealedVectors(tb testing.TB) []sealedVector {
-	tb.Helper()
-	file, err := os.ReadFile("testdata/sealed.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var list []sealedVector
-	if err := json.Unmarshal(file, &list); err != nil || len(list) == 0 {
-		tb.Fatal(len(list), err)
-	}
-	return list
-}
-
-func unhex(tb testing.TB, text string) []byte {
-	tb.Helper()
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return b
-}
-
-func (v *sealedVector) sealing(tb testing.TB) (Sealing, SealedFor) {
-	tb.Helper()
-	c := Sealing{On: true, ClearHead: v.ClearHead}
-	if v.SecretID != "" {
-		var err error
-		if c.Secret, err = NewSecret(v.SecretID, unhex(tb, v.Secret)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return c, SealedFor{
-		ID: store.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: store.Fingerprint(unhex(tb, v.Fingerprint)),
-	}
-}
-
-func TestSealedGoldenVectors(t *testing.T) {
-	t.Parallel()
-	for _, v := range sealedVectors(t) {
-		c, who := v.sealing(t)
-		payload, encoded := unhex(t, v.Payload), unhex(t, v.Encoded)
-		got, err := c.open(payload, &who)
-		if v.Reserved {
-			if got != nil || !errors.Is(err, errEnvelopeFlags) {
-				t.Errorf("%s: opened\n%x: %v", v.Name, got, err)
-			}
-			if _, err := DecodeResponse(payload); !errors.Is(err, errEnvelopeFlags) {
-				t.Errorf("%s: decoded: %v", v.Name, err)
-			}
-			continue
-		}
-		if err != nil || !bytes.Equal(got, encoded) {
-			t.Errorf("%s: opened\n%x, want\n%x: %v", v.Name, got, encoded, err)
-			continue
-		}
-		s, err := decodeStored(got)
-		if err != nil {
-			t.Errorf("%s: %v", v.Name, err)
-		}
-		s.fields, s.trailers = slices.Collect(s.header.All()), slices.Collect(s.trailer.All())
-		again := c.appendSealed(nil, encoded, &s, &who)
-		want, err := parseEnvelope(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// All but the time, the nonce and what depends on them is written as it was.
-		copy(again[2:], payload[2:10])
-		if !bytes.HasPrefix(again, want.start) {
-			t.Errorf("%s: sealed again as\n%x, want\n%x", v.Name, again, payload)
-		}
-		if len(again) != len(payload) {
-			t.Errorf("%s: sealed again in %d bytes, want %d", v.Name, len(again), len(payload))
-		}
-	}
-}
-
 // sealedSample returns a response and its envelope.
 func sealedSample(c *Sealing, body []byte) (encoded, payload []byte) {
-	s := stored{status: 201, fields: []Field{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Private", Value: "a header of the answer"}}, body: body}
-	encoded = appendStored(nil, &s)
-	return encoded, c.appendSealed(nil, encoded, &s, &testSealedFor)
+	s := stored{Status: 201, Fields: []Field{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Private", Value: "a header of the answer"}}, Body: body}
+	encoded = record.Append(nil, &s)
+	return encoded, c.appendSealed(nil, encoded, &testSealedFor)
 }
 
 func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
@@ -133,9 +47,9 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 	secret := testSecret(t, "2026-11")
 	body := bytes.Repeat([]byte("the account of Jane Doe "), 200)
 	for name, c := range map[string]Sealing{
-		"key":        {On: true},
-		"secret":     {On: true, Secret: secret},
-		"clear head": {On: true, Secret: secret, ClearHead: true},
+		"key":        {},
+		"secret":     {Secret: secret},
+		"clear head": {Secret: secret, ClearHead: true},
 	} {
 		encoded, payload := sealedSample(&c, body)
 		got, err := c.open(payload, &testSealedFor)
@@ -146,7 +60,7 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 		if bytes.Equal(again[len(again)-64:], payload[len(payload)-64:]) {
 			t.Errorf("%s: the same response is sealed twice in the same way", name)
 		}
-		for _, private := range []string{"Jane Doe", testSealKey, string(secret.bytes()), "a header of"} {
+		for _, private := range []string{"Jane Doe", testSealKey, string(secret.held.Key), "a header of"} {
 			if bytes.Contains(payload, []byte(private)) && !(c.ClearHead && private == "a header of") {
 				t.Errorf("%s: %q is in the payload", name, private)
 			}
@@ -169,14 +83,14 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 	t.Parallel()
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
-	c := Sealing{On: true, Secret: secret, ClearHead: true}
+	c := Sealing{Secret: secret, ClearHead: true}
 	encoded, payload := sealedSample(&c, []byte("body"))
 	impostor, err := NewSecret("a", bytes.Repeat([]byte("z"), 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, bare := sealedSample(&Sealing{On: true}, []byte("body"))
-	old := Sealing{On: true, Secret: secret, MaxAge: time.Hour}
+	_, bare := sealedSample(&Sealing{}, []byte("body"))
+	old := Sealing{Secret: secret, MaxAge: time.Hour}
 	aged := slices.Clone(payload)
 	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix()))
 
@@ -197,8 +111,8 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 		"another secret":         {Sealing{Secret: impostor}, &testSealedFor, payload, "cannot be opened"},
 		"an unknown secret":      {Sealing{Secret: other}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
 		"no secret":              {Sealing{}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
-		"downgraded":             {Sealing{On: true, Strict: true}, &testSealedFor, encoded, "is not sealed"},
-		"downgraded to the key":  {Sealing{On: true, Strict: true, Secret: secret}, &testSealedFor, bare, "without a secret"},
+		"downgraded":             {Sealing{Strict: true}, &testSealedFor, encoded, "is not sealed"},
+		"downgraded to the key":  {Sealing{Strict: true, Secret: secret}, &testSealedFor, bare, "without a secret"},
 		"of long ago":            {old, &testSealedFor, aged, "longer ago than"},
 		"of long ago, unnoticed": {c, &testSealedFor, aged, "cannot be opened"},
 		"a later version":        {c, &testSealedFor, append([]byte{0x82}, payload[1:]...), "a version"},
@@ -222,8 +136,8 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 			damaged := slices.Clone(payload)
 			damaged[n] ^= flip
 			encoded, err := c.open(damaged, &testSealedFor)
-			if err == nil && !isEnvelope(damaged) {
-				_, err = decodeStored(encoded)
+			if err == nil && !record.IsSealed(damaged) {
+				_, err = record.Decode[Field](encoded)
 			}
 			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("byte %d xor %#02x: %v", n, flip, err)
@@ -239,10 +153,10 @@ func TestSealedSecretsRotate(t *testing.T) {
 	t.Parallel()
 	first, second, third := testSecret(t, "1"), testSecret(t, "2"), testSecret(t, "3")
 	var payloads [][]byte
-	for _, c := range []Sealing{{}, {On: true}, {On: true, Secret: first}, {On: true, Secret: second}} {
+	for _, c := range []Sealing{{}, {Secret: first}, {Secret: second}} {
 		encoded, payload := sealedSample(&c, []byte("body"))
-		if !c.On {
-			payload = encoded
+		if payloads == nil {
+			payloads = append(payloads, encoded) // not sealed
 		}
 		payloads = append(payloads, payload)
 	}
@@ -252,11 +166,11 @@ func TestSealedSecretsRotate(t *testing.T) {
 	}{
 		{Sealing{}, []bool{true, true, false, false}},
 		{Sealing{OtherSecrets: []Secret{first}}, []bool{true, true, true, false}},
-		{Sealing{On: true, Secret: first, OtherSecrets: []Secret{second}}, []bool{true, true, true, true}},
-		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{third, first}}, []bool{true, true, true, true}},
-		{Sealing{On: true, Secret: third, OtherSecrets: []Secret{second}}, []bool{true, true, false, true}},
-		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, false, true, true}},
-		{Sealing{On: true, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, true, true, false}},
+		{Sealing{Secret: first, OtherSecrets: []Secret{second}}, []bool{true, true, true, true}},
+		{Sealing{Secret: second, OtherSecrets: []Secret{third, first}}, []bool{true, true, true, true}},
+		{Sealing{Secret: third, OtherSecrets: []Secret{second}}, []bool{true, true, false, true}},
+		{Sealing{Secret: second, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, false, true, true}},
+		{Sealing{OtherSecrets: []Secret{first}, Strict: true}, []bool{false, true, true, false}},
 	} {
 		for p, payload := range payloads {
 			if _, err := c.by.open(payload, &testSealedFor); (err == nil) != c.opens[p] {
@@ -264,19 +178,6 @@ func TestSealedSecretsRotate(t *testing.T) {
 			}
 		}
 	}
-}
-
-// unhexed returns n bytes without a pattern.
-func unhexed(n int) []byte {
-	b := make([]byte, n)
-	x := uint64(1)
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x >> 32)
-	}
-	return b
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
@@ -306,12 +207,12 @@ func TestSealingMaxAgeCoversTheRetentionOfTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for age, ok := range map[time.Duration]bool{0: true, 59 * time.Minute: false, time.Hour: true} {
-		cfg := Config{Seal: Sealing{On: true, MaxAge: age}}
-		if _, err := New(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
+		cfg := Config{Seal: Sealing{Secret: testSecret(t, "1"), MaxAge: age}}
+		if _, err := Over(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
 			t.Errorf("%v: %v", age, err)
 		}
 		cfg.Retention = time.Minute
-		if _, err := New(engine, cfg); err != nil {
+		if _, err := Over(engine, cfg); err != nil {
 			t.Errorf("%v with a retention of its own: %v", age, err)
 		}
 	}
@@ -321,8 +222,10 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	s := testSecret(t, "1")
 	for field, c := range map[string]Sealing{
-		"Strict":                           {Strict: true},
-		"MaxAge: -1s is negative":          {MaxAge: -time.Second},
+		"ClearHead: is set without Secret": {ClearHead: true},
+		"Strict: is set without Secret":    {Strict: true},
+		"MaxAge: is set without Secret":    {MaxAge: time.Hour, OtherSecrets: []Secret{s}},
+		"MaxAge: -1s is negative":          {Secret: s, MaxAge: -time.Second},
 		"OtherSecrets: one of them":        {OtherSecrets: []Secret{{}}},
 		"OtherSecrets: the ID \"1\" is":    {OtherSecrets: []Secret{s, s}},
 		"OtherSecrets: the ID \"1\" is th": {Secret: s, OtherSecrets: []Secret{s}},
@@ -343,15 +246,29 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 
 // FuzzOpenSealed opens anything. What is opened was sealed here.
 func FuzzOpenSealed(f *testing.F) {
-	for _, v := range sealedVectors(f) {
-		payload := unhex(f, v.Payload)
+	file, err := os.ReadFile("internal/record/testdata/sealed.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var vectors []struct {
+		Payload  string
+		SecretID string `json:"secret_id"`
+	}
+	if err := json.Unmarshal(file, &vectors); err != nil || len(vectors) == 0 {
+		f.Fatal(len(vectors), err)
+	}
+	for _, v := range vectors {
+		payload, err := hex.DecodeString(v.Payload)
+		if err != nil {
+			f.Fatal(err)
+		}
 		f.Add(payload, uint(0), uint8(0))
 		f.Add(payload, uint(1), uint8(3))
 		f.Add(payload[:len(payload)/2], uint(10), uint8(0))
-		f.Add(payload, uint(envelopeHeadSize+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
+		f.Add(payload, uint(19+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
 	}
 	secret := testSecret(f, "2026-11")
-	c := Sealing{On: true, Secret: secret}
+	c := Sealing{Secret: secret}
 	sample, sealed := sealedSample(&c, bytes.Repeat([]byte("body"), 100))
 	f.Add(sealed, uint(0), uint8(1))
 	f.Fuzz(func(t *testing.T, payload []byte, at uint, flip uint8) {
@@ -368,57 +285,20 @@ func FuzzOpenSealed(f *testing.F) {
 		switch {
 		case err != nil && !errors.Is(err, store.ErrCorrupt):
 			t.Fatalf("%v does not wrap ErrCorrupt", err)
-		case err == nil && isEnvelope(payload) && !bytes.Equal(encoded, sample):
+		case err == nil && record.IsSealed(payload) && !bytes.Equal(encoded, sample):
 			t.Fatalf("opened %x, which nobody sealed, as %x", payload, encoded)
-		case err == nil && !isEnvelope(payload) && !bytes.Equal(payload, encoded):
+		case err == nil && !record.IsSealed(payload) && !bytes.Equal(payload, encoded):
 			t.Fatal("what is not sealed was changed")
 		}
 	})
 }
 
-// An envelope is as long as it says, and has a nonce and a tag in any case.
-func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
-	t.Parallel()
-	who := testSealedFor
-	c := Sealing{On: true, Secret: testSecret(t, "2026-11"), ClearHead: true}
-	_, payload := sealedSample(&c, bytes.Repeat([]byte("a"), 1000))
-	e, err := parseEnvelope(payload)
-	if err != nil || e.flags != envelopeHead {
-		t.Fatalf("%+v, %v", e, err)
-	}
-	for n := range payload {
-		if n == 0 {
-			continue // which is no envelope
-		}
-		_, err := parseEnvelope(payload[:n])
-		if !errors.Is(err, errEnvelopeLength) {
-			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
-		}
-		if _, err := c.open(payload[:n], &who); !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%d of %d bytes open: %v", n, len(payload), err)
-		}
-	}
-	rest := uint32(e.size)
-	for size, ok := range map[uint32]bool{0: false, rest - 1: false, rest: true, rest + 1: false, 1<<32 - 1: false} {
-		changed := slices.Clone(payload)
-		binary.BigEndian.PutUint32(changed[14:], size)
-		if _, err := parseEnvelope(changed); (err == nil) != ok {
-			t.Errorf("a size of %d: %v", size, err)
-		}
-	}
-	long := slices.Clone(payload)
-	long[18] = maxSecretID + 1
-	if _, err := parseEnvelope(long); !errors.Is(err, errEnvelopeLength) {
-		t.Errorf("an ID of %d bytes: %v", long[18], err)
-	}
-}
-
 // An answer without fields, whose head is as short as it can be, is shown as well.
 func TestSealedClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
-	c := Sealing{On: true, ClearHead: true}
-	s := stored{status: 204}
-	payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+	c := Sealing{ClearHead: true}
+	s := stored{Status: 204}
+	payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 	if shown, err := DecodeResponse(payload); shown.Status != 204 || !errors.Is(err, ErrSealed) {
 		t.Errorf("an operator sees %+v, %v", shown, err)
 	}
@@ -427,10 +307,10 @@ func TestSealedClearHeadWithoutFields(t *testing.T) {
 // An annotation can be read where the head is in the clear.
 func TestSealedAnnotation(t *testing.T) {
 	t.Parallel()
-	s := stored{status: 200, body: []byte("body"), annotation: "00-trace-01"}
-	for clear, want := range map[bool]string{true: s.annotation, false: ""} {
-		c := Sealing{On: true, ClearHead: clear}
-		payload := c.appendSealed(nil, appendStored(nil, &s), &s, &testSealedFor)
+	s := stored{Status: 200, Body: []byte("body"), Annotation: "00-trace-01"}
+	for clear, want := range map[bool]string{true: s.Annotation, false: ""} {
+		c := Sealing{ClearHead: clear}
+		payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 		if got := Annotation(payload); got != want {
 			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
 		}
@@ -441,7 +321,7 @@ func TestSealedAnnotation(t *testing.T) {
 func TestSealedMaxAgeIsIncluded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := Sealing{On: true, MaxAge: time.Hour}
+		c := Sealing{MaxAge: time.Hour}
 		_, payload := sealedSample(&c, []byte("body"))
 		time.Sleep(time.Hour)
 		if _, err := c.open(payload, &testSealedFor); err != nil {

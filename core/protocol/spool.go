@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // spool is a body on its way to the blob store or back, in a temporary file. The file has
@@ -28,22 +30,22 @@ type spool struct {
 	out   *bufio.Writer
 	sum   hash.Hash
 	size  int64
-	seal  *blobSealer // of a body that is encrypted; else nil
-	key   *blobKey    // of a file that is encrypted; else nil
-	ended error       // why the spool is of no use; nil while it is
+	seal  *record.BlobSealer // of a body that is encrypted; else nil
+	key   *record.BlobKey    // of a file that is encrypted; else nil
+	ended error              // why the spool is of no use; nil while it is
 }
 
 const spoolBuffer = 16 << 10
 
 var (
-	errSpoolLimit  = errors.New("reprise: the body is longer than Config.MaxBlob")
-	errSpoolFull   = errors.New("reprise: the temporary files of the guard have reached Config.MaxSpool")
+	errSpoolLimit  = errors.New("reprise: the body is longer than Config.Offload.MaxBody")
+	errSpoolFull   = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
 	errSpoolClosed = errors.New("reprise: a temporary file was used after it was closed")
 )
 
 // newSpool returns a spool for a body of at most limit bytes. Its caller closes it.
 func newSpool(g *Guard, limit int64) (*spool, error) {
-	f, err := os.CreateTemp(g.cfg.SpoolDir, "reprise-*.spool")
+	f, err := os.CreateTemp(g.cfg.Offload.Dir, "reprise-*.spool")
 	if err != nil {
 		return nil, fmt.Errorf("reprise: no temporary file for a response body: %w", err)
 	}
@@ -65,7 +67,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	}
 	var err error
 	if s.seal != nil {
-		err = s.seal.write(p, s.write)
+		err = s.seal.Write(p, s.write)
 	} else {
 		err = s.write(p)
 	}
@@ -77,13 +79,13 @@ func (s *spool) Write(p []byte) (int, error) {
 
 // encrypt makes the spool encrypt what is written to it from now on.
 func (s *spool) encrypt() {
-	s.seal = newBlobSealer()
-	s.key = &s.seal.key
+	s.seal = record.NewBlobSealer()
+	s.key = s.seal.Key()
 }
 
 // write writes bytes of the blob.
 func (s *spool) write(p []byte) error {
-	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.MaxSpool {
+	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.Offload.MaxSpool {
 		s.g.spooled.Add(-int64(len(p)))
 		return s.end(errSpoolFull)
 	}
@@ -98,25 +100,25 @@ func (s *spool) write(p []byte) error {
 // length returns how long the body is.
 func (s *spool) length() int64 {
 	if s.seal != nil {
-		return s.seal.size
+		return s.seal.Size()
 	}
 	return s.size
 }
 
 // ref flushes the spool, and returns the reference to its bytes as a blob of today.
-func (s *spool) ref() (BlobRef, error) {
+func (s *spool) ref() (record.Blob, error) {
 	if s.ended != nil {
-		return BlobRef{}, s.ended
+		return record.Blob{}, s.ended
 	}
 	if s.seal != nil {
-		if err := s.seal.end(s.write); err != nil {
-			return BlobRef{}, err
+		if err := s.seal.End(s.write); err != nil {
+			return record.Blob{}, err
 		}
 	}
 	if err := s.out.Flush(); err != nil {
-		return BlobRef{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
+		return record.Blob{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
-	ref := BlobRef{Size: s.size, Day: int(time.Now().Unix() / secondsPerDay), key: s.key}
+	ref := record.Blob{Size: s.size, Day: record.Day(time.Now()), Key: s.key}
 	s.sum.Sum(ref.SHA256[:0])
 	return ref, nil
 }
@@ -144,7 +146,7 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 func (s *spool) body() io.ReadCloser {
 	file := io.NewSectionReader(s.file, 0, s.size)
 	if s.key != nil {
-		return &spoolBody{Reader: newBlobOpener(file, s.key), spool: s}
+		return &spoolBody{Reader: record.NewBlobOpener(file, s.key), spool: s}
 	}
 	return &spoolBody{Reader: file, spool: s}
 }

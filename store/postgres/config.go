@@ -34,15 +34,15 @@ type Config struct {
 	// ExecMode is how single statements are sent. Zero prepares those of every request in
 	// each session where the pool's mode is [pgx.QueryExecModeCacheStatement], pgx's
 	// default, until a pooler turns out to lend sessions out without them; it sends
-	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves nothing
+	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves no state
 	// in the session. QueryExecModeExec never prepares a statement. The statements of the
 	// handlers of the transactional store follow the mode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// NoCombining sends every claim and completion of the leased store by itself. By
+	// NoCombining sends every claim and completion of the leased store alone. By
 	// default those beyond the eighth that are on their way at once are sent together, in
-	// one transaction: with many callers that saves most of the work. What holds such a
-	// transaction up, such as a synchronous standby that is away, holds up all the calls
+	// one transaction: with many callers that saves most of the work. A delay of such a
+	// transaction, such as by a synchronous standby that is away, delays all the calls
 	// in it.
 	NoCombining bool
 
@@ -63,7 +63,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// identifier is narrower than what PostgreSQL allows, so that a migration printed for
+// identifier is narrower than PostgreSQL allows, so that a migration printed for
 // another tool needs no thought about quoting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 

@@ -33,7 +33,7 @@ func Example() {
 	_ = engine // for a guard of the package protocol
 }
 
-// A handler writes through the transaction of its attempt. What it wrote is there exactly
+// A handler writes through the transaction of its attempt. Its writes are there exactly
 // when its response is.
 func ExampleTx() {
 	_ = func(w http.ResponseWriter, r *http.Request) {

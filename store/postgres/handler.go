@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/transactional"
 )
 
-// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return,
-// having done nothing: the store commits it with the response, or rolls it back.
+// ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
+// have no effect: the store commits it with the response, or rolls it back.
 var ErrTxManaged = transactional.ErrTxManaged
 
 // Tx returns the transaction of the attempt that ctx belongs to. It returns false where
@@ -19,7 +19,7 @@ var ErrTxManaged = transactional.ErrTxManaged
 // with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx
 // may be the context of the handler's framework, see [store.ContextKey].
 //
-// What is written through it commits together with the stored response. Its Commit and
+// Writes through it commit together with the stored response. Its Commit and
 // Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
 // Begin opens a savepoint, which may be committed and rolled back. Its isolation level
 // is [Config.Isolation]. It is not safe for concurrent use, and it ends with the
@@ -30,7 +30,7 @@ func Tx(ctx context.Context) (pgx.Tx, bool) { return transactional.Tx(ctx) }
 // SQLTx is [Tx] for a store over a *sql.DB: see [NewTransactionalSQL]. It hands out the
 // same *sql.Tx at every call.
 //
-// What is written through it commits together with the stored response. Do not call its
+// Writes through it commit together with the stored response. Do not call its
 // Commit or Rollback, which database/sql leaves no way to refuse. A Rollback is found out
 // and undoes the attempt. A Commit makes the effects permanent without the response; it
 // is found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part
@@ -48,7 +48,7 @@ func SQLTx(ctx context.Context) (*sql.Tx, bool) { return transactional.SQLTx(ctx
 // ErrLeaseLost says that another attempt owns the operation: its effects are to stay,
 // and those of tx are not. ErrInvalid says that ctx has no attempt of a [Store].
 //
-// From then until the end of tx the record is locked, so that nobody takes the
+// From then until the end of tx the record is locked, so that no process takes the
 // operation over, however long the commit takes, and duplicates are answered InProgress
 // at once. The client of this attempt gets the stored response, also where the handler
 // writes another one. A COMMIT whose answer is lost may have been executed: return an

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMigrationsNeverChange: what was applied somewhere stays as it is; a change is
+// TestMigrationsNeverChange: an applied migration stays unchanged; a change is
 // another migration. When it needs another form of a condition that the migration shares
 // with the statements, the migration gets its own copy of the old one.
 func TestMigrationsNeverChange(t *testing.T) {

@@ -43,7 +43,7 @@ func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolutio
 }
 
 // Purge implements [store.Purger]. Any number of processes may purge at once: each
-// skips what another is about to delete, or to claim.
+// skips records that another is about to delete, or to claim.
 //
 // It goes on where the last call of this store ended, until a call deletes fewer than
 // limit; the next one begins at the front again.

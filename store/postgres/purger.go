@@ -46,7 +46,7 @@ func (c PurgerConfig) withDefaults() (PurgerConfig, error) {
 	return c, nil
 }
 
-// RunPurger deletes the records that nobody sees any more, at once and then about every
+// RunPurger deletes expired records, at once and then about every
 // [PurgerConfig.Every], until ctx ends; then it returns nil. One process needs to do
 // it, and every process may. A purge that fails is logged and tried again in the next
 // round. It returns an error, ErrInvalid, only for c.

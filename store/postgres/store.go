@@ -31,7 +31,7 @@ var (
 	_ store.Purger        = (*Store)(nil)
 )
 
-// New returns the leased store over pool. It asks nothing of the server: [Open] does.
+// New returns the leased store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
 func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	return newStore(wire.Database{Pool: pool}, c)
@@ -75,7 +75,7 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 }
 
 // Claim implements [store.Store] in one statement that reads before it writes: a replay
-// writes nothing. A lapsed record whose row another transaction is just writing is
+// does not write. A lapsed record whose row another transaction is just writing is
 // InProgress, with a millisecond remaining. Claims that arrive while others are on their
 // way are sent together: see [Config.NoCombining].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {

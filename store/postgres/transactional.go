@@ -44,7 +44,7 @@ var (
 )
 
 // NewTransactional returns the transactional store over pool, which needs at least
-// three connections and should have ten or more. It asks nothing of the server:
+// three connections and should have ten or more. It does not contact the server;
 // [OpenTransactional] does. The tables must exist: see [Migrate]. The error wraps
 // ErrInvalid.
 func NewTransactional(pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
@@ -110,7 +110,7 @@ func (s *TransactionalStore) Stats() Stats {
 
 // Claim implements [store.Store]. Its claims are Atomic, with a transaction open for
 // the handler. A different request with the key of an attempt that runs in another
-// process is answered InProgress: nobody sees the fingerprint before it commits.
+// process is answered InProgress: the fingerprint is invisible before it commits.
 func (s *TransactionalStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	return s.store.Claim(ctx, r)
 }
@@ -123,10 +123,10 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest)
 
 // Complete implements [store.Store]: it stores the response in the transaction of the
 // attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's
-// lock on another connection, so that nothing can be committing any more, and looks.
+// lock on another connection, so that no commit can be under way any more, and looks.
 // ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
 // before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
-// because nobody can tell what it committed. One that began another transaction itself,
+// because its writes are unknown. One that began another transaction itself,
 // in which a statement then failed, is not found out: the answer is about that one.
 func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.store.Complete(ctx, r)
@@ -143,7 +143,7 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 	return s.store.Bind(ctx, id, owner)
 }
 
-// Check implements [store.Checker]: beside what the leased store looks at, it looks
+// Check implements [store.Checker]: beside the checks of the leased store, it looks
 // at the size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
 	return s.store.Check(ctx)

@@ -12,7 +12,7 @@ import (
 )
 
 // Check implements [store.Checker]. It reads INFO at every primary, and CLUSTER INFO in
-// a cluster, and tries a channel. It writes nothing. The codes that it reports are listed
+// a cluster, and tries a channel. It does not write. The codes that it reports are listed
 // in docs/redis.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var r report
@@ -119,7 +119,7 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// persistence looks at what a restart loses. The snapshot schedule is not in INFO; when
+// persistence looks at the loss of a restart. The snapshot schedule is not in INFO; when
 // it is unknown, the server is assumed to have one.
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"

@@ -11,12 +11,12 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// sound is what a server says about itself that gives every guarantee.
+// sound is the INFO of a server that gives every guarantee.
 const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnected_slaves:2\nmaxmemory:0\nmaxmemory_policy:noeviction\n" +
 	"aof_enabled:1\naof_last_write_status:ok\nrdb_last_bgsave_status:ok\ntcp_port:6379\n"
 
 // soundServer returns an answer function of a fake that says info after sound, and does
-// what scripts and channels are for. An answer of override that is not empty comes first.
+// the work of scripts and channels. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
 	held, completed := false, false
 	return func(_, _ int, command []string) string {
@@ -74,7 +74,7 @@ func soundServer(info string, override func(command []string) string) func(conn,
 	}
 }
 
-func TestCheckFindsWhatBreaksAGuarantee(t *testing.T) {
+func TestCheckFindsBrokenGuarantees(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -144,7 +144,7 @@ func TestCheckFindsSlowFsync(t *testing.T) {
 	}
 }
 
-// Nobody knows what a server evicts that names no policy anywhere.
+// The policy of a server that does not name it is unknown.
 func TestCheckDoesNotGuessAPolicy(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, soundServer("maxmemory:100\nmaxmemory_policy:", func(command []string) string {
@@ -163,7 +163,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, mode, state string
-		want              string // the codes of what is unsafe
+		want              string // the codes of the findings
 		err               error
 	}{
 		{"in order", "redis_mode:cluster", bulk("cluster_state:ok"), "", nil},
@@ -190,7 +190,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 	}
 }
 
-// Managed servers refuse CONFIG. What is unknown is a finding only where a guarantee
+// Managed servers refuse CONFIG. An unknown setting is a finding only where a guarantee
 // depends on it.
 func TestCheckNeedsNoConfig(t *testing.T) {
 	t.Parallel()
@@ -229,78 +229,7 @@ func TestCheckFindsChannelsThatDoNotWork(t *testing.T) {
 	}
 }
 
-// A server or a user that refuses one script is found before an operation has run.
-func TestOpenTriesEveryOperation(t *testing.T) {
-	t.Parallel()
-	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.InspectScript, record.ResolveScript} {
-		for answer, want := range map[string]error{
-			"-NOPERM this user has no permissions to run the 'set' command\r\n":       store.ErrMisconfigured,
-			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": store.ErrMisconfigured,
-			"-BUSY Redis is busy running a script.\r\n":                               store.ErrUnavailable,
-			bulk("?"): store.ErrUnknown,
-		} {
-			f := newFake(t, soundServer("", func(command []string) string {
-				if len(command) > 1 && command[1] == s.Digest {
-					return answer
-				}
-				return ""
-			}))
-			if store, err := Open(t.Context(), newClient(t, f), Config{}); !errors.Is(err, want) || store != nil {
-				t.Errorf("with %q: %v, want %v", answer, err, want)
-			}
-		}
-	}
-}
-
-// A server that answers what it should not is as bad as one that refuses.
-func TestOpenFindsAWrongAnswer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		step, command string
-		digest        any // of a script; nil: any
-		answer        string
-	}{
-		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
-		{"renew", "evalsha", record.RenewScript.Digest, bulk("X")},
-		{"complete", "evalsha", record.CompleteScript.Digest, bulk("X")},
-		{"read an expiry", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
-	} {
-		f := newFake(t, soundServer("", func(command []string) string {
-			if command[0] == c.command && (c.digest == nil || command[1] == c.digest) {
-				return c.answer
-			}
-			return ""
-		}))
-		if c.command == "pexpiretime" {
-			f.expiry = c.answer
-		}
-		store, err := Open(t.Context(), newClient(t, f), Config{})
-		if err == nil || store != nil || !strings.Contains(err.Error(), "trying to "+c.step+" on ") {
-			t.Errorf("%s answered %q: %v, want an error that says so", c.step, c.answer, err)
-		}
-	}
-}
-
-func TestOpenFindsARefusedWait(t *testing.T) {
-	t.Parallel()
-	for answer, want := range map[string]error{
-		"-NOPERM this user has no permissions to run the 'wait' command\r\n": store.ErrMisconfigured,
-		"-ERR unknown command 'wait'\r\n":                                    store.ErrMisconfigured,
-		":0\r\n":                                                             store.ErrNotReplicated,
-	} {
-		f := newFake(t, soundServer("", func(command []string) string {
-			if strings.EqualFold(command[0], "wait") {
-				return answer
-			}
-			return ""
-		}))
-		if store, err := Open(t.Context(), newClient(t, f), Config{Durability: Acked(1)}); !errors.Is(err, want) || store != nil {
-			t.Errorf("with %q: %v, want %v", answer, err, want)
-		}
-	}
-}
-
-func TestCheckSaysThatItCouldNotLook(t *testing.T) {
+func TestCheckReportsUnreadableServers(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string {
 		return "-NOPERM this user has no permissions to run the 'info' command\r\n"

@@ -27,7 +27,7 @@ type combiner struct {
 	longest  time.Duration // of a batch, with its confirmation
 }
 
-// combined is a command of a batch. It has memory of its own, since it may be sent and
+// combined is a command of a batch. It owns its memory, since it may be sent and
 // answered after its caller left.
 type combined struct{ c *command }
 
@@ -65,7 +65,7 @@ func (b *combiner) send(ctx context.Context, c *command) {
 	}
 }
 
-// sendBatch sends a batch, and sees to it that what wrote is confirmed: in a goroutine,
+// sendBatch sends a batch, and has its writes confirmed: in a goroutine,
 // which lasts as long as that.
 func (b *combiner) sendBatch(ctx context.Context, batch []batching.Sent[combined]) {
 	cancel := context.CancelFunc(func() {})
@@ -97,7 +97,7 @@ func (b *combiner) sendBatch(ctx context.Context, batch []batching.Sent[combined
 	confirming = true
 	go func() {
 		defer cancel()
-		defer func() { // a hook of the client may panic: what is not confirmed says so
+		defer func() { // a hook of the client may panic: unconfirmed writes carry an error
 			_ = recover()
 			for _, s := range open {
 				s.Finish(nil)
@@ -107,7 +107,7 @@ func (b *combiner) sendBatch(ctx context.Context, batch []batching.Sent[combined
 	}()
 }
 
-// clone returns a command with memory of its own that does for one attempt what c does.
+// clone returns a copy of c, with separate memory, for one attempt.
 func (c *command) clone() *command {
 	d := &command{script: c.script, key: c.key, wait: c.wait, claim: c.claim, asking: c.asking, redirect: c.redirect}
 	d.payload = append(blob(nil), c.payload...)
@@ -149,14 +149,14 @@ func (c *command) own(of *command, args []any) []any {
 	return own
 }
 
-// adopt gives c what became of its clone.
+// adopt gives c the result of its clone.
 func (c *command) adopt(ctx context.Context, d *command) {
 	if c.claim != nil && d.claim == nil {
 		c.useScript(ctx) // the confirmation had to repeat it
 	}
 	c.granted, c.uncertain = d.granted, c.uncertain || d.uncertain
 	c.SetVal(d.Val())
-	if c.tail != nil { // d has what c has
+	if c.tail != nil { // d has the same commands as c
 		c.tail.SetVal(d.tail.Val())
 		c.tail.SetErr(d.tail.Err())
 	}

@@ -25,7 +25,7 @@ type command struct {
 	claim *nativeClaim
 	tail  *redis.IntCmd
 
-	validity *validityQuestion // of a native claim; nil where nobody asked
+	validity *validityQuestion // of a native claim that asks for it, else nil
 
 	args    [8]any // the arguments, with the ones below by address
 	tailing [2]any // those of tail
@@ -67,8 +67,8 @@ func (c *command) callScript(ctx context.Context, args ...any) {
 // withSource makes the next attempt send the source of the script instead of its digest.
 func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source }
 
-// NoRetry tells go-redis to leave repetitions to [Store.run], which has to know what
-// became of each attempt.
+// NoRetry tells go-redis to leave repetitions to [Store.run], which has to know the
+// result of each attempt.
 func (c *command) NoRetry() bool { return true }
 
 // SetErr is called by go-redis with the error of an attempt. By the error of the first

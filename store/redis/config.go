@@ -29,8 +29,8 @@ type Config struct {
 	// 12 bytes cost no memory. Processes that share records need the same prefix.
 	Prefix string
 
-	// Durability is what a write must survive before it counts. The zero value is
-	// [Async].
+	// Durability is the failure that a write must survive before it counts. The zero value
+	// is [Async].
 	Durability Durability
 
 	// AckTimeout bounds how long a write waits for the confirmation that Durability asks
@@ -44,12 +44,12 @@ type Config struct {
 	// confirmations, writes stay on connections of the client.
 	NoCombining bool
 
-	// Hook is called after each call that the store sent on a connection of its own, in
+	// Hook is called after each call that the store sent on its own connection, in
 	// the goroutine and with the context of the call. A panic of it is the caller's.
 	Hook func(ctx context.Context, p Pipelined)
 }
 
-// Durability is what a claim, renewal or completion must survive before it counts.
+// Durability is the failure that a claim, renewal or completion must survive to count.
 // Compare the guarantees in the package comment.
 type Durability struct {
 	level    level
@@ -97,7 +97,7 @@ func (d Durability) inRange() bool {
 	return d.replicas >= 0 && d.replicas <= maxReplicas && (d.replicas > 0 || d.level != acked)
 }
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero values by the defaults.
 func (c Config) withDefaults() Config {
 	if c.Prefix == "" {
 		c.Prefix = DefaultPrefix

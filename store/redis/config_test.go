@@ -1,7 +1,6 @@
 package repriseredis
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
-func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesUnusableOptions(t *testing.T) {
 	t.Parallel()
 	single := func(o redis.Options) redis.UniversalClient {
 		o.Addr = "127.0.0.1:1"
@@ -79,31 +78,8 @@ func TestTheConstructorRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestARequestOutOfRangeSendsNothing(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	s := newStore(t, f, Config{})
-	ctx := t.Context()
-	calls := map[string]func() error{
-		"claim":    func() error { _, err := s.Claim(ctx, store.ClaimRequest{}); return err },
-		"renew":    func() error { _, err := s.Renew(ctx, make([]store.RenewRequest, 1)); return err },
-		"complete": func() error { return s.Complete(ctx, store.CompleteRequest{}) },
-		"list":     func() error { _, err := s.List(ctx, store.Query{}); return err },
-		"long":     func() error { _, err := s.List(ctx, store.Query{Limit: store.MaxPage + 1}); return err },
-		"resolve":  func() error { return s.Resolve(ctx, store.ID{}, store.Resolution{}) },
-	}
-	for name, call := range calls {
-		if err := call(); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %v, want ErrInvalid", name, err)
-		}
-	}
-	if f.seen() != "" {
-		t.Errorf("sent %q", f.seen())
-	}
-}
-
 // A batch that waits for replicas may take as long as its answers and its confirmation.
-func TestHowLongABatchMayTake(t *testing.T) {
+func TestBatchTimeFollowsTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	for readTimeout, want := range map[time.Duration]time.Duration{
 		2 * time.Second: 3 * time.Second,
@@ -118,63 +94,5 @@ func TestHowLongABatchMayTake(t *testing.T) {
 		if got := s.combiner.longest; got != want {
 			t.Errorf("with a read timeout of %v: %v, want %v", readTimeout, got, want)
 		}
-	}
-}
-
-func TestUsageCountsConnectionsInUse(t *testing.T) {
-	t.Parallel()
-	asked, free := make(chan struct{}), make(chan struct{})
-	f := newFake(t, func(_, _ int, _ []string) string {
-		asked <- struct{}{}
-		<-free
-		return bulk("W")
-	})
-	s := newStore(t, f, Config{})
-	done := make(chan error)
-	for _, want := range []int64{1, 0} {
-		if want == 1 {
-			go func() { done <- s.Release(t.Context(), store.ID{}, store.Owner{1}) }()
-			<-asked
-		} else {
-			close(free)
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := s.Usage(); len(got) != 1 || got[0].Name != "connections" || got[0].Used != want {
-			t.Errorf("usage %v, want %d connections", got, want)
-		}
-	}
-}
-
-func TestTheClientStaysTheCallers(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	s := newStore(t, f, Config{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := claim(t, s); err != nil {
-		t.Errorf("claim after Close: %v", err)
-	}
-	if _, _, err := s.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("watch after Close: %v, want ErrClosed", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
-}
-
-func TestAClosedClientIsClosed(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	client := newClient(t, f)
-	s, err := New(client, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = client.Close()
-	if _, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("claim: %v, want ErrClosed", err)
 	}
 }

@@ -40,7 +40,7 @@ func (s *Store) cursor(at position) string {
 	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
 }
 
-// parseCursor reads what cursor wrote. The error is [store.ErrInvalid].
+// parseCursor reads a cursor, the reverse of cursor. The error is [store.ErrInvalid].
 func (s *Store) parseCursor(text string) (at position, err error) {
 	if text == "" {
 		return at, nil
@@ -73,7 +73,7 @@ func errCursor(why string) error {
 	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", store.ErrInvalid, why)
 }
 
-// listed is what all cursors of a store have in common.
+// listed is the part that all cursors of a store have in common.
 func (s *Store) listed() uint64 {
 	db := 0
 	if client, ok := s.client.(*redis.Client); ok {

@@ -3,21 +3,21 @@
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	store, err := repriseredis.Open(ctx, client, repriseredis.Config{})
-//	engine, err := reprise.New(store, reprise.Config{})
+//	guard, err := protocol.New(store, protocol.Config{Required: true})
 //
 // Every operation takes effect atomically on the server, by the server's clock. A claim
 // is two native commands in one write, a completion one script: a new key costs two round
-// trips, a replay one, and a replay writes nothing. What a claim finds in progress costs
-// it a script and a second round trip.
+// trips, a replay one, and a replay does not write. A record in progress costs a claim
+// a script and a second round trip.
 //
-// # What it guarantees
+// # Guarantees
 //
-// As long as the server keeps what it acknowledged, every guarantee of the package
-// reprise holds, over any number of processes. Redis by default acknowledges before a
-// replica has a write and before it is on disk: a failover or a crash may lose the last
-// claims and completions, and the operations that they protected then run again.
+// As long as the server keeps the writes that it acknowledged, every guarantee of the
+// package reprise holds, over any number of processes. Redis by default acknowledges
+// before a replica has a write and before it is on disk: a failover or a crash may lose
+// the last claims and completions, and the operations that they protected then run again.
 // [Durability] says how much a write must survive before it counts: with [Acked], a
-// failover to a replica that confirmed loses nothing, at the price of two more round
+// failover to a replica that confirmed loses no record, at the price of two more round
 // trips. Effects outside of Redis are never part of the record: see the guarantees of the
 // package reprise.
 //

@@ -17,7 +17,7 @@ import (
 // waited for.
 var errBusyConfirming = errors.New("too many connections already wait for replicas")
 
-// errNotConfirmed is what becomes of a write whose confirmation was never asked for or
+// errNotConfirmed is the error of a write whose confirmation was never requested or
 // never came: a hook of the client panicked. It is made once, because every write starts
 // with it.
 var errNotConfirmed = fail(store.ErrNotReplicated, errors.New("the wait for replicas was broken off"))
@@ -32,12 +32,12 @@ func (s *Store) durable(batch []*command) bool {
 // wrote, and only an answer that wrote is worth waiting for: a replay must not wait for a
 // replica that is away.
 //
-// A client for one attempt only has a pool and slots of its own.
+// A client for one attempt only has a separate pool and slots.
 func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, batch []*command) (confirm func()) {
 	var n *confirmNode
 	if once {
 		n = newConfirmNode(node)
-		n.ready.Store(true) // nobody else dials with it
+		n.ready.Store(true) // no other call dials with it
 	} else {
 		n = s.confirmSlots.of(node)
 	}
@@ -72,7 +72,7 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, 
 }
 
 // confirmLater waits for a slot, and sends the commands again, because a connection has
-// confirmed only what it wrote itself. A repetition by the owner writes.
+// confirmed only its own writes. A repetition by the owner writes.
 func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan struct{}, open []*command) {
 	timer := time.NewTimer(s.durability.patience(ctx, s.ackTimeout))
 	defer timer.Stop()
@@ -89,7 +89,7 @@ func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan
 		c.confirmed(nil)
 		c.uncertain = true // it was executed
 		c.rewind()
-		c.useScript(ctx) // a native claim that finds itself writes nothing
+		c.useScript(ctx) // a native claim that finds itself does not write
 	}
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
@@ -98,7 +98,7 @@ func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan
 	}
 }
 
-// confirm waits until the replicas have what conn wrote.
+// confirm waits until the replicas have the writes of conn.
 func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) {
 	wait := s.durability.command(ctx, s.ackTimeout)
 	_ = conn.Process(ctx, wait)

@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// failure is what became of one attempt to send a command.
+// failure is the class of a failed attempt to send a command.
 type failure struct {
 	class         error // a sentinel of the package reprise
 	again         bool  // whether to repeat it soon
@@ -36,7 +36,7 @@ var replies = map[string]failure{
 	"MISCONF":     {class: store.ErrUnavailable},
 	"NOREPLICAS":  {class: store.ErrUnavailable},
 
-	// The server refuses it until somebody changes something.
+	// The server refuses it until an operator intervenes.
 	"OOM":       {class: store.ErrFull},
 	"WRONGTYPE": {class: store.ErrCorrupt},
 	"NOAUTH":    {class: store.ErrMisconfigured},
@@ -60,8 +60,8 @@ var plainReplies = []struct {
 	{"ERR WAITAOF cannot be used", failure{class: store.ErrMisconfigured}},
 }
 
-// classify says what the error of one attempt means. In doubt the command may have been
-// executed.
+// classify returns the meaning of the error of one attempt. In doubt the command may have
+// been executed.
 func classify(err error) failure {
 	if errors.As(err, new(unsent)) {
 		return failure{class: store.ErrUnavailable, again: true}

@@ -16,7 +16,7 @@ import (
 )
 
 // fake is a server that answers as a test says, but for the second half of a native
-// claim: see expiry. Its tests write the log of what it was sent.
+// claim: see expiry. It logs the commands that it gets.
 type fake struct {
 	*fakeserver.Server
 	answer func(conn, call int, command []string) string // call counts script calls and claims, from 1
@@ -156,4 +156,14 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// eventually polls for ten seconds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+		if time.Now().After(deadline) {
+			t.Fatalf("not within ten seconds: %s", what)
+		}
+	}
 }

@@ -1,69 +1,15 @@
 package repriseredis
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestACursorBelongsToItsStore(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{})
-	t.Cleanup(func() { _ = client.Close() })
-	s := &Store{client: client, prefix: "a:"}
-	for _, want := range []position{
-		{},
-		{shape: 1 << 63, node: 16383, last: identity{process: 2, data: 3}, stepper: stepper{scan: 1<<64 - 1, next: 5}},
-		{stepper: stepper{scan: 4, next: 5, after: bytes.Repeat([]byte{0xff}, 32)}},
-	} {
-		if got, err := s.parseCursor(s.cursor(want)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("reads %+v, %v; want %+v", got, err, want)
-		}
-	}
-
-	valid := s.cursor(position{})
-	other := redis.NewClient(&redis.Options{DB: 1})
-	t.Cleanup(func() { _ = other.Close() })
-	for name, text := range map[string]string{
-		"of another store":     "memory-1-2-3",
-		"without its word":     strings.TrimPrefix(valid, cursorWord),
-		"cut":                  valid[:len(valid)-4],
-		"longer":               valid + "AAAA",
-		"no base64":            valid + "!",
-		"nothing":              cursorWord,
-		"of another prefix":    (&Store{client: client, prefix: "b:"}).cursor(position{}),
-		"of another database":  (&Store{client: other, prefix: "a:"}).cursor(position{}),
-		"of bytes of any kind": cursorWord + base64.RawURLEncoding.EncodeToString(make([]byte, cursorSize)),
-	} {
-		_, err := s.List(t.Context(), store.Query{Limit: 1, After: text})
-		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "start the listing again") {
-			t.Errorf("%s: %v, want ErrInvalid that says what to do", name, err)
-		}
-	}
-}
-
-// A listing goes on only where the positions mean what they meant.
-func TestAServerIsKnownByItsData(t *testing.T) {
-	t.Parallel()
-	promoted := identity{process: 1, data: 2, before: 3}
-	for data, want := range map[uint64]bool{2: true, 3: true, 4: false, 0: true} {
-		if got := promoted.has(data); got != want {
-			t.Errorf("data %d: %v, want %v", data, got, want)
-		}
-	}
-	if !(identity{}).has(4) {
-		t.Error("a server that tells nothing is another one")
-	}
-}
-
-// listed is a server with five records, a key of somebody else and a record that is gone,
-// which a scan finds in two steps.
+// listed is a server with five records, a key of another program and a record that is
+// gone, which a scan finds in two steps.
 func listed(t *testing.T, override func(name string, command []string) string) *Store {
 	t.Helper()
 	key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
@@ -130,7 +76,8 @@ func TestAListingShowsEachRecordOnce(t *testing.T) {
 	}
 }
 
-// The positions of a scan mean nothing to another process, whose keys are scanned again.
+// The positions of a scan are meaningless to another process, whose keys are scanned
+// again.
 func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -173,7 +120,7 @@ func TestAStepThatEndsElsewhereIsShownAgain(t *testing.T) {
 	}
 }
 
-func TestAListingSaysWhatFailed(t *testing.T) {
+func TestListingNamesItsFailure(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		command, answer string
@@ -183,7 +130,7 @@ func TestAListingSaysWhatFailed(t *testing.T) {
 		{"evalsha", "-NOPERM no\r\n", store.ErrMisconfigured},
 		{"evalsha", bulk("R"), store.ErrUnknown},
 		{"info", "-LOADING\r\n", store.ErrUnavailable},
-		{"info", "-NOPERM no\r\n", nil}, // nobody knows the server
+		{"info", "-NOPERM no\r\n", nil}, // an unknown server
 		{"dbsize", "-NOPERM no\r\n", nil},
 	} {
 		s := listed(t, func(name string, _ []string) string {
@@ -199,7 +146,7 @@ func TestAListingSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// What a server does not say has no digest, and nothing else has none.
+// Only an answer that is missing has no digest.
 func TestOnlyNothingHasNoDigest(t *testing.T) {
 	t.Parallel()
 	if got := digest(""); got != 0 {
@@ -213,21 +160,4 @@ func TestOnlyNothingHasNoDigest(t *testing.T) {
 		}
 		seen[got] = true
 	}
-}
-
-func FuzzCursor(f *testing.F) {
-	client := redis.NewClient(&redis.Options{})
-	f.Cleanup(func() { _ = client.Close() })
-	s := &Store{client: client, prefix: "a:"}
-	f.Add(s.cursor(position{}))
-	f.Add(s.cursor(position{node: 3, stepper: stepper{scan: 4, next: 5, after: make([]byte, 32)}}))
-	f.Fuzz(func(t *testing.T, text string) {
-		at, err := s.parseCursor(text)
-		if err != nil && !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("error %v", err)
-		}
-		if err == nil && text != "" && s.cursor(at) != text {
-			t.Errorf("%q is read as %q", text, s.cursor(at))
-		}
-	})
 }

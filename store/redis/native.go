@@ -18,7 +18,7 @@ import (
 //
 // The first writes the record of a first attempt where there is none, and returns the one
 // that is there otherwise. The second says when the claim was, by the server's clock.
-// What these two do not decide, claim.lua does. A caller that wants to know how long a
+// Where these two do not decide, claim.lua does. A caller that wants to know how long a
 // completed record stays valid sends the questions of a [validityQuestion] with them.
 type nativeClaim struct {
 	command
@@ -71,7 +71,7 @@ func stamp(open []*command) {
 	}
 }
 
-// decision is what the answer to a native claim means.
+// decision is the meaning of the answer to a native claim.
 type decision uint8
 
 const (
@@ -97,8 +97,8 @@ func (c *command) decide() decision {
 // decideClaimed decides about a claim that wrote its record.
 func (c *command) decideClaimed() decision {
 	n := c.claim
-	// Until the lease ends nobody changes the expiry of the record but its owner, and then
-	// anybody may. So the expiry counts only if it came in time. The lease counts from the
+	// Until the lease ends only its owner changes the expiry of the record, and then
+	// any claim may. So the expiry counts only if it came in time. The lease counts from the
 	// start of the millisecond of the claim.
 	expires, err := c.tail.Result()
 	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
@@ -121,7 +121,7 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 	return max(monotonic, wall) > lease/10*9
 }
 
-// decideFound decides about a claim that found a record and wrote nothing.
+// decideFound decides about a claim that found a record and did not write.
 func (c *command) decideFound() decision {
 	n := c.claim
 	found := c.reply()
@@ -146,7 +146,7 @@ func (c *command) decideFound() decision {
 }
 
 // refusesWrites reports whether the server refused a command because it may write, and
-// not because of what it is.
+// not because of its kind.
 func refusesWrites(err error) bool {
 	var answer redis.Error
 	if !errors.As(err, &answer) {

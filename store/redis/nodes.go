@@ -64,7 +64,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 }
 
 // sendTo sends commands to one node, through a client that may be one for this attempt
-// only. It returns what sendByNode does.
+// only. It returns the results of sendByNode.
 func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group []*command) (confirm func()) {
 	if s.durable(group) {
 		return s.sendDurable(ctx, node, once, group)

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// Pipelined is a call that the store sent on a connection of its own, where hooks of the
+// Pipelined is a call that the store sent on its own connection, where hooks of the
 // client do not see it. See Config.Hook.
 type Pipelined struct {
 	Server   string        // the address in the options of the client
@@ -21,8 +21,8 @@ type Pipelined struct {
 	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer
 }
 
-// sendPipelined makes an attempt on c through a pipeline. It reports false when it sent
-// nothing: the client has to.
+// sendPipelined makes an attempt on c through a pipeline. It reports false when it did
+// not send it: the client has to.
 func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *command) bool {
 	var start time.Time
 	if s.hook != nil {

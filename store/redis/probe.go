@@ -14,7 +14,7 @@ import (
 // The records of a probe last this long, and a probe of a node takes at most as long.
 const probeTime = 10 * time.Second
 
-// probe tries every command and script once at each primary, on records of its own. A
+// probe tries every command and script once at each primary, on probe records. A
 // server or a user that refuses one of them would otherwise be found when an operation
 // has run and cannot be completed.
 func (s *Store) probe(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return try(waiter, store.InProgress)
 	}
 	replay := func() error { return try(r, store.Completed) }
-	expiry := func() error { // of nothing: a claim that cannot ask for it is written already
+	expiry := func() error { // of no record: a claim that cannot ask for it is written already
 		if err := node.PExpireTime(ctx, s.key(id)).Err(); err != nil {
 			return fail(classify(err).class, err)
 		}

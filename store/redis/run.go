@@ -28,7 +28,7 @@ var errUnexpected = errors.New("unexpected answer")
 func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
 		for _, c := range open {
-			c.err = fail(store.ErrUnavailable, err) // nothing was sent
+			c.err = fail(store.ErrUnavailable, err) // it was not sent
 		}
 		return
 	}
@@ -76,8 +76,8 @@ func (s *Store) send(ctx context.Context, open []*command) {
 	}
 }
 
-// transmit sends commands together, in one pipeline for each node. It returns what
-// sendByNode does.
+// transmit sends commands together, in one pipeline for each node. It returns the
+// results of sendByNode.
 func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
 	if len(open) == 1 && open[0].tail == nil && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
@@ -100,7 +100,7 @@ func (s *Store) evaluateAll(ctx context.Context, open []*command) (rest []*comma
 	return rest, transient
 }
 
-// evaluate decides what the last attempt of c means, whether to make another one, and
+// evaluate returns the meaning of the last attempt of c, whether to make another one, and
 // whether that needs a pause.
 func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 	if c.claim != nil {
@@ -173,7 +173,7 @@ func (c *command) rewind() {
 // pause waits before the next attempt, and reports false when ctx ended first.
 func pause(ctx context.Context, attempt int) bool {
 	d := firstPause << (2 * attempt)
-	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // spreads load, guards nothing
+	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // spreads load, guards no secret
 	defer timer.Stop()
 	select {
 	case <-timer.C:

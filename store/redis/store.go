@@ -21,7 +21,7 @@ type Store struct {
 	durability   Durability
 	ackTimeout   time.Duration
 	options      options
-	combiner     *combiner // nil: what replicas confirm is sent alone
+	combiner     *combiner // nil: confirmed writes are sent alone
 	hook         func(context.Context, Pipelined)
 	pipelines    *pipeline.Pipelines // nil: every command is sent through the client
 	confirmSlots confirmSlots
@@ -34,6 +34,7 @@ var (
 	_ store.Waiter    = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
 	_ store.Checker   = (*Store)(nil)
+	_ store.Meter     = (*Store)(nil)
 )
 
 // New returns a store. It does not contact the server; [Open] does. The error is
@@ -63,7 +64,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
-// records of its own. The error is [store.ErrMisconfigured] for a server on which a
+// probe records. The error is [store.ErrMisconfigured] for a server on which a
 // guarantee does not hold or that refuses an operation, and another one when the server
 // does not answer. Warnings are not errors: [Store.Check] returns them.
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
@@ -84,8 +85,8 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	return s, nil
 }
 
-// Claim implements [reprise.Store], mostly by two commands in one write. A claim of what
-// is in progress, a takeover and a repetition need a script, and a second round trip.
+// Claim implements [reprise.Store], mostly by two commands in one write. A claim of a
+// record in progress, a takeover and a repetition need a script, and a second round trip.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -143,4 +144,35 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 		err = fail(store.ErrUnknown, errUnexpected)
 	}
 	return err
+}
+
+// Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
+// connection to each server that is watched; it stays until [Store.Close]. The error is
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100
+// ms, as without the permission for the channel; for the next ten seconds it then comes
+// at once.
+func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
+	key := s.key(id)
+	node, err := s.nodeFor(ctx, key)
+	if err != nil {
+		return nil, nil, fail(classify(err).class, err)
+	}
+	return s.watches.Watch(ctx, node, key)
+}
+
+// Close ends all watches, which are notified, and waits until their goroutines have
+// ended; later watches fail with [store.ErrClosed]. The client stays open, and all
+// other methods keep working. Close may be called more than once.
+func (s *Store) Close() error {
+	s.watches.Close()
+	s.pipelines.Close()
+	s.pipelines.Wait()
+	return nil
+}
+
+// Usage implements [store.Meter], with the connections of the client that are in use.
+// Those that carry pipelines of the store are in use all the time.
+func (s *Store) Usage() []store.Usage {
+	pool := s.client.PoolStats()
+	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
 }

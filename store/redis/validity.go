@@ -53,10 +53,10 @@ func (q *validityQuestion) answer(found []byte, r *record.Found) (result store.C
 	if err != nil || headErr != nil || ms < -1 || len(head) != record.IdentitySize || !bytes.Equal(head, found[:record.IdentitySize]) {
 		return result, false
 	}
-	if ms < 0 { // somebody made it persist
+	if ms < 0 { // the key was made to persist
 		return r.Replay(store.MaxDuration, store.MaxDuration), true
 	}
-	// A key is there until the end of its last millisecond, and nobody knows how much is
+	// A key is there until the end of its last millisecond, and it is unknown how much is
 	// left of this one.
 	left := time.Duration(ms) * time.Millisecond
 	return r.Replay(max(left, time.Nanosecond), left+time.Millisecond), true

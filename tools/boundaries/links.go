@@ -47,9 +47,9 @@ func loadPackages(ctx context.Context, dir, work string, folders []string) ([]pk
 }
 
 // checkLinks returns the published packages that link testing, and those of core that
-// link net/http: an adapter for another transport does not pay for it. An internal package
-// is linked through one that is not. Fiber's own utils need testing, and the suites are
-// libraries of tests.
+// link net/http: an adapter for another transport does not pay for it. An internal
+// package is linked through one that is not. Fiber's own utils need testing, and the
+// suites are libraries of tests.
 func checkLinks(pkgs []pkg) []string {
 	var bad []string
 	for _, p := range pkgs {

@@ -1,7 +1,8 @@
 // Command boundaries proves the rules about modules that no linter sees, on every run:
 // packages that published code links through others, the versions and frameworks in every
-// go.mod, and the picture of CONTRIBUTING.md. Which package may import which is depguard's
-// part, in .golangci.yml; which modules a consumer gets is proven by "make release/dry".
+// go.mod, and the picture of CONTRIBUTING.md. Which package may import which is
+// depguard's part, in .golangci.yml; which modules a consumer gets is proven by "make
+// release/dry".
 //
 //	boundaries -root .. adapters/gin core
 //

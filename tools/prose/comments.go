@@ -16,8 +16,8 @@ import (
 // widest is the last column of a comment. A tab is one column.
 const widest = 90
 
-// groups are the counted words, each with the most that 10,000 words of comments may have.
-// Well-kept Go projects stay below half of these limits.
+// groups are the counted words, each with the most that 10,000 words of comments may
+// have. Well-kept Go projects stay below half of these limits.
 var groups = [...]struct {
 	name  string
 	words *regexp.Regexp
@@ -40,8 +40,8 @@ func (c count) rate(i int) float64 {
 	return float64(c.found[i]) * 10_000 / float64(max(c.words, 1))
 }
 
-// above reports whether group i occurs too often. Its first occurrence never does, so that
-// a small area can pass.
+// above reports whether group i occurs too often. Its first occurrence never does, so
+// that a small area can pass.
 func (c count) above(i int) bool { return c.found[i] > max(1, groups[i].limit*c.words/10_000) }
 
 // measured are the comments of a tree.
@@ -127,8 +127,8 @@ func (m *measured) count(name string, first int, text string) {
 	}
 }
 
-// commentText returns a comment without its slashes, line by line; directives become empty
-// lines.
+// commentText returns a comment without its slashes, line by line; directives become
+// empty lines.
 func commentText(group *ast.CommentGroup) string {
 	var lines []string
 	for _, c := range group.List {

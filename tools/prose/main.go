@@ -1,5 +1,6 @@
 // Command prose measures the comments of the Go files in a tree: how often four groups of
-// words occur that mark a convoluted sentence, and which comments are wider than 90 columns.
+// words occur that mark a convoluted sentence, and which comments are wider than 90
+// columns.
 //
 // It prints a table of the occurrences per 10,000 words, and exits with 1 if a number is
 // above its limit. With -places it prints the file and line of each counted word.
@@ -14,7 +15,8 @@ import (
 	"text/tabwriter"
 )
 
-// areas are the rows of the table. A file counts in each area whose folders match its path.
+// areas are the rows of the table. A file counts in each area whose folders match its
+// path.
 var areas = [...]struct {
 	name    string
 	folders *regexp.Regexp

@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// checkDocumentation refuses modules that pkg.go.dev would show to users without a README,
-// with a README whose links lead nowhere from there, without a package comment, or without
-// an example that runs.
+// checkDocumentation refuses modules that pkg.go.dev would show to users without a
+// README, with a README whose links lead nowhere from there, without a package comment,
+// or without an example that runs.
 func checkDocumentation(dir string, modules []module) error {
 	var reasons refusal
 	tree := os.DirFS(dir)

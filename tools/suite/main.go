@@ -1,5 +1,5 @@
-// Command suite runs the tests of packages with the race detector, and says at its end how
-// many ran, on which servers, what was skipped and why, and how long it took:
+// Command suite runs the tests of packages with the race detector, and says at its end
+// how many ran, on which servers, what was skipped and why, and how long it took:
 //
 //	suite -name "make test" -servers redis,postgres -short ./core/... ./lab/...
 //

@@ -111,7 +111,7 @@ func TestAWorkspaceWithoutModulesIsNotAPass(t *testing.T) {
 	t.Parallel()
 	dir := tree.Small(t, map[string]string{"go.work": "go 1.26.0\n", "tools/go.mod": "module " + root + "tools\n\ngo 1.26.0\n"})
 	for _, target := range []string{"build", "isolated", "race", "tidy"} {
-		fails(t, dir, "no modules were found in the current workspace", target)
+		fails(t, dir, "no modules were found in go.work", target)
 	}
 }
 

@@ -3,8 +3,11 @@ package harness
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/memstore"
 )
 
 // wrong serves applications that a check has to reject: their responses are marked as
@@ -12,7 +15,7 @@ import (
 func wrong(t *testing.T) *App {
 	t.Helper()
 	mux := http.NewServeMux()
-	app := New(t, mux)
+	app := New(t, memstore.New(), mux)
 	seen := map[string]int{}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		n := seen[r.Header.Get("Idempotency-Key")]
@@ -21,7 +24,7 @@ func wrong(t *testing.T) *App {
 			w.Header().Set("Idempotent-Replayed", "true")
 		}
 		if strings.Contains(r.URL.Path, "field") {
-			w.Header().Set("X-Made", fmt.Sprint(n))
+			w.Header().Set("X-Made", strconv.Itoa(n))
 		}
 		if strings.Contains(r.URL.Path, "body") {
 			fmt.Fprint(w, n)

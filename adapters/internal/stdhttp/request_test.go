@@ -6,11 +6,11 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -20,7 +20,7 @@ func TestRequestHasEverythingThatTheProtocolReads(t *testing.T) {
 	r.Header.Set("Idempotency-Key", "k")
 	mine := errors.New("mine")
 	got := Request(r, func(err error) bool { return errors.Is(err, mine) })
-	if got.Method != "POST" || got.Target != "http://shop.test/a%2Fb?x=1" || got.Path != "/a%2Fb" || got.RawQuery != "x=1" || got.Host != "shop.test" {
+	if got.Method != http.MethodPost || got.Target != "http://shop.test/a%2Fb?x=1" || got.Path != "/a%2Fb" || got.RawQuery != "x=1" || got.Host != "shop.test" {
 		t.Errorf("request %+v", got)
 	}
 	if !slices.Equal(got.Header.Values("Idempotency-Key"), []string{"k"}) || got.Body != r.Body || got.Length != 4 || !got.TooLarge(mine) {
@@ -30,19 +30,16 @@ func TestRequestHasEverythingThatTheProtocolReads(t *testing.T) {
 
 func TestParsedFormIsThatOfAnotherLayer(t *testing.T) {
 	t.Parallel()
-	form := &multipart.Form{Value: map[string][]string{"amount": {"2"}}}
-	for name, row := range map[string]struct {
-		r    *http.Request
-		want string
-	}{
-		"nothing was parsed": {&http.Request{}, ""},
-		"urlencoded":         {&http.Request{PostForm: url.Values{"amount": {"1"}}}, "1"},
-		"multipart":          {&http.Request{PostForm: url.Values{"amount": {"1"}}, MultipartForm: form}, "2"},
-	} {
-		row.r.URL = &url.URL{}
-		got := Request(row.r, TooLarge).Parsed.ParsedForm()
-		if (got == nil) != (row.want == "") || got != nil && got.Value["amount"][0] != row.want {
-			t.Errorf("%s: %+v, want the amount %q", name, got, row.want)
+	for name, encode := range map[string]harness.Form{"urlencoded": harness.URLEncoded, "multipart": harness.Multipart} {
+		contentType, body := encode(t, "7")
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		r.Header.Set("Content-Type", contentType)
+		if form := Request(r, TooLarge).Parsed.ParsedForm(); form != nil {
+			t.Errorf("%s: %+v before it was parsed", name, form)
+		}
+		_ = r.FormValue("amount") // parses
+		if form := Request(r, TooLarge).Parsed.ParsedForm(); form == nil || !slices.Equal(form.Value["amount"], []string{"7"}) {
+			t.Errorf("%s: %+v, want the amount 7", name, form)
 		}
 	}
 }

@@ -57,6 +57,9 @@ func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
 	}
 }
 
+// control names the fields that flawed adapters change.
+var control = new(protocol.Config).ControlFields()
+
 // editingWire changes the fields that the policy adds to a response.
 type editingWire struct {
 	http.ResponseWriter
@@ -69,9 +72,9 @@ func (w editingWire) WriteHeader(status int) {
 	h := w.Header()
 	switch links := h["Link"]; {
 	case w.flaw == forgetsExpiry:
-		h.Del("Idempotency-Key-Expires")
+		h.Del(control.Expires)
 	case w.flaw == promisesExpiry:
-		h.Set("Idempotency-Key-Expires", "@4102444800")
+		h.Set(control.Expires, "@4102444800")
 	case len(links) > 1:
 		h["Link"] = links[len(links)-1:]
 	}
@@ -90,7 +93,7 @@ func (w lengthWire) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Report is where handlers report errors that are not their answer.
+// Report is where handlers report errors that are not their response.
 func (w *writer) Report(error) { w.reported = true }
 
 // Write implements [io.Writer].

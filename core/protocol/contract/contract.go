@@ -59,15 +59,16 @@ type Policy struct {
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
 	Oversize        protocol.Oversize
-	MaxBlob         int64    // in bytes: the longest body that Offload keeps
+	MaxBlob         int64    // in bytes: the longest body that is offloaded; 0: none is
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
 
 	// What responses say.
+	Control     protocol.ControlFields
 	Expires     bool
 	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool               // Config.WriteProblem decides what they look like
+	OwnProblems bool               // Config.Problems.Write decides what they look like
 }
 
 // StatusRange is a range of statuses, with its ends.
@@ -81,20 +82,24 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Of returns the policy of a guard. It calls Config.Decide, if there is one, for every
-// status from 200 to 599.
+// Of returns the policy of a guard. It calls Config.Keep.Decide, if there is one, for
+// every status from 200 to 599.
 func Of(g *protocol.Guard) Policy {
 	c := g.Config()
-	return Policy{
-		Name: c.Name, Header: c.Header, Aliases: c.Aliases, KeyMode: c.KeyMode, MaxKeyLength: c.MaxKeyLength,
+	p := Policy{
+		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
-		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
+		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.Engine().Binds(),
-		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
-		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: notKept(g),
-		Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
+		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
+		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
+		Control: g.ControlFields(), Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
 	}
+	if c.Offload.Blobs != nil && !c.Offload.ReadOnly {
+		p.MaxBlob = c.Offload.MaxBody
+	}
+	return p
 }
 
 // notKept returns the statuses whose responses are released.
@@ -159,15 +164,8 @@ const maxKeyParameters = 1024
 // key, quoted, with each character escaped, and parameters.
 func (p Policy) KeyMaxLength() int { return 2*p.MaxKeyLength + maxKeyParameters }
 
-// The response fields of the protocol, and the body of a replay whose body was not kept.
-const (
-	fieldReplayed = "Idempotent-Replayed"
-	fieldStatus   = "Idempotency-Status"
-	fieldBody     = "Idempotency-Body"
-	fieldExpires  = "Idempotency-Key-Expires"
-
-	summaryBody = `{"status":"completed"}`
-)
+// summaryBody is the body of a replay whose body was not kept.
+const summaryBody = `{"status":"completed"}`
 
 // link returns the Link field that leads to the policy.
 func link(uri string) string { return "<" + uri + `>; rel="describedby"` }
@@ -183,11 +181,11 @@ type responseField struct {
 // markers returns the fields that the protocol sets on the responses to keyed requests.
 func (p *Policy) markers() []responseField {
 	list := []responseField{{
-		name: fieldReplayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
+		name: p.Control.Replayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
 		description: "The response is a replay: the operation ran before, and did not run for this request.",
 	}}
 	status := responseField{
-		name: fieldStatus, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
+		name: p.Control.Status, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
 		description: "unrecorded: the operation ran, and its response was not recorded in time; a retry may be told that it is in progress.",
 	}
 	if p.FailOpen {
@@ -197,7 +195,7 @@ func (p *Policy) markers() []responseField {
 	list = append(list, status)
 	if p.Oversize != protocol.Unavailable {
 		list = append(list, responseField{
-			name: fieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
+			name: p.Control.Body, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
 			description: `The body of the first response was not kept, and this replay has ` + summaryBody + ` in its place.`,
 		})
 	}
@@ -207,7 +205,7 @@ func (p *Policy) markers() []responseField {
 			then = "After it retries are refused for as long as the key is remembered."
 		}
 		list = append(list, responseField{
-			name: fieldExpires, component: "IdempotencyKeyExpires", sample: "@1795305600",
+			name: p.Control.Expires, component: "IdempotencyKeyExpires", sample: "@1795305600",
 			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. " + then +
 				" The first response does not have the field if it is a stream.",
 		})

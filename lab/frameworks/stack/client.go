@@ -19,12 +19,12 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// patience is how long an answer may take.
+// patience is how long a response may take.
 const patience = 10 * time.Second
 
 // answer is a client's response.
 type answer struct {
-	err      error // the answer did not come, or not to its end
+	err      error // the response did not come, or not to its end
 	status   int
 	header   http.Header
 	body     string // as it was sent
@@ -67,7 +67,7 @@ func (c *client) send(path, encoding, key string) answer {
 	body, err := io.ReadAll(res.Body)
 	a := answer{
 		err: err, status: res.StatusCode, header: res.Header, body: string(body), plain: string(body),
-		replayed: res.Header.Get("Idempotent-Replayed") == "true",
+		replayed: res.Header.Get(marker) == "true",
 	}
 	if length := res.Header.Get("Content-Length"); err == nil && length != "" && length != strconv.Itoa(len(body)) {
 		c.t.Errorf("%s: a body of %d bytes is declared as %s", path, len(body), length)
@@ -91,11 +91,14 @@ func unzip(body []byte) string {
 	return string(plain)
 }
 
-// own are the fields whose values belong to one answer, where both have them.
+// own are the fields whose values belong to one response, where both have them.
 var own = []string{"Date", "X-Request-Id", "Traceparent"}
 
+// marker is the field that marks a replay.
+var marker = new(protocol.Config).ControlFields().Replayed
+
 // unlike are the fields about how a response was sent, which differ in a replay.
-var unlike = []string{"Content-Length", "Idempotent-Replayed"}
+var unlike = []string{"Content-Length", marker}
 
 // differences returns the differences of two responses, by field.
 func differences(got, want answer) map[string]string {
@@ -138,7 +141,7 @@ func newGuard(t *testing.T) *protocol.Guard {
 			t.Error(err)
 		}
 	})
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 // and again. A caller sets Value and Size before [Queue.Do], and may call Do again after
 // it returned, except after an [Error] that has Sent.
 type Call[T any] struct {
-	// Value is what the sender sends and where it puts the answer. It keeps what it was
+	// Value holds the request and, later, the answer. It keeps the value that it was
 	// set to for the last call, so that its memory can be used again.
 	Value T
 
@@ -73,17 +73,17 @@ func (c *Call[T]) generation() uint64 { return c.state.Load() >> phaseBits }
 func (c *Call[T]) phase() phase { return phase(c.state.Load() & (1<<phaseBits - 1)) }
 
 // Sent is a call that a sender has. It is good for one Do: a Sent that was finished, and
-// whose call is used again, finishes nothing.
+// whose call is used again, has no effect.
 type Sent[T any] struct {
 	call       *Call[T]
 	generation uint64
 }
 
-// Value returns the value of the call, to read what to send and to set the answer. It may
+// Value returns the value of the call, to read the request and to set the answer. It may
 // be used until Finish is called.
 func (s Sent[T]) Value() *T { return &s.call.Value }
 
-// Abandoned reports whether the caller has left, so that nobody reads an answer. A sender
+// Abandoned reports whether the caller has left, so that its answer is not read. A sender
 // that has not sent the call yet may finish it instead.
 func (s Sent[T]) Abandoned() bool { return s.is(abandoned) }
 
@@ -100,7 +100,7 @@ func (s Sent[T]) Begin() bool {
 }
 
 // Finish ends the call with err, which [Queue.Do] returns, or nil. It reports whether
-// anybody was waiting. Only the first Finish counts.
+// the caller was waiting. Only the first Finish counts.
 func (s Sent[T]) Finish(err error) bool {
 	c := s.call
 	if c.advance(s.generation, sent, done) || c.advance(s.generation, taken, done) {

@@ -1,9 +1,9 @@
 // Package batching sends concurrent calls to a server in batches. It is for implementers
 // of stores: a store that sends the calls of many requests together spends less time on
-// each, and this package is the part of it that every such store needs. It knows nothing
-// of a protocol; the store has a function that sends a batch.
+// each, and this package is the part of it that every such store needs. It is independent
+// of any protocol; the store has a function that sends a batch.
 //
-// # What it does
+// # Behavior
 //
 // [Queue.Do] returns when its call has an answer or its context has ended. Calls that
 // arrive while others are on their way queue, and the oldest go first. A batch takes a
@@ -21,11 +21,11 @@
 //
 // # Guarantees
 //
-//   - Every call ends exactly once: by [Sent.Finish], by the end of its own context, or
-//     by an [Error] that says what went wrong in the sender.
+//   - Every call ends exactly once: by [Sent.Finish], by the end of its context, or
+//     by an [Error] that names the failure of the sender.
 //   - A context ends its own call and no other. A call that was not sent yet is
 //     withdrawn: its error has Sent false, and the sender never sees it. For a call that
-//     was sent, Sent is true: nobody knows whether it is executed. The sender goes on for
+//     was sent, Sent is true: it may or may not be executed. The sender goes on for
 //     the others of the batch, in a goroutine that belongs to none of them.
 //   - A sender that panics, ends its goroutine, or forgets a call ends the calls of that
 //     batch with an [Error] and leaves its lane free.

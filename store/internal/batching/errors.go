@@ -28,7 +28,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // PanicError is the cause of an [Error] where the sender of a batch panicked, or ended
 // its goroutine with [runtime.Goexit].
 type PanicError struct {
-	Value any    // what it panicked with, nil for Goexit
+	Value any    // the value of the panic, nil for Goexit
 	Stack []byte // where
 }
 

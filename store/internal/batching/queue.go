@@ -34,7 +34,7 @@ func New[T any](c Config[T]) *Queue[T] {
 
 // Call returns a call for [Queue.Do]. The caller releases it when it has read the answer.
 func (q *Queue[T]) Call() *Call[T] {
-	c := q.calls.Get().(*Call[T]) //nolint:forcetypeassert // the pool has nothing else
+	c := q.calls.Get().(*Call[T]) //nolint:forcetypeassert // the pool holds only these
 	c.refs.Store(1)
 	return c
 }
@@ -101,8 +101,8 @@ func (q *Queue[T]) enqueue(ctx context.Context, c *Call[T]) {
 	}
 }
 
-// lead makes up a batch that was started by c, and sends it here when nobody joined: the
-// context of one call must not be that of others.
+// lead makes up a batch that was started by c, and sends it here when no other call
+// joined: the context of one call must not be that of others.
 func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 	q.yield()
 	q.mu.Lock()

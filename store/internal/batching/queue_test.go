@@ -72,7 +72,7 @@ func ended(sent bool, cause error) func(error) bool {
 	}
 }
 
-// Whoever is late fails alone, whether it is the oldest of its batch or not, and the
+// A late call fails alone, whether it is the oldest of its batch or not, and the
 // others get their answers.
 func TestALateCallFailsAlone(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestALateCallFailsAlone(t *testing.T) {
 	}
 }
 
-// A batch that nobody waits for ends, and its lane is free.
+// A batch without callers ends, and its lane is free.
 func TestTheLastCallerEndsTheBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What a sender finishes after the call was finished, and is used for something else,
-// finishes nothing.
+// Finishing a call again, after it was finished and is used for another request, has no
+// effect.
 func TestAStaleSentFinishesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestEveryCallGetsItsOwnAnswer(t *testing.T) {
 	}
 }
 
-// A call allocates nothing, alone or in a batch of writes.
+// A call does not allocate, alone or in a batch of writes.
 func TestCostACallAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts allocations
 	if raceEnabled {
 		t.Skip("the race detector allocates; make figures runs it without")

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// batch is what a batch of a sender of round trips knows of its callers.
+// batch counts the callers of a batch of a sender of round trips.
 type batch struct {
 	waiting atomic.Int32 // callers that wait for an answer
 	cancel  context.CancelFunc
 }
 
-// abandoned notes that a caller has left. The last one ends the batch: nobody would read
-// its answers.
+// abandoned notes that a caller has left. The last one ends the batch: no caller would
+// read its answers.
 func (b *batch) abandoned() {
 	if b != nil && b.waiting.Add(-1) == 0 {
 		b.cancel()

@@ -11,7 +11,7 @@ import (
 )
 
 // road is a queue whose sender stops with every batch until the test lets it go on, and
-// what it sent.
+// the batches that it sent.
 type road struct {
 	*Queue[string]
 	free chan struct{} // receives once for each batch that may go on
@@ -50,7 +50,7 @@ func finishAll(_ context.Context, batch []Sent[string]) {
 	}
 }
 
-// want compares what was sent.
+// want compares the batches that were sent.
 func (r *road) want(t *testing.T, batches ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -69,7 +69,7 @@ func (r *road) pass(n int) {
 	}
 }
 
-// idle checks that every lane is free, and that nothing waits.
+// idle checks that every lane is free, and that no call waits.
 func (r *road) idle(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
@@ -80,7 +80,7 @@ func (r *road) idle(t *testing.T) {
 	}
 }
 
-// drive is a call in a goroutine of its own.
+// drive is a call in its own goroutine.
 type drive struct {
 	returned chan struct{}
 	err      error

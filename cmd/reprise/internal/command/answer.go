@@ -26,9 +26,9 @@ type answer struct {
 }
 
 // errResult says that a record was written by reprise.Do.
-var errResult = errors.New("not an HTTP answer, but a result of reprise.Do")
+var errResult = errors.New("not an HTTP response, but a result of reprise.Do")
 
-// answerOf reads the answer of a record; nil means that it has none.
+// answerOf reads the response of a record; nil means that it has none.
 func answerOf(r *store.Record) *answer {
 	if r.State != store.StateCompleted {
 		return nil
@@ -65,7 +65,7 @@ func nextFor(r *store.Record) string {
 	var elsewhere *protocol.OffloadedError
 	switch {
 	case errors.As(a.err, &elsewhere):
-		return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(elsewhere.Blob.Size) +
+		return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(elsewhere.Blob.Size) +
 			" from the blob store (or 409 result-unavailable, if the blob is missing or damaged)"
 	case errors.Is(a.err, errResult):
 		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
@@ -78,10 +78,10 @@ func nextFor(r *store.Record) string {
 	case a.err != nil:
 		return "500 record-corrupt: the answer cannot be read"
 	}
-	return statusText(a.response.Status) + " with Idempotent-Replayed: true and a body of " + ui.Bytes(int64(len(a.response.Body)))
+	return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(int64(len(a.response.Body)))
 }
 
-// fieldJSON is a field of an answer in the output for programs.
+// fieldJSON is a field of a response in the output for programs.
 type fieldJSON struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -89,7 +89,7 @@ type fieldJSON struct {
 	Remove bool   `json:"remove,omitempty"`
 }
 
-// answerJSON is an answer in the output for programs.
+// answerJSON is a response in the output for programs.
 type answerJSON struct {
 	Status   int         `json:"status,omitempty"`
 	Header   []fieldJSON `json:"header"`
@@ -136,8 +136,8 @@ func fieldsJSON(h protocol.Header) []fieldJSON {
 	return list
 }
 
-// answerLines returns an answer for a person: status and fields, and its body if it is to
-// be revealed.
+// answerLines returns a response for a person: status and fields, and its body if it is
+// to be revealed.
 func answerLines(a *answer, reveal bool) [][]any {
 	r := a.response
 	var lines [][]any
@@ -171,7 +171,7 @@ func answerLines(a *answer, reveal bool) [][]any {
 	return lines
 }
 
-// printAnswer prints an answer for a person.
+// printAnswer prints a response for a person.
 func (c *session) printAnswer(a *answer, reveal bool) {
 	for _, line := range answerLines(a, reveal) {
 		c.out.Line(append([]any{"  "}, line...)...)

@@ -18,7 +18,7 @@ import (
 // Limits of batches.
 const (
 	// fewCalls is how many calls are on their way at once, at most, for each to be sent
-	// by itself: a batch of so few costs the server as much, and makes callers wait for
+	// alone: a batch of so few costs the server as much, and makes callers wait for
 	// each other. Each needs a connection, so that a small pool has fewer: half of them.
 	fewCalls = 8
 
@@ -60,8 +60,8 @@ func (c *queuedCall) id() *store.ID {
 	return &c.claim.ID
 }
 
-// errAlone sends a call that was in a batch once more, in a statement of its own: the
-// batch did nothing for it.
+// errAlone sends a call that was in a batch once more, in a separate statement: the
+// batch had no effect for it.
 var errAlone = errors.New("the call needs a statement of its own")
 
 // newQueue returns the queue of s, or nil where calls are not combined.
@@ -134,7 +134,7 @@ func queueError(op string, err error) error {
 	return fmt.Errorf("%w: postgres: %s: %s", sentinel, op, ended.Error())
 }
 
-// sendQueued sends what the queue hands out: one call by itself, and more than one in one
+// sendQueued sends the calls that the queue hands out: one call alone, and several in one
 // round trip, which is one transaction.
 func (s *Store) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall]) {
 	if len(batch) == 1 {
@@ -154,7 +154,7 @@ func (s *Store) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 }
 
 // sendBatch sends a batch. Where it returns nil, every call has its answer or needs a
-// statement of its own.
+// separate statement.
 func (s *Store) sendBatch(ctx context.Context, b *callBatch) error {
 	session, err := s.table.Db.Acquire(ctx, "batch")
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) sendBatch(ctx context.Context, b *callBatch) error {
 	}
 	defer session.Release()
 	return session.Do(func(conn *pgx.Conn) error {
-		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		prepared := s.table.Sender.On(conn) == wire.Prepared
 		err := wire.Send(ctx, conn, prepared, b.statements(&s.statements, s.recent.ReplaysCommon())...)
 		if prepared && wire.NotPrepared(err) {

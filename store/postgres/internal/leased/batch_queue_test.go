@@ -47,7 +47,7 @@ func TestQueueFollowsThePool(t *testing.T) {
 	}
 }
 
-// TestCombinedCallsShareTheirConnections: eight calls have connections of their own, the
+// TestCombinedCallsShareTheirConnections: eight calls have separate connections, the
 // calls beyond them have two, and a payload that is too large for a batch has one again.
 // A call that ended counts no more.
 func TestCombinedCallsShareTheirConnections(t *testing.T) {
@@ -104,8 +104,8 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 	})
 }
 
-// TestQueueErrorIsUnknownOnceTheCallWasSent: a call that nobody sent did nothing, and an
-// error of the store stays what it is.
+// TestQueueErrorIsUnknownOnceTheCallWasSent: a call that was not sent was not executed,
+// and an error of the store stays unchanged.
 func TestQueueErrorIsUnknownOnceTheCallWasSent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{

@@ -18,7 +18,7 @@ type callBatch struct {
 
 // members are the claims, or the completions, of a batch, in the order of their IDs, so
 // that batches of several processes never wait for each other in a circle. An ID is there
-// once: what becomes of a second call depends on the first.
+// once: the result of a second call depends on the first.
 type members struct {
 	calls  []batching.Sent[queuedCall]
 	ends   []error // of each call; errAlone until it has an answer
@@ -29,7 +29,7 @@ var callBatches = sync.Pool{New: func() any { return new(callBatch) }}
 
 // newCallBatch returns the batch of calls. Those that do not fit into it are finished.
 func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
-	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool has nothing else
+	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool holds only these
 	for _, c := range calls {
 		m := &b.claims
 		if c.Value().completes {
@@ -104,14 +104,14 @@ func (b *callBatch) finish(err error) {
 	}
 }
 
-// statements returns the calls of the functions for b. Claims come first: what they
-// create locks no row that a completion of another batch waits for.
+// statements returns the calls of the functions for b. Claims come first: the rows that
+// they create lock no row that a completion of another batch waits for.
 //
 // Replays says that replays are common, so that the function claims looks before it
 // creates.
 //
-// What calls were answered before is forgotten: a batch that is sent again was undone,
-// and what it created may be another owner's by now.
+// Earlier answers are cleared: a batch that is sent again was undone,
+// and a record that it created may be another owner's by now.
 func (b *callBatch) statements(sql *statements, replays bool) []wire.Call {
 	b.claims.forget()
 	b.completes.forget()
@@ -164,7 +164,7 @@ func (b *callBatch) encodeCompletes() {
 }
 
 // encode appends an array with an element of every call to the parameters of m. Where the
-// memory has to grow, what was encoded stays in the old one.
+// memory has to grow, earlier parameters stay in the old one.
 func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *queuedCall) []byte) {
 	start := len(b.memory)
 	b.memory = wire.AppendArray(b.memory, element, len(m.calls))
@@ -177,7 +177,7 @@ func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *qu
 // readClaim reads a row of claims.sql: a record that was there, or one that the batch
 // created. Another process may create a record of the same ID, so only that with the
 // owner of the call is the call's. A record that was there and then created was released
-// or purged in between: the creation is what counts.
+// or purged in between: the creation counts.
 func (b *callBatch) readClaim(row *wire.Row) {
 	v, at, ok := b.claims.find(row.Bytes())
 	if !ok || len(row.Columns) != 11 {
@@ -206,7 +206,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 		return
 	}
 	if size != nil && found.Payload == nil {
-		return // larger than what travels in a batch
+		return // too large for a batch
 	}
 	found.Found = true
 	d := found.Decide(&v.claim)

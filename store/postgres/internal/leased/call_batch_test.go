@@ -74,7 +74,7 @@ func completion(id, owner byte) queuedCall {
 }
 
 // TestBatchHasEachOperationOnce: in the order of the IDs, claims apart from completions;
-// a second call of the same ID is sent alone. The parameters say what the calls say.
+// a second call of the same ID is sent alone. The parameters are those of the calls.
 func TestBatchHasEachOperationOnce(t *testing.T) {
 	t.Parallel()
 	texts := newStatements(&tabletest.New(t, new(sql.DB), table.Options{}).Names)
@@ -146,8 +146,9 @@ func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, 
 	}}
 }
 
-// TestBatchAnswersEachCall: what was created is the call's whose owner it has, what was
-// there is judged, and what has to be written, is too large or had to wait is sent alone.
+// TestBatchAnswersEachCall: a created record is the call's whose owner it has, one that
+// was there is judged, and a call that has to write, is too large or had to wait is sent
+// alone.
 func TestBatchAnswersEachCall(t *testing.T) {
 	t.Parallel()
 	const now = 1_800_000_000_000_000

@@ -12,7 +12,7 @@ import (
 )
 
 // slowClaim is how long a claim may take from the reading of the clock to its row. One
-// that took longer waited for somebody, and claims once more, so that its lease is whole.
+// that took longer waited for a lock, and claims once more, so that its lease is whole.
 const slowClaim = 10 * time.Millisecond
 
 // purgeSpare is how long the purge lets a record be beyond its retention, so that the
@@ -20,7 +20,7 @@ const slowClaim = 10 * time.Millisecond
 // that is shorter.
 func purgeSpare(retention time.Duration) time.Duration { return min(retention, time.Hour) }
 
-// claimAlone claims r in a statement of its own.
+// claimAlone claims r in a separate statement.
 func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var result store.ClaimResult
 	err := s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
@@ -102,8 +102,8 @@ func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *store.Cl
 	return s.claimByFunction(ctx, conn, r)
 }
 
-// claimSeen answers a claim from the record that a statement saw. The function settles
-// what has to rewrite the row.
+// claimSeen answers a claim from the record that a statement saw. The function decides
+// where the row has to be rewritten.
 func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, found *table.Seen) (store.ClaimResult, error) {
 	d := found.Decide(r)
 	if d.Rewrites() {
@@ -161,7 +161,7 @@ func claimValues(r *store.ClaimRequest) [][]byte {
 	return [][]byte{r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:8], interval(0), interval(1), interval(2), []byte(r.Label)}
 }
 
-// createdRecord is what a statement says of the record that it created.
+// createdRecord is the row that a statement returns for the record that it created.
 type createdRecord struct {
 	clock      int64 // when the row was written, in µs
 	fence      int64
@@ -175,7 +175,7 @@ func (c *createdRecord) read(row *wire.Row) {
 	c.fence, c.leaseUntil = row.Bigint(), row.Timestamp()
 }
 
-// waited reports whether the statement waited for somebody after it read the clock.
+// waited reports whether the statement waited for a lock after it read the clock.
 func (c *createdRecord) waited(lease time.Duration) bool {
 	return c.remaining() < lease-slowClaim
 }

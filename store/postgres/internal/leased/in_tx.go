@@ -38,7 +38,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	return a.completed(&r, done, err)
 }
 
-// attempt is what the context of a handler of the leased store knows of its
+// attempt is the value that the context of a handler of the leased store has for its
 // attempt.
 type attempt struct {
 	store *Store
@@ -83,8 +83,8 @@ func (a *attempt) completed(r *store.CompleteRequest, done bool, err error) erro
 }
 
 // completedElsewhere reports, for a completion by the engine, whether the owner
-// completed the record with another payload in a transaction of its own. ErrLeaseLost
-// makes the engine ask who has the record, and send what is in it.
+// completed the record with another payload in its handler's transaction. ErrLeaseLost
+// makes the engine look for the record's owner, and send the stored payload.
 func (s *Store) completedElsewhere(ctx context.Context, r *store.CompleteRequest) (bool, error) {
 	if !s.inTxOwners.called(r.Owner) {
 		return false, nil

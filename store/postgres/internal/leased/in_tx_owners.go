@@ -8,14 +8,14 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// inTxOwners remembers the owners that called InTx: what the engine completes afterwards
-// may be another answer than the one that is in the record.
+// inTxOwners remembers the owners that called InTx: the answer that the engine completes
+// with afterwards may differ from the one that is in the record.
 //
 // An owner is forgotten at the end of its attempt, and at the latest when the record that
 // it may have completed is not valid any more: some attempts have no end that the store
 // hears of.
 type inTxOwners struct {
-	any atomic.Bool // whether anybody ever called InTx
+	any atomic.Bool // whether InTx was ever called
 
 	mu     sync.Mutex
 	owners map[store.Owner]time.Time // and when to forget them
@@ -43,7 +43,7 @@ func (c *inTxOwners) add(owner store.Owner, retention time.Duration) {
 			delete(c.owners, o)
 		}
 	}
-	c.sweep = 2 * len(c.owners) // what a sweep costs is shared by as many calls
+	c.sweep = 2 * len(c.owners) // as many calls share the cost of a sweep
 }
 
 // called reports whether owner called InTx.
@@ -57,7 +57,7 @@ func (c *inTxOwners) called(owner store.Owner) bool {
 	return found
 }
 
-// forget ends what add began.
+// forget undoes add.
 func (c *inTxOwners) forget(owner store.Owner) {
 	if !c.any.Load() {
 		return

@@ -31,7 +31,7 @@ func run(t *testing.T) context.Context {
 }
 
 // TestInTxNeedsAnAttemptOfItsStore: in that of another store, and in a context that was
-// bound without one, there is nothing to complete.
+// bound without one, there is no attempt to complete.
 func TestInTxNeedsAnAttemptOfItsStore(t *testing.T) {
 	t.Parallel()
 	for name, ctx := range map[string]context.Context{

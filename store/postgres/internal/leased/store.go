@@ -21,7 +21,7 @@ type Store struct {
 	recent        table.ReplayRatio           // how many of the claims are replays
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
 	active        atomic.Int64                // claims and completions on their way
-	maxUncombined int64                       // how many of them are sent by themselves
+	maxUncombined int64                       // how many of them are sent alone
 
 	inTxOwners inTxOwners
 }
@@ -34,7 +34,7 @@ func New(t *table.Table) *Store {
 }
 
 // Claim implements [store.Store] in one statement that reads before it writes: a replay
-// writes nothing. A lapsed record whose row another transaction is just writing is
+// does not write. A lapsed record whose row another transaction is just writing is
 // InProgress, with a millisecond remaining. Claims that arrive while others are on their
 // way are sent together: see Config.NoCombining.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {

@@ -1,4 +1,4 @@
-// Package pgtest has what the tests of several rooms need that run without a server.
+// Package pgtest has helpers for tests of several rooms that run without a server.
 package pgtest
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// T is a *testing.T. What is published does not link the package testing.
+// T is a *testing.T. Published packages do not link the package testing.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 }
 
-// Refusing is a driver of database/sql that connects to nothing, and notes when it was
+// Refusing is a driver of database/sql that makes no connection, and notes when it was
 // asked to.
 type Refusing struct {
 	Hangs bool // until the caller leaves

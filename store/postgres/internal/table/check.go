@@ -87,7 +87,7 @@ func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {
 	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
 }
 
-// settings are what a connection of the pool shows of its server, and of itself.
+// settings are those that a connection of the pool shows of its server and its session.
 type settings struct {
 	version                    int
 	recovery                   bool
@@ -147,7 +147,7 @@ func (s *settings) findings() []store.Finding {
 	return list
 }
 
-// tableState is what the catalogue says of the table.
+// tableState is the description of the table in the catalogue.
 type tableState struct {
 	unlogged bool
 	missing  []string // privileges
@@ -196,7 +196,7 @@ func privilegeFinding(missing string) store.Finding {
 	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
 }
 
-// findings collects what was noticed.
+// findings collects the findings of a check.
 type findings []store.Finding
 
 func (l *findings) add(noticed bool, severity store.Severity, code, format string, args ...any) {

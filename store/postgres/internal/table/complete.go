@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Complete ends an attempt whose record is in the table, in a statement of its own. The
+// Complete ends an attempt whose record is in the table, in one statement. The
 // request has been validated.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
@@ -21,7 +21,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	if err != nil || done {
 		return err
 	}
-	// A new statement: the one above may not see what it waited for.
+	// A new statement: the one above may not see the change that it waited for.
 	if _, err := t.Look(ctx, "complete", r.ID); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 }
 
 // completeOn completes r once. Where statements are prepared, one statement completes
-// every record that is in progress; what became of another the function says.
+// every record that is in progress; the function reports the state of another.
 func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.CompleteRequest) (done bool, err error) {
 	if t.Sender.On(conn) == wire.Prepared {
 		err := wire.Send(ctx, conn, true, t.Statements.completeOwn.Call(

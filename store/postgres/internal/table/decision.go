@@ -39,7 +39,7 @@ func (d *Decision) Scan(rows pgx.Rows, more ...any) error {
 	return rows.Scan(append([]any{&d.Word, &d.Attempt, &d.Fence, &d.leaseLeft, &d.Payload}, more...)...)
 }
 
-// Result is what the decision means for a claim of the leased store.
+// Result is the result of the decision for a claim of the leased store.
 func (d *Decision) Result() (store.ClaimResult, error) {
 	left := FromMicroseconds(d.leaseLeft)
 	switch d.Word {
@@ -69,7 +69,7 @@ func (d *Decision) Rewrites() bool {
 // record is granted.
 func (d *Decision) Claimable() bool { return d.Word == wordNew || d.Word == WordTakeover }
 
-// AtomicResult is what a decision that is not claimable means for the transactional
+// AtomicResult is the result of a decision that is not claimable for the transactional
 // store, where a record in progress is a leased one. A record of the caller's own can
 // only be one in a table that changed its store, so it counts as another owner's.
 func (d *Decision) AtomicResult() (store.ClaimResult, error) {

@@ -46,7 +46,7 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return page, nil
 }
 
-// listStep adds what the next records give to page, and returns behind which ID to go
+// listStep adds the next records to page, and returns behind which ID to go
 // on; nil is the end.
 func (t *Table) listStep(ctx context.Context, page *store.Page, q *store.Query, after []byte) (next []byte, err error) {
 	var (
@@ -101,7 +101,7 @@ func (t *Table) cursorPrefix() string {
 	return "postgres-" + hex.EncodeToString(table[:6]) + "-"
 }
 
-// parseCursor reads what cursor wrote.
+// parseCursor reads a cursor, the reverse of cursor.
 func (t *Table) parseCursor(text string) ([]byte, error) {
 	if text == "" {
 		return []byte{}, nil

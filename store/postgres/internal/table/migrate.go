@@ -42,7 +42,7 @@ func Migrations(o Options) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores and nothing else.
+// Grants returns the statements that let role run the stores, and no more.
 func Grants(o Options, role string) string {
 	n, to := NewNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{o.Schema}.Sanitize() + to +
@@ -102,7 +102,7 @@ func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) erro
 }
 
 // createSchema creates the schema if it is missing. IF NOT EXISTS asks for the
-// privilege even where there is nothing to do.
+// privilege even where the schema exists.
 func createSchema(ctx context.Context, tx pgx.Tx, o Options) error {
 	var exists bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, o.Schema).Scan(&exists)

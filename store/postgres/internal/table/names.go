@@ -17,13 +17,13 @@ const (
 	MaxTable  = 50
 )
 
-// Names are what the schema of one table consists of, quoted.
+// Names are the objects of the schema of one table, quoted.
 type Names struct {
 	schema, table               string // not quoted
 	records, migrations, expiry string
 	functions                   []string // in the order of functions
 	signatures                  []string // the same with the types of their parameters
-	Lock                        string   // what the advisory locks of the table are derived from; not quoted
+	Lock                        string   // the seed of the advisory locks of the table; not quoted
 }
 
 // functions are the functions that this release calls: the placeholder, the suffix with

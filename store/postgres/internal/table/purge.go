@@ -27,7 +27,7 @@ type purgeBound struct {
 }
 
 // Purge deletes records that are over. Any number of processes may purge at once: each
-// skips what another is about to delete, or to claim.
+// skips records that another is about to delete, or to claim.
 //
 // It goes on where the last call of this store ended, until a call deletes fewer than
 // limit; the next one begins at the front again.
@@ -94,7 +94,7 @@ func (t *Table) RunPurger(ctx context.Context, c PurgePace) {
 	}
 }
 
-// purgeAll purges until nothing is left to delete.
+// purgeAll purges until no record is left to delete.
 func (t *Table) purgeAll(ctx context.Context, c PurgePace) error {
 	for {
 		deleted, err := t.purgeOnce(ctx, c)

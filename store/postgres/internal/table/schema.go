@@ -9,12 +9,12 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// querier is what a connection and a transaction have in common.
+// querier is the common interface of a connection and a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// schema is what a database has of the schema of a table.
+// schema is the state of the schema of a table in a database.
 type schema struct {
 	applied, known int
 	lacking        bool // at a version that this release knows or a newer one: a function that it calls

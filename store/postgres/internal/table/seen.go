@@ -21,7 +21,7 @@ const (
 // wordCorrupt is the word of verdict.sql for a row that this release cannot read.
 const wordCorrupt = "corrupt"
 
-// Seen is what a statement found in the table: a row, or none.
+// Seen is the row that a statement found in the table, or none.
 type Seen struct {
 	Found       bool
 	Version     int16
@@ -36,7 +36,7 @@ type Seen struct {
 
 	// at is the start of the transaction, before the snapshot of the statement was
 	// taken. A clock that is read later could call a record lapsed that was renewed in
-	// between; this one cannot: what the snapshot shows was so, or came to be so, after
+	// between; this one cannot: the state in the snapshot was reached before or after
 	// it. (In the extended protocol statement_timestamp() is such a later clock.)
 	At int64
 
@@ -105,14 +105,15 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
-// readable is what readable.sql says of the row.
+// readable reports whether this release can read the row, as readable.sql does.
 func (r *Seen) readable() bool {
 	return r.Version == rowVersion && (r.State == rowRunning || r.State == rowCompleted) &&
 		len(r.Owner) == len(store.Owner{}) && len(r.Fingerprint) == len(store.Fingerprint{}) &&
 		(r.State == rowCompleted) == (r.Payload != nil)
 }
 
-// Decide says what a claim makes of the row, in the order of the Store contract.
+// Decide returns the decision of a claim that finds the row, in the order of the Store
+// contract.
 func (r *Seen) Decide(c *store.ClaimRequest) Decision {
 	d := Decision{Word: r.word(c), Attempt: r.Attempt, Fence: r.Fence, leaseLeft: r.LeaseUntil - r.At}
 	switch d.Word {

@@ -17,7 +17,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Options is what the application configured, with every default filled in.
+// Options is the configuration, with every default filled in.
 type Options struct {
 	Schema, Table string
 	Mode          pgx.QueryExecMode // of the statements of every request; zero follows the pool
@@ -28,8 +28,8 @@ type Options struct {
 	Logger        *slog.Logger
 }
 
-// Table is the table, and what both stores do with it: purge, inspect, check, and
-// single statements that commit at once.
+// Table is the table, and the operations that both stores share: purge, inspect, check,
+// and single statements that commit at once.
 type Table struct {
 	Db      wire.Database
 	Options Options
@@ -75,7 +75,7 @@ func (t *Table) On(ctx context.Context, op string, statement func(*pgx.Conn) err
 	}
 	defer s.Release()
 	return s.Do(func(conn *pgx.Conn) error {
-		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		return t.repeat(ctx, op, conn, func() error { return statement(conn) })
 	})
 }

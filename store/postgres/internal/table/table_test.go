@@ -48,7 +48,7 @@ func TestPausesGrow(t *testing.T) {
 	})
 }
 
-// TestMissingSchemaIsLoggedOnceAMinute: and nothing else is.
+// TestMissingSchemaIsLoggedOnceAMinute: and other errors are not.
 func TestMissingSchemaIsLoggedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

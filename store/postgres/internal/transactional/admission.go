@@ -49,10 +49,10 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	return result, nil
 }
 
-// enterClaim answers a claim from what this process knows, or from a look at the record
-// while replays are common. Otherwise it makes the claim the only one of its ID on its
-// way, so that a storm of duplicates takes one slot. Where it returns neither an answer
-// nor an error, leaveClaim has to follow.
+// enterClaim answers a claim from the memory of this process, or from a look at the
+// record while replays are common. Otherwise it makes the claim the only one of its ID on
+// its way, so that a storm of duplicates takes one slot. Where it returns neither an
+// answer nor an error, leaveClaim has to follow.
 func (s *Store) enterClaim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	look := s.recent.ReplaysCommon()
 	for {
@@ -83,7 +83,7 @@ func (s *Store) enterClaim(ctx context.Context, r store.ClaimRequest) (result st
 		s.mu.Unlock()
 		select {
 		case <-other:
-			look = true // what ended that claim at once ends this one, too
+			look = true // the record that ended that claim at once ends this one, too
 		case <-ctx.Done():
 			return store.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
 				store.ErrUnavailable, ctx.Err())

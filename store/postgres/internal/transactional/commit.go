@@ -26,7 +26,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest)
 	}
 	failed := false
 	err := a.session.Do(func(conn *pgx.Conn) error {
-		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		failed = conn.PgConn().TxStatus() == txFailed
 		return a.ready(conn, r.DiscardEffects)
 	})

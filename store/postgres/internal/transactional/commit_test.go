@@ -48,7 +48,7 @@ func TestCommitIsNotAppliedOnlyByTheServersWord(t *testing.T) {
 	}
 }
 
-// safeToRetry is what pgx says when it does not know better.
+// safeToRetry is the error of pgx for a statement that was not sent.
 type safeToRetry struct{}
 
 func (safeToRetry) Error() string { return "conn closed" }

@@ -41,7 +41,8 @@ func limitsTransactions(version string) bool {
 }
 
 // adapts reports, for the failure of a claim's statements, that the store does without
-// something from now on, and that the claim has to be sent again. Nothing was executed.
+// something from now on, and that the claim has to be sent again. No statement was
+// executed.
 func (s *Store) adapts(ctx context.Context, err error, prepared bool) bool {
 	switch {
 	case wire.HasCode(err, wire.CodeInvalidSetting): // the server's operating system does not tell about its clients
@@ -56,5 +57,5 @@ func (s *Store) adapts(ctx context.Context, err error, prepared bool) bool {
 // errAdapted says that the claim has to be sent again.
 var errAdapted = fmt.Errorf("%w: postgres: claim: the server or a pooler cannot do what was asked", store.ErrUnavailable)
 
-// errStandby refuses what a server in recovery answered.
+// errStandby refuses the answer of a server in recovery.
 var errStandby = fmt.Errorf("%w: postgres: claim: the server is a standby, which may be behind", store.ErrUnavailable)

@@ -22,7 +22,7 @@ const (
 
 // findCommit finds out whether owner's COMMIT, whose answer was lost, was executed. It
 // takes the lock that the attempt held until its transaction ended: only then can the
-// backend not be committing any more, and a statement that begins then sees what it did.
+// backend not be committing any more, and a statement that begins then sees its result.
 // A server in recovery, which may not have received the commit yet, refuses the
 // transaction.
 func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) error {
@@ -36,14 +36,14 @@ func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) 
 		committed bool
 		confirmed = true
 	)
-	// READ COMMITTED: the last statement has to see what was committed before it began.
+	// READ COMMITTED: the last statement has to see every commit before it began.
 	batch.add(s.statements.beginLook, nil)
 	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
 	batch.add(s.statements.takeLock, nil, wire.AppendInt8(nil, s.lockKey(id)))
 	batch.add(s.statements.committed, func(*wire.Row) { committed = true }, id[:], owner[:])
 	batch.add(s.statements.commit, nil)
 	err = session.Do(func(conn *pgx.Conn) error {
-		wire.Unconfirmed(conn) // forget what earlier statements left on it
+		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		err := batch.send(ctx, conn, false)
 		confirmed = !wire.Unconfirmed(conn)
 		return err

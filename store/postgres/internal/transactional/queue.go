@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// This file is what a claim does for which no transaction is free.
+// This file handles claims for which no transaction is free.
 
 // claimWithoutSlot answers a claim for which no transaction is free, where that needs
 // none: a replay, a mismatch, or a duplicate of an attempt that runs in another

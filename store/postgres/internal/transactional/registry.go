@@ -30,7 +30,7 @@ func (s *Store) take(id store.ID, owner store.Owner) *attempt {
 	return a
 }
 
-// end gives back what an attempt holds.
+// end releases the slot and the entry of an attempt.
 func (s *Store) end(a *attempt) {
 	a.close()
 	s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Store) end(a *attempt) {
 }
 
 // setUndecided remembers that owner's last call may or may not have been executed, and
-// forgets the oldest owners that nobody asked about again.
+// forgets the oldest owners that were not asked about again.
 func (s *Store) setUndecided(owner store.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

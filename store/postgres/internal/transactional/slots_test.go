@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSlotsAreGrantedInTurn: whoever waits longest gets the next slot, whoever gives up
+// TestSlotsAreGrantedInTurn: the longest waiter gets the next slot, a claim that gives up
 // leaves the queue, and a slot that is granted to one that gives up in the same moment
 // goes on.
 func TestSlotsAreGrantedInTurn(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// steps are the statements of one round trip in the transaction of an attempt, with what
-// became of them.
+// steps are the statements of one round trip in the transaction of an attempt, with
+// their results.
 type steps struct {
 	calls []wire.Call
 	done  int               // how many succeeded
@@ -34,8 +34,8 @@ func (b *steps) send(ctx context.Context, conn *pgx.Conn, prepared bool) error {
 	})
 }
 
-// prepareAttempt prepares, once in each session, what almost every attempt needs, so that
-// no transaction waits for it.
+// prepareAttempt prepares, once in each session, the statements of almost every attempt,
+// so that no transaction waits for it.
 func (s *Store) prepareAttempt(ctx context.Context, conn *pgx.Conn) error {
 	for _, st := range []*wire.Statement{s.statements.open, s.table.Statements.Seen, s.statements.keep, s.statements.begin, s.statements.commit} {
 		if _, err := wire.Prepare(ctx, conn, st); err != nil {

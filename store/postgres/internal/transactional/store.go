@@ -16,7 +16,7 @@ import (
 )
 
 // spareConns is how many connections of the pool the attempts never take: so many are
-// left to answer duplicates and to find out what became of a COMMIT.
+// left to answer duplicates and to find out the result of a COMMIT.
 const spareConns = 2
 
 // Store is the transactional store over a table.
@@ -63,7 +63,7 @@ func (s *Store) Stats() Stats { return s.slots.stats() }
 
 // Claim implements [store.Store]. Its claims are Atomic, with a transaction open for
 // the handler. A different request with the key of an attempt that runs in another
-// process is answered InProgress: nobody sees the fingerprint before it commits.
+// process is answered InProgress: the fingerprint is invisible before it commits.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -94,10 +94,10 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 
 // Complete implements [store.Store]: it stores the response in the transaction of the
 // attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's
-// lock on another connection, so that nothing can be committing any more, and looks.
+// lock on another connection, so that no commit can be under way any more, and looks.
 // ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
 // before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
-// because nobody can tell what it committed. One that began another transaction itself,
+// because its writes are unknown. One that began another transaction itself,
 // in which a statement then failed, is not found out: the answer is about that one.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/table/tabletest"
 )
 
-// newTestStore returns a store over a pool of three connections to nothing.
+// newTestStore returns a store over a pool of three connections without a server.
 func newTestStore(t *testing.T) *Store {
 	t.Helper()
 	db := sql.OpenDB(&pgtest.Refusing{})

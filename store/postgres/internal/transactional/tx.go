@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ErrTxManaged is what Commit and Rollback of the transaction of an attempt return,
-// having done nothing: the store commits it with the response, or rolls it back.
+// ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
+// have no effect: the store commits it with the response, or rolls it back.
 var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an attempt, with the response; use Begin for a part that may be rolled back")
 
 // Tx returns the transaction of the attempt that ctx belongs to.
@@ -162,8 +162,8 @@ func (t *handlerTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns 
 	return conn.CopyFrom(ctx, table, columns, rows)
 }
 
-// LargeObjects is the one method that costs a round trip of its own: only pgx can make
-// the value, for a transaction that it began. The BEGIN does nothing in a transaction but
+// LargeObjects is the one method that costs an extra round trip: only pgx can make the
+// value, for a transaction that it began. The BEGIN has no effect in a transaction but to
 // leave a warning in the log of the server. Where it fails the connection is lost, and
 // the value is of no use.
 func (t *handlerTx) LargeObjects() pgx.LargeObjects {

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// TestParametersHaveTheServersFormat: what the parameters say, pgx reads back.
+// TestParametersHaveTheServersFormat: pgx reads the same values back.
 func TestParametersHaveTheServersFormat(t *testing.T) {
 	t.Parallel()
 	types := pgtype.NewMap()

@@ -47,7 +47,7 @@ func Fail(op string, err error) error {
 	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
 }
 
-// advice says what to do about a failure whose remedy is known.
+// advice returns the remedy for a failure, where it is known.
 func advice(err error) string {
 	switch {
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
@@ -62,7 +62,7 @@ func advice(err error) string {
 // connection.
 var ErrNoConnection = errors.New("no connection available")
 
-// failAcquire wraps the failure to get a connection, after which nothing was executed.
+// failAcquire wraps the failure to get a connection, before any statement was sent.
 func failAcquire(op string, err error, waited time.Duration, use PoolUse) error {
 	if errors.Is(err, store.ErrMisconfigured) {
 		return fmt.Errorf("%w: %s", err, op)
@@ -100,7 +100,7 @@ func class(err error) error {
 		return store.ErrFull
 	case serverErr.Code == codeDataCorrupted || serverErr.Code == codeIndexCorrupted:
 		return store.ErrCorrupt
-	case serverErr.Code[:2] == "XX": // an internal error of the server says nothing of the record
+	case serverErr.Code[:2] == "XX": // an internal error of the server leaves the record's state open
 		return store.ErrUnknown
 	}
 	return store.ErrUnavailable

@@ -1,5 +1,5 @@
 // Package wire takes a connection out of a pool and sends statements on it, in the binary
-// format of the server, and says what their failures mean. It knows nothing of records.
+// format of the server, and classifies their failures. It is independent of records.
 package wire
 
 import (
@@ -86,7 +86,7 @@ type Session struct {
 
 // Do hands the connection to f.
 //
-// database/sql lends its connection for the duration of a call only. What f returns, and
+// database/sql lends its connection for the duration of a call only. The error of f, and
 // a panic, go around database/sql: it would close the connection, and wait for an open
 // transaction while it does.
 func (s *Session) Do(f func(*pgx.Conn) error) error {
@@ -141,7 +141,7 @@ func pgxConn(driverConn any) (*pgx.Conn, error) {
 	}
 }
 
-// Kill closes the connection under whoever uses it. The server then rolls back, and the
+// Kill closes the connection during its use. The server then rolls back, and the
 // next statement on it fails.
 func (s *Session) Kill() { _ = s.Socket.Close() }
 

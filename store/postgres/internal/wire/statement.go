@@ -22,7 +22,7 @@ func NewStatement(sql string) *Statement {
 	return &Statement{SQL: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
 }
 
-// sessionState is what the store remembers of a connection, in its CustomData.
+// sessionState is the store's state of a connection, in its CustomData.
 type sessionState struct {
 	mode     pgx.QueryExecMode // the default of the pool
 	tracer   pgx.QueryTracer   // of the application, or nil
@@ -84,7 +84,7 @@ func (s *Sender) On(conn *pgx.Conn) Sending {
 
 // NotPrepared reports that a session does not have the statements that were prepared on
 // its connection, or has them already: a pooler lends it out to several connections.
-// Nothing was executed.
+// No statement was executed.
 func NotPrepared(err error) bool {
 	return HasCode(err, CodeNoStatement, codeStatementExists)
 }
@@ -114,7 +114,7 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 	return description, nil
 }
 
-// Call is a statement with its parameters, and what to do with the rows of its answer. A
+// Call is a statement with its parameters, and the reader of its rows. A
 // row and its columns are valid only during the call.
 type Call struct {
 	Statement *Statement
@@ -167,8 +167,8 @@ func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, e
 	return err
 }
 
-// trace tells a tracer of the application of the calls, and returns what tells it of
-// their end.
+// trace tells a tracer of the application of the calls, and returns a function that tells
+// it of their end.
 func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []Call, err *error) func() {
 	traced := make([]context.Context, len(calls))
 	for i, c := range calls {

@@ -1,5 +1,5 @@
-// Package fakeserver is a server for tests, on a real socket, that answers as a test says:
-// with what a real server answers only in trouble.
+// Package fakeserver is a server for tests, on a real socket, that answers as a test
+// says: with answers that a real server gives only in trouble.
 package fakeserver
 
 import (
@@ -20,7 +20,7 @@ const (
 	Mute = "mute" // no answer at all
 )
 
-// Server is a server that knows how clients introduce themselves, and nothing else.
+// Server is a server that knows how clients introduce themselves, and no more.
 type Server struct {
 	Addr string
 
@@ -94,7 +94,7 @@ func (s *Server) serve(c net.Conn, answer func([]string) string) {
 	}
 }
 
-// greet answers what clients send on their own, and has the rest answered.
+// greet answers the greetings of clients, and passes on the rest.
 func (s *Server) greet(command []string, answer func([]string) string) string {
 	switch strings.ToLower(command[0]) {
 	case "hello":

@@ -29,9 +29,9 @@ const (
 var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
 
 // listener shares one subscribed connection between all watches of one server. Two
-// goroutines run from its creation to its end: receive passes on what the server
-// publishes, and keepUp subscribes and unsubscribes, so that ending a watch does not wait
-// for the network. It ends by close, or when its client is closed.
+// goroutines run from its creation to its end: receive passes on the messages that the
+// server publishes, and keepUp subscribes and unsubscribes, so that ending a watch does
+// not wait for the network. It ends by close, or when its client is closed.
 type listener struct {
 	sub   *redis.PubSub
 	work  chan struct{}   // buffered: there is something in dirty
@@ -148,7 +148,7 @@ func (l *listener) keepUp(ctx context.Context) {
 		}
 		on, off := l.changes()
 		// An error means that the connection is being replaced; the new one subscribes to
-		// what is wanted then.
+		// the channels wanted then.
 		if len(off) > 0 {
 			_ = l.sub.SUnsubscribe(ctx, off...)
 		}
@@ -183,7 +183,8 @@ func (l *listener) changes() (on, off []string) {
 	return on, off
 }
 
-// receive passes on what the server publishes until the subscription is closed.
+// receive passes on the messages that the server publishes until the subscription is
+// closed.
 func (l *listener) receive() {
 	for event := range l.sub.ChannelWithSubscriptions() {
 		switch event := event.(type) {
@@ -206,7 +207,7 @@ func (l *listener) receive() {
 }
 
 // confirm notes that the server listens. A second confirmation is that of a new
-// connection: what was published meanwhile is lost, so the watchers look again.
+// connection: messages published meanwhile are lost, so the watchers look again.
 func (l *listener) confirm(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

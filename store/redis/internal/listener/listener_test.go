@@ -6,39 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
-
-// denying returns a client of a server that answers subscriptions as the test says, and
-// the listeners of that server.
-func denying(t *testing.T, answer func(call int) string) (*redis.Client, *Set) {
-	t.Helper()
-	var calls atomic.Int64
-	f := fakeserver.Start(t, func(_ int, command []string) string {
-		if strings.EqualFold(command[0], "ssubscribe") {
-			return answer(int(calls.Add(1)))
-		}
-		return ":0\r\n"
-	})
-	return listening(t, f)
-}
-
-func listening(t *testing.T, f *fakeserver.Server) (*redis.Client, *Set) {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{
-		Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
-	})
-	t.Cleanup(func() { _ = client.Close() })
-	s := &Set{}
-	t.Cleanup(s.Close)
-	return client, s
-}
 
 // A request that waits without a watch polls, so a subscription that never comes must not
 // hold it.
@@ -69,47 +42,6 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 				l.mu.Unlock()
 			}
 		})
-	}
-}
-
-// When the silence is over, or a confirmation came late, watches work again.
-func TestAWatchIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	confirmation := func() string {
-		return "*3\r\n" + fakeserver.Bulk("ssubscribe") + fakeserver.Bulk("a") + ":1\r\n"
-	}
-	client, s := denying(t, func(call int) string {
-		if call == 1 {
-			return "-NOPERM No permissions to access a channel\r\n"
-		}
-		return confirmation()
-	})
-	if _, _, err := s.Watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
-		t.Fatalf("watch: %v, want ErrUnavailable", err)
-	}
-	var first *listener
-	for _, l := range s.listeners {
-		first = l
-		l.mu.Lock()
-		l.silentAt = time.Now().Add(-silence)
-		l.mu.Unlock()
-	}
-	_, stop, err := s.Watch(t.Context(), client, "a")
-	if err != nil {
-		t.Fatalf("watch after the silence: %v", err)
-	}
-	defer stop()
-	if !first.isOver() {
-		t.Error("the listener that was not confirmed is still there")
-	}
-	for _, l := range s.listeners {
-		l.missConfirmation()
-		l.confirm("any")
-	}
-	if _, stop, err := s.Watch(t.Context(), client, "a"); err != nil {
-		t.Errorf("watch after a late confirmation: %v", err)
-	} else {
-		stop()
 	}
 }
 

@@ -66,7 +66,7 @@ func newConn(dialled net.Conn, l limits, release func()) (*conn, error) {
 
 // limits are the times of a connection.
 type limits struct {
-	read, write time.Duration // how long the server may send nothing, or read nothing
+	read, write time.Duration // how long the server may send no byte, or read none
 	idle        time.Duration // how long an unused connection stays open
 	lifetime    time.Duration // how long it is used; zero: no limit
 }
@@ -163,7 +163,7 @@ func (c *conn) retire() {
 }
 
 // tick is called when the read deadline has passed. It returns an error when the server
-// owes an answer and has sent nothing for too long, or the connection was not used for too
+// owes an answer and was silent for too long, or the connection was not used for too
 // long. A reply that is on its way counts, however long all of it takes.
 func (c *conn) tick(now time.Time) error {
 	c.mu.Lock()

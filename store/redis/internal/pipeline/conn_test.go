@@ -50,7 +50,7 @@ func TestConnectionIsGivenUpInTime(t *testing.T) {
 		answered  int
 		written   []written
 		lastWrite time.Duration // ago
-		heard     time.Duration // ago; zero: never
+		heard     time.Duration // ago, or zero for never
 		arrived   bool
 		want      error
 		next      time.Duration // from now, of the next look

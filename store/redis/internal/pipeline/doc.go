@@ -1,6 +1,6 @@
-// Package pipeline sends the calls of concurrent requests together: to each Redis server on
-// a connection of its own, in batches that wait neither for a timer nor for the replies to
-// the ones before. ADR 10 says why, and what it measured.
+// Package pipeline sends the calls of concurrent requests together: to each Redis server
+// on its own connection, in batches that wait neither for a timer nor for the replies to
+// the ones before. ADR 10 has the reasons and the measurements.
 //
 //	p := pipelines.Of(node)
 //	answer, err := p.Do(ctx, call)
@@ -12,14 +12,14 @@
 // # Limits
 //
 // A pipeline takes calls of up to [MaxPayload] bytes, because all calls share the
-// connection and a larger one would hold up the others. It follows no redirect, repeats no
-// call, and interprets no error. The caller sends through the client each call that was
-// not taken, and repeats there each call that failed.
+// connection and a larger one would hold up the others. It follows no redirect, repeats
+// no call, and interprets no error. The caller sends through the client each call that
+// was not taken, and repeats there each call that failed.
 //
 // # Exit
 //
-// The client has an automatic pipeline too, experimental since go-redis 9.22. This package
-// is deleted when that one is stable in the oldest go-redis that the store requires, and
-// reaches 80 percent of this package's throughput at 64 connections. Do then becomes a call
-// of the client, and batches of confirmed writes stay as they are.
+// The client has an automatic pipeline too, experimental since go-redis 9.22. This
+// package is deleted when that one is stable in the oldest go-redis that the store
+// requires, and reaches 80 percent of this package's throughput at 64 connections. Do
+// then becomes a call of the client, and batches of confirmed writes stay as they are.
 package pipeline

@@ -50,7 +50,7 @@ func startServer(tb testing.TB, answer func(conn int, command []string) string) 
 	return s
 }
 
-// answering returns what answers every command with the same protocol.
+// answering returns a function that answers every command with the same protocol.
 func answering(protocol string) func(int, []string) string {
 	return func(int, []string) string { return protocol }
 }
@@ -120,7 +120,7 @@ func eventually(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// isEnded reports whether nothing is written on a connection any more.
+// isEnded reports whether a connection takes no more writes.
 func (c *conn) isEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

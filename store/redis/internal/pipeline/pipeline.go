@@ -18,19 +18,19 @@ const (
 	MaxPayload = 64 << 10
 
 	// largestInline is the size in bytes of the largest write that a caller makes itself,
-	// on a connection with nothing in flight: the operating system takes it at once.
+	// on a connection with no call in flight: the operating system takes it at once.
 	largestInline = 4 << 10
 
 	// yields is how often the goroutine that makes up a batch lets others add their calls.
 	yields = 2
 
-	// AnswerWithin is how long a server may send nothing where the client has no ReadTimeout.
+	// AnswerWithin is how long a server may be silent where the client has no ReadTimeout.
 	AnswerWithin = 3 * time.Second
 
 	idleAfter   = 30 * time.Second // how long an unused connection stays open at most
 	sampleEvery = time.Second      // how often a call is left to the client
 
-	firstRedial = 50 * time.Millisecond // the pause after a dial that failed, and what it grows to
+	firstRedial = 50 * time.Millisecond // the pause after a dial that failed, and its largest value
 	lastRedial  = 2 * time.Second
 )
 
@@ -62,9 +62,9 @@ type Answer struct {
 // MaxReplies is the number of commands of the largest call.
 const MaxReplies = 4
 
-// Pipeline sends the calls for one server on one connection: each batch is written without
-// waiting for the answers to the one before. It dials in the background; while it has no
-// connection, it takes no call. All methods are safe for concurrent use.
+// Pipeline sends the calls for one server on one connection: each batch is written
+// without waiting for the answers to the one before. It dials in the background; while it
+// has no connection, it takes no call. All methods are safe for concurrent use.
 type Pipeline struct {
 	all      *Pipelines
 	node     *redis.Client
@@ -168,7 +168,7 @@ func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 	}
 }
 
-// sendsInline reports whether the write of a call that is alone cannot block: nothing is
+// sendsInline reports whether the write of a call that is alone cannot block: no call is
 // in flight, and it is small.
 func (p *Pipeline) sendsInline(v *queued) bool {
 	c := p.conn.Load()
@@ -183,8 +183,8 @@ func (p *Pipeline) retire(c *conn) {
 	}
 }
 
-// Connect dials in the background, unless there is a connection, or a dial is under way or
-// failed just now. It is for a caller to whom the server answered through the client.
+// Connect dials in the background, unless there is a connection, or a dial is under way
+// or failed just now. It is for a caller to whom the server answered through the client.
 func (p *Pipeline) Connect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
-// A caller writes itself what the operating system takes at once.
+// A caller itself makes the writes that the operating system takes at once.
 func TestCallerWritesOnlySmallCallsItself(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func TestConnectionIsReplacedInTime(t *testing.T) {
 	}
 }
 
-// A server may end what authenticates a connection before it ends the connection.
+// A server may revoke the authentication of a connection before it ends the connection.
 func TestConnectionWithoutAuthenticationIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, answering(fakeserver.Bulk("")))

@@ -15,7 +15,7 @@ type streamed struct {
 	auth.StreamingCredentialsProvider
 }
 
-// What rules out a pipeline to a single server rules it out to a node of a cluster.
+// Options that rule out a pipeline to a single server rule it out to a node of a cluster.
 func TestOptionsRuleOutPipelines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

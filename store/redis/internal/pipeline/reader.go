@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// read delivers replies until the connection ends, and then fails what is left. It is the
-// only goroutine of the connection.
+// read delivers replies until the connection ends, and then fails the calls that are
+// left. It is the only goroutine of the connection.
 func (c *conn) read() (err error) {
 	defer func() {
 		if r := recover(); r != nil { // the calls have no other end
@@ -30,7 +30,7 @@ func (c *conn) read() (err error) {
 			if err != nil {
 				return err
 			}
-			if !r.fits(v.want[i]) { // it is one too many, and what follows is that of another call
+			if !r.fits(v.want[i]) { // one reply too many: the next is that of another call
 				return errProtocol
 			}
 			if r.Kind == Failure && outlived(r.Text) {
@@ -63,7 +63,7 @@ func (c *conn) next() (written, error) {
 		if c.takeWritten(); len(c.reading) > 0 {
 			break
 		}
-		if first[0] != '>' { // it answers nothing
+		if first[0] != '>' { // a reply without a call
 			return written{}, errProtocol
 		}
 		if err := skipReply(c.in); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
-// A connection on which one reply too many arrives would give calls the answers of others:
-// one that lost its lease would be told that its answer is kept. So a reply of a kind that
-// the next command never gets ends the connection.
+// A connection on which one reply too many arrives would give calls the answers of
+// others: one that lost its lease would be told that its answer is kept. So a reply of a
+// kind that the next command never gets ends the connection.
 func TestCallNeverGetsTheAnswerOfAnother(t *testing.T) {
 	t.Parallel()
 	const calls = 8
@@ -112,7 +112,7 @@ func TestOnlyErrorsOfTheConnectionEndIt(t *testing.T) {
 	}
 }
 
-// What a server pushes between answers is skipped, and an answer without a call ends the
+// A push between answers is skipped, and an answer without a call ends the
 // connection.
 func TestUnexpectedProtocolEndsTheConnection(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ type Reply struct {
 	Number int64
 }
 
-// Kind is what a reply is.
+// Kind is the kind of a reply.
 type Kind uint8
 
 // The kinds of replies.
@@ -49,8 +49,8 @@ func (r Reply) fits(want byte) bool {
 	}
 }
 
-// readReply reads the next reply, in version 2 or 3 of the protocol, and skips what is
-// pushed.
+// readReply reads the next reply, in version 2 or 3 of the protocol, and skips
+// pushes.
 func readReply(in *bufio.Reader) (Reply, error) {
 	for {
 		kind, line, err := readLine(in)
@@ -151,7 +151,7 @@ func skipReply(in *bufio.Reader) error {
 // maxDepth bounds how deep arrays may be nested.
 const maxDepth = 8
 
-// skipRest skips what is left of a reply whose first line was read.
+// skipRest skips the rest of a reply whose first line was read.
 func skipRest(in *bufio.Reader, kind byte, line []byte, depth int) error {
 	switch kind {
 	case '$', '!', '=':

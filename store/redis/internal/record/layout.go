@@ -11,7 +11,7 @@ import (
 // The first byte of a record: the version of the layout, 2, in the high half and the kind
 // in the low one. See lua/record.lua.
 const (
-	recordClaimed        = 0x21 // in progress, by a first attempt, and nobody watches
+	recordClaimed        = 0x21 // in progress, by a first attempt, without a watcher
 	recordClaimedLater   = 0x22 // in progress, by a later attempt or watched
 	recordCompleted      = 0x23
 	recordCompletedLater = 0x24 // completed by a later attempt or by an operator
@@ -37,7 +37,7 @@ const IdentitySize = 1 + 16 + 32 + 7
 const (
 	TagCorrupt    = '!' // any script: the record cannot be read
 	TagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
-	TagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; nothing was written
+	TagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; no write
 	TagInProgress = 'P' // claim: remaining i64
 	TagMismatch   = 'M' // claim
 	TagLapsed     = 'L' // claim
@@ -132,7 +132,7 @@ func AppendOwned(b []byte, owner store.Owner, d time.Duration) []byte {
 
 // AppendExpected appends how the record starts that a completion may replace without
 // looking at the rest. Unless it is a first attempt, no record starts like that: the
-// client does not know what else the record has to keep.
+// client does not know the other fields that the record has to keep.
 func AppendExpected(b []byte, r *store.CompleteRequest) []byte {
 	kind := byte(0)
 	if r.Attempt == 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Found is what a claim has to know of a record that it found.
+// Found has the fields of a record that a claim decides by.
 type Found struct {
 	Completed   bool
 	Forgotten   bool

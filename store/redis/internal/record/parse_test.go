@@ -82,7 +82,7 @@ func TestAnswersOfAClaim(t *testing.T) {
 }
 
 // A replay with its validity needs a completed record.
-func TestValidityOfWhatIsNotCompleted(t *testing.T) {
+func TestOnlyCompletedRecordsHaveAValidity(t *testing.T) {
 	t.Parallel()
 	const left = "V 00000000000003e8"
 	if got, ok := ParseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {
@@ -135,7 +135,7 @@ func TestAnswersOfAnInspection(t *testing.T) {
 	}
 }
 
-// FuzzAnswers shows that no answer, whoever gave it, does worse than being refused.
+// FuzzAnswers shows that no answer does worse than being refused.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))

@@ -34,7 +34,7 @@ var (
 	resolveSource string
 )
 
-// The first line of a script says what it may do. A claim has none: without flags the
+// The first line of a script declares its rights. A claim has none: without flags the
 // server refuses a write when memory is full, at the write, so that replays still answer;
 // with flags it would refuse the whole script.
 const (

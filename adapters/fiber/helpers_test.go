@@ -53,7 +53,7 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	guard, err := protocol.New(engine, o.guard)
+	guard, err := protocol.Over(engine, o.guard)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package protocol
+package record
 
 import (
 	"bytes"
@@ -11,8 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
+
+type stored = Response[Field]
+
+var sampleFields = []Field{
+	{Name: "Content-Type", Value: "application/json"},
+	{Name: "Link", Value: "</a>"},
+	{Name: "Link", Value: "</b>", Add: true},
+	{Name: "X-Empty", Value: ""},
+}
 
 // goldenStored were computed by a program of its own, from
 // docs/engineering/adr/0003-stored-response.md. Whoever changes one of them makes the
@@ -24,34 +34,34 @@ var goldenStored = []struct {
 }{
 	{
 		"a created resource",
-		stored{status: 201, fields: []Field{
+		stored{Status: 201, Fields: []Field{
 			{Name: "Content-Type", Value: "application/json"}, {Name: "Link", Value: "</a>"}, {Name: "Link", Value: "</b>", Add: true},
-		}, body: []byte(`{"id":7}`)},
+		}, Body: []byte(`{"id":7}`)},
 		"010000c900030000003b0000000800000c0010436f6e74656e742d547970656170706c69636174696f6e2f6a736f6e" +
 			"00000400044c696e6b3c2f613e01000400044c696e6b3c2f623e7b226964223a377d543a60c6",
 	},
-	{"no content", stored{status: 204}, "010000cc000000000000000000004cbeb062"},
+	{"no content", stored{Status: 204}, "010000cc000000000000000000004cbeb062"},
 	{
 		"omitted body",
-		stored{status: 200, flags: storedOmitted, fields: []Field{{Name: "Content-Type", Value: "text/csv"}}},
+		stored{Status: 200, Flags: Omitted, Fields: []Field{{Name: "Content-Type", Value: "text/csv"}}},
 		"010100c80001000000190000000000000c0008436f6e74656e742d54797065746578742f6373766e447345",
 	},
 	{
 		"trailers, and a field that is removed",
 		stored{
-			status: 200, body: []byte("\x00\x01"),
-			fields:   []Field{{Name: "Content-Type", Value: "application/grpc"}, {Name: "X-Powered-By", Remove: true}},
-			trailers: []Field{{Name: "Grpc-Status", Value: "0"}, {Name: "X-Sum", Value: "a"}, {Name: "X-Sum", Value: "b", Add: true}},
+			Status: 200, Body: []byte("\x00\x01"),
+			Fields:   []Field{{Name: "Content-Type", Value: "application/grpc"}, {Name: "X-Powered-By", Remove: true}},
+			Trailers: []Field{{Name: "Grpc-Status", Value: "0"}, {Name: "X-Sum", Value: "a"}, {Name: "X-Sum", Value: "b", Add: true}},
 		},
 		"010000c80005000000590000000200000c0010436f6e74656e742d547970656170706c69636174696f6e2f6772706302000c" +
 			"0000582d506f77657265642d427903000b0001477270632d537461747573300300050001582d53756d610400050001582d53756d620001cb7db16b",
 	},
-	{"cut short", stored{status: 500, flags: storedCut}, "010201f40000000000000000000056e4b6ef"},
+	{"cut short", stored{Status: 500, Flags: Cut}, "010201f40000000000000000000056e4b6ef"},
 	{
 		"offloaded body",
 		stored{
-			status: 200, flags: storedOffloaded, fields: []Field{{Name: "Content-Type", Value: "text/csv"}},
-			blob: BlobRef{SHA256: sha256.Sum256([]byte("The quick brown fox jumps over the lazy dog")), Size: 43, Day: 20_779},
+			Status: 200, Flags: Offloaded, Fields: []Field{{Name: "Content-Type", Value: "text/csv"}},
+			Blob: Blob{SHA256: sha256.Sum256([]byte("The quick brown fox jumps over the lazy dog")), Size: 43, Day: 20_779},
 		},
 		"010800c80001000000190000002d00000c0008436f6e74656e742d54797065746578742f637376" +
 			"01000000000000002bd7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e5920000512bb00551b1",
@@ -59,8 +69,8 @@ var goldenStored = []struct {
 	{
 		"an annotation",
 		stored{
-			status: 201, fields: []Field{{Name: "Content-Type", Value: "application/json"}}, body: []byte(`{"id":7}`),
-			annotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			Status: 201, Fields: []Field{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`{"id":7}`),
+			Annotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 		},
 		"020000c9000100000021000000083730302d34626639326633353737623334646136613363653932396430653065343733362d303066303637616130626139303262372d3031" +
 			"00000c0010436f6e74656e742d547970656170706c69636174696f6e2f6a736f6e7b226964223a377dd4c46130",
@@ -76,7 +86,7 @@ func TestStoredGoldenVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := appendStored(nil, &c.stored); !bytes.Equal(got, want) {
+			if got := Append(nil, &c.stored); !bytes.Equal(got, want) {
 				t.Errorf("encoded\n%x, want\n%x", got, want)
 			}
 			checkDecoded(t, want, &c.stored)
@@ -84,30 +94,40 @@ func TestStoredGoldenVectors(t *testing.T) {
 	}
 }
 
+// fieldsOf returns the fields of a section.
+func fieldsOf(s Section) (list []Field) {
+	for s.Len() > 0 {
+		var f Field
+		f, s = s.Next()
+		list = append(list, f)
+	}
+	return list
+}
+
 // checkDecoded decodes payload and compares with what was encoded.
 func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	t.Helper()
-	got, err := decodeStored(payload)
+	got, err := Decode[Field](payload)
 	if err != nil {
-		t.Fatalf("decodeStored: %v", err)
+		t.Fatalf("Decode: %v", err)
 	}
-	if got.annotation != want.annotation {
-		t.Errorf("decoded the annotation %q, want %q", got.annotation, want.annotation)
+	if got.Annotation != want.Annotation {
+		t.Errorf("decoded the annotation %q, want %q", got.Annotation, want.Annotation)
 	}
-	if got.status != want.status || got.flags != want.flags || !bytes.Equal(got.body, want.body) {
-		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.status, got.flags, got.body, want.status, want.flags, want.body)
+	if got.Status != want.Status || got.Flags != want.Flags || !bytes.Equal(got.Body, want.Body) {
+		t.Errorf("decoded status %d, flags %b, body %q; want %d, %b, %q", got.Status, got.Flags, got.Body, want.Status, want.Flags, want.Body)
 	}
-	if got.blob != want.blob {
-		t.Errorf("decoded the blob %+v, want %+v", got.blob, want.blob)
+	if got.Blob != want.Blob {
+		t.Errorf("decoded the blob %+v, want %+v", got.Blob, want.Blob)
 	}
-	if cap(got.body) != len(got.body) {
-		t.Errorf("appending to a body of %d bytes would write into the payload", len(got.body))
+	if cap(got.Body) != len(got.Body) {
+		t.Errorf("appending to a body of %d bytes would write into the payload", len(got.Body))
 	}
-	if fields := slices.Collect(got.header.All()); !slices.Equal(fields, want.fields) || got.header.Len() != len(want.fields) {
-		t.Errorf("decoded fields %v, want %v", fields, want.fields)
+	if fields := fieldsOf(got.Header); !slices.Equal(fields, want.Fields) || got.Header.Len() != len(want.Fields) {
+		t.Errorf("decoded fields %v, want %v", fields, want.Fields)
 	}
-	if trailers := slices.Collect(got.trailer.All()); !slices.Equal(trailers, want.trailers) || got.trailer.Len() != len(want.trailers) {
-		t.Errorf("decoded trailers %v, want %v", trailers, want.trailers)
+	if trailers := fieldsOf(got.Trailer); !slices.Equal(trailers, want.Trailers) || got.Trailer.Len() != len(want.Trailers) {
+		t.Errorf("decoded trailers %v, want %v", trailers, want.Trailers)
 	}
 }
 
@@ -117,31 +137,31 @@ func TestG2StoredResponseComesBackByteForByte(t *testing.T) {
 	for i := range everyByte {
 		everyByte[i] = byte(i)
 	}
-	most := make([]Field, maxStoredFields)
+	most := make([]Field, MaxFields)
 	for i := range most {
-		most[i] = Field{Name: "X-A", Value: strings.Repeat("v", maxStoredHeaderBytes/maxStoredFields-3), Add: i > 0}
+		most[i] = Field{Name: "X-A", Value: strings.Repeat("v", MaxHeaderBytes/MaxFields-3), Add: i > 0}
 	}
 	for name, s := range map[string]stored{
-		"every byte":         {status: 200, body: everyByte},
-		"large":              {status: 200, body: bytes.Repeat(everyByte, 4<<10)},
-		"lowest status":      {status: 200},
-		"highest status":     {status: 999},
-		"as many fields":     {status: 200, fields: most, body: everyByte},
-		"one large field":    {status: 200, fields: []Field{{Name: "X", Value: strings.Repeat("v", maxStoredHeaderBytes-1)}}},
-		"odd but sendable":   {status: 200, fields: []Field{{Name: "x-", Value: "\x01\t é\xff"}}},
-		"omitted and cut":    {status: 200, flags: storedOmitted | storedCut},
-		"repeated and mixed": {status: 200, fields: sampleFields},
-		"long annotation":    {status: 200, body: everyByte, annotation: strings.Repeat("~", maxAnnotation)},
+		"every byte":         {Status: 200, Body: everyByte},
+		"large":              {Status: 200, Body: bytes.Repeat(everyByte, 4<<10)},
+		"lowest status":      {Status: 200},
+		"highest status":     {Status: 999},
+		"as many fields":     {Status: 200, Fields: most, Body: everyByte},
+		"one large field":    {Status: 200, Fields: []Field{{Name: "X", Value: strings.Repeat("v", MaxHeaderBytes-1)}}},
+		"odd but sendable":   {Status: 200, Fields: []Field{{Name: "x-", Value: "\x01\t é\xff"}}},
+		"omitted and cut":    {Status: 200, Flags: Omitted | Cut},
+		"repeated and mixed": {Status: 200, Fields: sampleFields},
+		"long annotation":    {Status: 200, Body: everyByte, Annotation: strings.Repeat("~", maxAnnotation)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if !fitsStored(s.fields) {
+			if !Fits(s.Fields) {
 				t.Fatal("the fields do not fit")
 			}
-			encoded := appendStored([]byte("before"), &s)
+			encoded := Append([]byte("before"), &s)
 			payload, ok := bytes.CutPrefix(encoded, []byte("before"))
-			if !ok || len(payload) != s.size() {
-				t.Fatalf("appended %d bytes, size says %d", len(payload), s.size())
+			if !ok || len(payload) != s.Size() {
+				t.Fatalf("appended %d bytes, size says %d", len(payload), s.Size())
 			}
 			checkDecoded(t, payload, &s)
 		})
@@ -150,13 +170,13 @@ func TestG2StoredResponseComesBackByteForByte(t *testing.T) {
 
 func TestR35BodyIsLeftOutWhereTheFlagsDenyIt(t *testing.T) {
 	t.Parallel()
-	for _, flags := range []storedFlags{storedOmitted, storedCut, storedOmitted | storedCut} {
-		s := stored{status: 200, flags: flags, body: []byte("secret")}
-		payload := appendStored(nil, &s)
-		if bytes.Contains(payload, s.body) || len(payload) != s.size() {
+	for _, flags := range []Flags{Omitted, Cut, Omitted | Cut} {
+		s := stored{Status: 200, Flags: flags, Body: []byte("secret")}
+		payload := Append(nil, &s)
+		if bytes.Contains(payload, s.Body) || len(payload) != s.Size() {
 			t.Errorf("flags %b: the body is in the payload", flags)
 		}
-		s.body = nil
+		s.Body = nil
 		checkDecoded(t, payload, &s)
 	}
 }
@@ -169,15 +189,15 @@ func TestFitsStored(t *testing.T) {
 		want   bool
 	}{
 		"none":           {nil, true},
-		"most fields":    {slices.Repeat([]Field{{Name: "X"}}, maxStoredFields), true},
-		"one too many":   {slices.Repeat([]Field{{Name: "X"}}, maxStoredFields+1), false},
-		"most bytes":     {[]Field{large(maxStoredHeaderBytes)}, true},
-		"a byte more":    {[]Field{large(maxStoredHeaderBytes + 1)}, false},
-		"more in sum":    {[]Field{large(maxStoredHeaderBytes), large(1)}, false},
-		"names count":    {[]Field{{Name: strings.Repeat("X", maxStoredHeaderBytes+1)}}, false},
+		"most fields":    {slices.Repeat([]Field{{Name: "X"}}, MaxFields), true},
+		"one too many":   {slices.Repeat([]Field{{Name: "X"}}, MaxFields+1), false},
+		"most bytes":     {[]Field{large(MaxHeaderBytes)}, true},
+		"a byte more":    {[]Field{large(MaxHeaderBytes + 1)}, false},
+		"more in sum":    {[]Field{large(MaxHeaderBytes), large(1)}, false},
+		"names count":    {[]Field{{Name: strings.Repeat("X", MaxHeaderBytes+1)}}, false},
 		"beyond 16 bits": {[]Field{large(1 << 16)}, false},
 	} {
-		if got := fitsStored(c.fields); got != c.want {
+		if got := Fits(c.fields); got != c.want {
 			t.Errorf("%s: fits %t, want %t", name, got, c.want)
 		}
 	}
@@ -192,7 +212,7 @@ func withSum(content []byte) []byte {
 // the store.
 func refused() map[string][]byte {
 	head := func(flags byte, status, fields uint16, section, body uint32) []byte {
-		b := []byte{storedVersion, flags}
+		b := []byte{version, flags}
 		b = binary.BigEndian.AppendUint16(b, status)
 		b = binary.BigEndian.AppendUint16(b, fields)
 		b = binary.BigEndian.AppendUint32(b, section)
@@ -202,16 +222,16 @@ func refused() map[string][]byte {
 		return withSum(append(head(0, 200, fields, uint32(len(section)), 0), section...))
 	}
 	field := func(name, value string) string {
-		return string(appendField(nil, &Field{Name: name, Value: value}, kindReplace))
+		return string(appendField(nil, Field{Name: name, Value: value}, kindReplace))
 	}
 	ref := func(version byte, size uint64, day uint32) []byte {
 		b := binary.BigEndian.AppendUint64([]byte{version}, size)
 		return binary.BigEndian.AppendUint32(append(b, make([]byte, 32)...), day)
 	}
-	refers := func(flags storedFlags, status uint16, ref []byte) []byte {
+	refers := func(flags Flags, status uint16, ref []byte) []byte {
 		return withSum(append(head(byte(flags), status, 0, 0, uint32(len(ref))), ref...))
 	}
-	many := strings.Repeat(field("X", ""), maxStoredFields+1)
+	many := strings.Repeat(field("X", ""), MaxFields+1)
 	return map[string][]byte{
 		"empty":                     {},
 		"version 0":                 withSum(append([]byte{0}, head(0, 200, 0, 0, 0)[1:]...)),
@@ -220,22 +240,22 @@ func refused() map[string][]byte {
 		"an empty annotation":       withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 0)...)),
 		"a cut annotation":          withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 2, 'a')...)),
 		"an annotation with LF":     withSum(append([]byte{2}, append(head(0, 200, 0, 0, 0)[1:], 1, '\n')...)),
-		"version only":              {storedVersion},
-		"sum only":                  withSum([]byte{storedVersion}),
-		"a short head":              withSum(head(0, 200, 0, 0, 0)[:storedHeadSize-1]),
+		"version only":              {version},
+		"sum only":                  withSum([]byte{version}),
+		"a short head":              withSum(head(0, 200, 0, 0, 0)[:headSize-1]),
 		"the flag that is not used": withSum(head(1<<2, 200, 0, 0, 0)),
-		"offloaded":                 withSum(head(byte(storedOffloaded), 200, 0, 0, 0)),
-		"another reference":         refers(storedOffloaded, 200, ref(2, 1, 0)),
-		"a short reference":         refers(storedOffloaded, 200, ref(1, 1, 0)[:blobRefSize-1]),
-		"a long reference":          refers(storedOffloaded, 200, append(ref(1, 1, 0), 0)),
-		"a blob of no bytes":        refers(storedOffloaded, 200, ref(1, 0, 0)),
-		"a blob of 2^63 bytes":      refers(storedOffloaded, 200, ref(1, 1<<63, 0)),
-		"a blob over the limit":     refers(storedOffloaded, 200, ref(1, maxBlob+1, 0)),
-		"a blob of the year 10000":  refers(storedOffloaded, 200, ref(1, 1, lastDay+1)),
-		"a blob for 204":            refers(storedOffloaded, 204, ref(1, 1, 0)),
-		"offloaded and omitted":     refers(storedOffloaded|storedOmitted, 200, ref(1, 1, 0)),
-		"offloaded and cut":         refers(storedOffloaded|storedCut, 200, ref(1, 1, 0)),
-		"offloaded with a trailer":  withSum(append(append(head(byte(storedOffloaded), 200, 1, 6, blobRefSize), "\x03\x00\x01\x00\x00X"...), ref(1, 1, 0)...)),
+		"offloaded":                 withSum(head(byte(Offloaded), 200, 0, 0, 0)),
+		"another reference":         refers(Offloaded, 200, ref(2, 1, 0)),
+		"a short reference":         refers(Offloaded, 200, ref(1, 1, 0)[:blobSize-1]),
+		"a long reference":          refers(Offloaded, 200, append(ref(1, 1, 0), 0)),
+		"a blob of no bytes":        refers(Offloaded, 200, ref(1, 0, 0)),
+		"a blob of 2^63 bytes":      refers(Offloaded, 200, ref(1, 1<<63, 0)),
+		"a blob over the limit":     refers(Offloaded, 200, ref(1, MaxBlob+1, 0)),
+		"a blob of the year 10000":  refers(Offloaded, 200, ref(1, 1, lastDay+1)),
+		"a blob for 204":            refers(Offloaded, 204, ref(1, 1, 0)),
+		"offloaded and omitted":     refers(Offloaded|Omitted, 200, ref(1, 1, 0)),
+		"offloaded and cut":         refers(Offloaded|Cut, 200, ref(1, 1, 0)),
+		"offloaded with a trailer":  withSum(append(append(head(byte(Offloaded), 200, 1, 6, blobSize), "\x03\x00\x01\x00\x00X"...), ref(1, 1, 0)...)),
 		"an unknown flag":           withSum(head(0x80, 200, 0, 0, 0)),
 		"status 0":                  withSum(head(0, 0, 0, 0, 0)),
 		"status 199":                withSum(head(0, 199, 0, 0, 0)),
@@ -245,16 +265,16 @@ func refused() map[string][]byte {
 		"lengths that overflow":     withSum(append(head(0, 200, 0, 0xffffffff, 2), "x"...)),
 		"lengths of four GiB":       withSum(head(0, 200, 64, 0xffffffff, 0xffffffff)),
 		"trailing bytes":            withSum(append(head(0, 200, 0, 0, 0), "x"...)),
-		"an omitted body":           withSum(append(head(byte(storedOmitted), 200, 0, 0, 1), "x"...)),
-		"a body that was cut":       withSum(append(head(byte(storedCut), 200, 0, 0, 1), "x"...)),
-		"too many fields":           with(maxStoredFields+1, many),
+		"an omitted body":           withSum(append(head(byte(Omitted), 200, 0, 0, 1), "x"...)),
+		"a body that was cut":       withSum(append(head(byte(Cut), 200, 0, 0, 1), "x"...)),
+		"too many fields":           with(MaxFields+1, many),
 		"fewer fields than said":    with(2, field("X", "")),
 		"more fields than said":     with(1, field("X", "")+field("X", "")),
 		"65,535 fields":             with(0xffff, ""),
 		"a section without fields":  with(0, "x"),
-		"a section that is large":   with(1, field("X", strings.Repeat("v", maxStoredHeaderBytes))),
-		"half a field head":         with(1, field("X", "")[:storedFieldSize-1]),
-		"half a field":              with(1, field("X", "value")[:storedFieldSize+3]),
+		"a section that is large":   with(1, field("X", strings.Repeat("v", MaxHeaderBytes))),
+		"half a field head":         with(1, field("X", "")[:fieldSize-1]),
+		"half a field":              with(1, field("X", "value")[:fieldSize+3]),
 		"a field of another kind":   with(1, "\x05"+field("X", "")[1:]),
 		"a removal with a value":    with(1, "\x02"+field("X", "v")[1:]),
 		"a field after a trailer":   with(2, "\x03"+field("X", "")[1:]+field("Y", "")),
@@ -278,7 +298,7 @@ func refused() map[string][]byte {
 func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
 	t.Parallel()
 	for name, payload := range refused() {
-		if _, err := decodeStored(payload); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := Decode[Field](payload); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", name, err)
 		}
 	}
@@ -287,29 +307,29 @@ func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
 func TestR42EveryDamageIsFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range goldenStored {
-		payload := appendStored(nil, &c.stored)
+		payload := Append(nil, &c.stored)
 		for n := range payload {
-			if _, err := decodeStored(payload[:n]); !errors.Is(err, store.ErrCorrupt) {
+			if _, err := Decode[Field](payload[:n]); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%s, cut to %d bytes: %v, want ErrCorrupt", c.name, n, err)
 			}
 			for flip := 1; flip < 256; flip++ {
 				damaged := slices.Clone(payload)
 				damaged[n] ^= byte(flip)
-				if _, err := decodeStored(damaged); !errors.Is(err, store.ErrCorrupt) {
+				if _, err := Decode[Field](damaged); !errors.Is(err, store.ErrCorrupt) {
 					t.Errorf("%s, byte %d xor %#02x: %v, want ErrCorrupt", c.name, n, flip, err)
 				}
 			}
 		}
-		if _, err := decodeStored(append(payload, 0)); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := Decode[Field](append(payload, 0)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s, a byte longer: %v, want ErrCorrupt", c.name, err)
 		}
 	}
 }
 
 func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
-	s := stored{status: 201, fields: sampleFields, body: make([]byte, 64<<10)}
-	dst := make([]byte, 0, s.size())
-	if allocs := testing.AllocsPerRun(20, func() { dst = appendStored(dst[:0], &s) }); allocs != 0 {
+	s := stored{Status: 201, Fields: sampleFields, Body: make([]byte, 64<<10)}
+	dst := make([]byte, 0, s.Size())
+	if allocs := testing.AllocsPerRun(20, func() { dst = Append(dst[:0], &s) }); allocs != 0 {
 		t.Errorf("%v allocations to encode into a buffer with room, want 0", allocs)
 	}
 	payloads := refused()
@@ -317,8 +337,8 @@ func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
 	payloads["a wrong checksum"] = append(slices.Clone(dst[:len(dst)-1]), dst[len(dst)-1]^1)
 	for name, payload := range payloads {
 		allocs := testing.AllocsPerRun(20, func() {
-			if got, err := decodeStored(payload); (err == nil) != (name == "valid") {
-				t.Fatalf("%s: %v, %v", name, got.status, err)
+			if got, err := Decode[Field](payload); (err == nil) != (name == "valid") {
+				t.Fatalf("%s: %v, %v", name, got.Status, err)
 			}
 		})
 		if allocs != 0 {
@@ -331,32 +351,39 @@ func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
 // is accepted is within the limits and has one encoding only.
 func FuzzDecodeStored(f *testing.F) {
 	for _, c := range goldenStored {
-		payload := appendStored(nil, &c.stored)
+		payload := Append(nil, &c.stored)
 		f.Add(payload)
-		f.Add(payload[:len(payload)-storedSumSize])
+		f.Add(payload[:len(payload)-sumSize])
 	}
 	for _, payload := range refused() {
-		f.Add(payload[:max(len(payload)-storedSumSize, 0)])
+		f.Add(payload[:max(len(payload)-sumSize, 0)])
 	}
 	f.Add([]byte("\x01\x00\x00\xc8\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x01\xff\xff\xff\xffX")) // a field longer than its section
 	f.Add([]byte("\x01\x00\x00\xc8\x00\x01\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x01\x00\x00X")) // lengths that overlap
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, payload := range [][]byte{content, withSum(content)} {
-			s, err := decodeStored(payload)
+			s, err := Decode[Field](payload)
 			if err != nil {
 				if !errors.Is(err, store.ErrCorrupt) {
 					t.Fatalf("%v does not wrap ErrCorrupt", err)
 				}
 				continue
 			}
-			s.fields, s.trailers = slices.Collect(s.header.All()), slices.Collect(s.trailer.All())
-			if !fitsStored(slices.Concat(s.fields, s.trailers)) {
-				t.Fatalf("decoded more than is ever stored: %d fields", len(s.fields))
+			s.Fields, s.Trailers = fieldsOf(s.Header), fieldsOf(s.Trailer)
+			if !Fits(slices.Concat(s.Fields, s.Trailers)) {
+				t.Fatalf("decoded more than is ever stored: %d fields", len(s.Fields))
 			}
-			if again := appendStored(nil, &s); !bytes.Equal(again, payload) {
+			if again := Append(nil, &s); !bytes.Equal(again, payload) {
 				t.Fatalf("%x\nis encoded again as\n%x", payload, again)
 			}
 		}
+	})
+}
+
+// storable returns those of the fields that a guard may store.
+func storable(fields ...Field) []Field {
+	return slices.DeleteFunc(fields, func(f Field) bool {
+		return !syntax.ValidField(f.Name, f.Value) || !f.Remove && isForged(f.Name)
 	})
 }
 
@@ -369,49 +396,48 @@ func FuzzStored(f *testing.F) {
 	f.Add(uint16(200), uint8(8), "A", "x", "a", "y", true, []byte("a blob"), uint(43), uint8(16))
 	f.Add(uint16(100), uint8(0), "Connection", "x", "X", "y\r\nZ: z", true, []byte("body"), uint(15), uint8(1)) // fields that are dropped
 	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
-		var p fieldPolicy
 		note := ""
-		if validAnnotation(value1) {
+		if ValidAnnotation(value1) {
 			note = value1
 		}
-		s := stored{status: 200 + int(status)%800, flags: storedFlags(flags) & storedNoBody, body: body, annotation: note}
-		if storedFlags(flags)&storedOffloaded != 0 && allowsBody(s.status) {
-			s.flags = storedOffloaded
-			s.blob = BlobRef{SHA256: sha256.Sum256(body), Size: 1 + int64(at%maxBlob), Day: int(at % (lastDay + 1))}
+		s := stored{Status: 200 + int(status)%800, Flags: Flags(flags) & noBody, Body: body, Annotation: note}
+		if Flags(flags)&Offloaded != 0 && syntax.AllowsBody(s.Status) {
+			s.Flags = Offloaded
+			s.Blob = Blob{SHA256: sha256.Sum256(body), Size: 1 + int64(at%MaxBlob), Day: int(at % (lastDay + 1))}
 		}
-		s.fields, _ = p.filter(nil, []Field{{Name: name1, Value: value1}, {Name: name2, Value: value2, Add: add}, {Name: name2, Remove: true}})
-		if s.flags != storedOffloaded {
-			s.trailers = filterTrailers(nil, []Field{{Name: name2, Value: value1}, {Name: name1, Value: value2, Add: add}})
+		s.Fields = storable(Field{Name: name1, Value: value1}, Field{Name: name2, Value: value2, Add: add}, Field{Name: name2, Remove: true})
+		if s.Flags != Offloaded {
+			s.Trailers = storable(Field{Name: name2, Value: value1}, Field{Name: name1, Value: value2, Add: add})
 		}
-		if !fitsStored(slices.Concat(s.fields, s.trailers)) {
+		if !Fits(slices.Concat(s.Fields, s.Trailers)) {
 			t.Skip("larger than is ever stored")
 		}
-		payload := appendStored(nil, &s)
-		if !s.flags.keepsBody() {
-			s.body = nil
+		payload := Append(nil, &s)
+		if !s.Flags.keepsBody() {
+			s.Body = nil
 		}
 		checkDecoded(t, payload, &s)
 		payload[at%uint(len(payload))] ^= flip
-		if _, err := decodeStored(payload); flip != 0 && !errors.Is(err, store.ErrCorrupt) {
+		if _, err := Decode[Field](payload); flip != 0 && !errors.Is(err, store.ErrCorrupt) {
 			t.Fatalf("byte %d xor %#02x: %v, want ErrCorrupt", at%uint(len(payload)), flip, err)
 		}
 	})
 }
 
 func BenchmarkStored(b *testing.B) {
-	s := stored{status: 201, fields: sampleFields, body: make([]byte, 256)}
-	payload := appendStored(nil, &s)
+	s := stored{Status: 201, Fields: sampleFields, Body: make([]byte, 256)}
+	payload := Append(nil, &s)
 	b.Run("encode", func(b *testing.B) {
-		dst := make([]byte, 0, s.size())
+		dst := make([]byte, 0, s.Size())
 		b.ReportAllocs()
 		for b.Loop() {
-			dst = appendStored(dst[:0], &s)
+			dst = Append(dst[:0], &s)
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := decodeStored(payload); err != nil {
+			if _, err := Decode[Field](payload); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,8 +1,11 @@
-package protocol
+package record
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -13,16 +16,16 @@ func TestNoRecordNamesAnythingButABlob(t *testing.T) {
 	name := regexp.MustCompile(`^[0-9]{8}/[0-9a-f]{64}$`)
 	random, read := rand.New(rand.NewPCG(1, 2)), 0
 	for range 10_000 {
-		ref := make([]byte, blobRefSize+random.IntN(2)*blobKeySize)
+		ref := make([]byte, blobSize+random.IntN(2)*blobKeySize)
 		for i := range ref {
 			ref[i] = byte(random.Uint32())
 		}
-		if ref[0] = blobRefVersion; len(ref) > blobRefSize {
-			ref[0] = blobRefSealed
+		if ref[0] = blobVersion; len(ref) > blobSize {
+			ref[0] = blobSealed
 		}
 		copy(ref[1:], []byte{0, 0, 0, 0, byte(random.Uint32())}) // some sizes are within the limit
 		copy(ref[41:], []byte{0, byte(random.IntN(64))})         // and some days
-		if b, ok := decodeBlobRef(ref); ok {
+		if b, ok := decodeBlob(ref); ok {
 			read++
 			if got := b.Name(); !name.MatchString(got) {
 				t.Fatalf("the reference %x names %q", ref, got)
@@ -38,7 +41,7 @@ func TestNoRecordNamesAnythingButABlob(t *testing.T) {
 // of a sealed blob is one that sealing can have made.
 func TestReferencesToBlobsAreBounded(t *testing.T) {
 	t.Parallel()
-	const largest = maxBlob + maxBlob/blobChunk*blobOverhead // of a sealed blob
+	const largest = MaxBlob + MaxBlob/blobChunk*blobOverhead // of a sealed blob
 	for _, c := range []struct {
 		name   string
 		sealed bool
@@ -49,8 +52,8 @@ func TestReferencesToBlobsAreBounded(t *testing.T) {
 		{"one byte", false, 1, 0, true},
 		{"none", false, 0, 0, false},
 		{"less than none", false, -1, 0, false},
-		{"1 TiB", false, maxBlob, 0, true},
-		{"more than 1 TiB", false, maxBlob + 1, 0, false},
+		{"1 TiB", false, MaxBlob, 0, true},
+		{"more than 1 TiB", false, MaxBlob + 1, 0, false},
 		{"the last day", false, 1, lastDay, true},
 		{"the day after", false, 1, lastDay + 1, false},
 		{"sealed, one byte", true, blobOverhead + 1, 0, true},
@@ -64,13 +67,33 @@ func TestReferencesToBlobsAreBounded(t *testing.T) {
 		{"sealed, more than 1 TiB", true, largest + blobOverhead + 1, 0, false},
 		{"sealed, more than a number can be", true, 1<<63 - 1, 0, false},
 	} {
-		b := BlobRef{Size: c.size, Day: c.day}
+		b := Blob{Size: c.size, Day: c.day}
 		if c.sealed {
-			b.key = &blobKey{1, 2, 3}
+			b.Key = &BlobKey{1, 2, 3}
 		}
-		got, ok := decodeBlobRef(b.append(nil))
-		if ok != c.ok || ok && (got.Size != c.size || got.Day != c.day || (got.key != nil) != c.sealed) {
+		got, ok := decodeBlob(b.append(nil))
+		if ok != c.ok || ok && (got.Size != c.size || got.Day != c.day || (got.Key != nil) != c.sealed) {
 			t.Errorf("%s: %+v, %t, want %t", c.name, got, ok, c.ok)
 		}
+	}
+}
+
+func TestSealedBlobReferenceComesBack(t *testing.T) {
+	t.Parallel()
+	ref := Blob{SHA256: sha256.Sum256([]byte("sealed")), Size: 100, Day: 20_779, Key: &BlobKey{7, 31: 9}}
+	encoded := ref.append(nil)
+	again, ok := decodeBlob(encoded)
+	if !ok || again.SHA256 != ref.SHA256 || again.Size != ref.Size || *again.Key != *ref.Key || len(encoded) != ref.size() {
+		t.Errorf("decoded %+v, %t", again, ok)
+	}
+	for _, bad := range [][]byte{encoded[:len(encoded)-1], append(slices.Clone(encoded), 0), append([]byte{blobVersion}, encoded[1:]...), append([]byte{3}, encoded[1:]...)} {
+		if _, ok := decodeBlob(bad); ok {
+			t.Errorf("%x is a reference", bad)
+		}
+	}
+	huge := slices.Clone(encoded)
+	copy(huge[1:], bytes.Repeat([]byte{0x7f}, 8))
+	if _, ok := decodeBlob(huge); ok {
+		t.Error("2^62 bytes are a blob")
 	}
 }

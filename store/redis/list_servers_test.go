@@ -16,8 +16,8 @@ import (
 // addresses.
 type cluster struct {
 	store *Store
-	shape atomic.Int32 // changes what the cluster says of its slots
-	data  atomic.Int32 // changes what the servers say of their data
+	shape atomic.Int32 // selects the cluster's answer about its slots
+	data  atomic.Int32 // selects the servers' answers about their data
 }
 
 // newCluster returns a cluster. The server node, from 0, gives the answer of override,
@@ -36,7 +36,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 			digit := string(rune('1' + node))
 			switch name {
 			case "command":
-				return "*0\r\n" // the client asks for what it knows anyway
+				return "*0\r\n" // the client knows it anyway
 			case "cluster":
 				// The second range has no server any more.
 				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"
@@ -145,5 +145,19 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 		if got := string(text); !errors.Is(err, c.err) || got != c.want {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
 		}
+	}
+}
+
+// A listing goes on only where the positions have kept their meaning.
+func TestAServerIsKnownByItsData(t *testing.T) {
+	t.Parallel()
+	promoted := identity{process: 1, data: 2, before: 3}
+	for data, want := range map[uint64]bool{2: true, 3: true, 4: false, 0: true} {
+		if got := promoted.has(data); got != want {
+			t.Errorf("data %d: %v, want %v", data, got, want)
+		}
+	}
+	if !(identity{}).has(4) {
+		t.Error("a server that tells nothing is another one")
 	}
 }

@@ -1,4 +1,4 @@
-package protocol
+package record
 
 import (
 	"crypto/aes"
@@ -29,7 +29,8 @@ const (
 	blobLabel    = "reprise/blob/1\x00"
 )
 
-type blobKey [32]byte
+// BlobKey is the key of a sealed blob.
+type BlobKey [32]byte
 
 // blobCipher seals or opens the chunks of one blob.
 type blobCipher struct {
@@ -38,7 +39,7 @@ type blobCipher struct {
 	n          uint64 // of the next chunk
 }
 
-func newBlobCipher(key *blobKey) *blobCipher {
+func newBlobCipher(key *BlobKey) *blobCipher {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		panic(err) // never: it is a length of AES
@@ -60,26 +61,33 @@ func (c *blobCipher) next(last bool) []byte {
 	return append(b, 0)
 }
 
-// blobSealer encrypts what is written to a spool.
-type blobSealer struct {
+// BlobSealer encrypts a body on its way to the blob store. [NewBlobSealer] returns one.
+type BlobSealer struct {
 	*blobCipher
 
-	key    blobKey
+	key    BlobKey
 	chunk  []byte // what is not sealed yet; full only until more comes
 	sealed []byte
 	size   int64 // of what was written
 	ended  bool
 }
 
-func newBlobSealer() *blobSealer {
-	s := &blobSealer{chunk: make([]byte, 0, blobChunk), sealed: make([]byte, 0, blobChunk+blobOverhead)}
+// NewBlobSealer returns the sealer of one body, with a random key.
+func NewBlobSealer() *BlobSealer {
+	s := &BlobSealer{chunk: make([]byte, 0, blobChunk), sealed: make([]byte, 0, blobChunk+blobOverhead)}
 	_, _ = rand.Read(s.key[:]) // never fails: it ends the program instead
 	s.blobCipher = newBlobCipher(&s.key)
 	return s
 }
 
-// write seals p and gives every chunk that is full, and not the last one, to out.
-func (s *blobSealer) write(p []byte, out func([]byte) error) error {
+// Key returns the key of the blob.
+func (s *BlobSealer) Key() *BlobKey { return &s.key }
+
+// Size returns how many bytes were written.
+func (s *BlobSealer) Size() int64 { return s.size }
+
+// Write seals p and gives every chunk that is full, and not the last one, to out.
+func (s *BlobSealer) Write(p []byte, out func([]byte) error) error {
 	for len(p) > 0 {
 		if len(s.chunk) == blobChunk {
 			if err := s.flush(false, out); err != nil {
@@ -93,8 +101,8 @@ func (s *blobSealer) write(p []byte, out func([]byte) error) error {
 	return nil
 }
 
-// end gives the last chunk to out. It does so once.
-func (s *blobSealer) end(out func([]byte) error) error {
+// End gives the last chunk to out. It does so once.
+func (s *BlobSealer) End(out func([]byte) error) error {
 	if s.ended {
 		return nil
 	}
@@ -102,7 +110,7 @@ func (s *blobSealer) end(out func([]byte) error) error {
 	return s.flush(true, out)
 }
 
-func (s *blobSealer) flush(last bool, out func([]byte) error) error {
+func (s *BlobSealer) flush(last bool, out func([]byte) error) error {
 	sealed := s.aead.Seal(s.sealed[:0], nil, s.chunk, s.next(last)) //nolint:gosec // this cipher makes its nonce itself, and wants nil
 	s.chunk = s.chunk[:0]
 	return out(sealed)
@@ -117,8 +125,8 @@ func sealedBlobSize(size int64) (plain int64, ok bool) {
 	return plain, plain > (chunks-1)*blobChunk
 }
 
-// blobOpener reads a sealed blob. A chunk leaves once it was authenticated.
-type blobOpener struct {
+// BlobOpener reads a sealed blob. A chunk leaves once it was authenticated.
+type BlobOpener struct {
 	*blobCipher
 
 	from  *io.SectionReader
@@ -127,15 +135,16 @@ type blobOpener struct {
 	rest  []byte // of plain, to be read
 }
 
-func newBlobOpener(from *io.SectionReader, key *blobKey) *blobOpener {
-	return &blobOpener{
+// NewBlobOpener returns a reader of the body of a sealed blob.
+func NewBlobOpener(from *io.SectionReader, key *BlobKey) *BlobOpener {
+	return &BlobOpener{
 		blobCipher: newBlobCipher(key), from: from,
 		chunk: make([]byte, blobChunk+blobOverhead), plain: make([]byte, 0, blobChunk),
 	}
 }
 
 // Read implements [io.Reader].
-func (o *blobOpener) Read(p []byte) (int, error) {
+func (o *BlobOpener) Read(p []byte) (int, error) {
 	if len(o.rest) == 0 {
 		if err := o.open(); err != nil {
 			return 0, err
@@ -147,7 +156,7 @@ func (o *blobOpener) Read(p []byte) (int, error) {
 }
 
 // open opens the next chunk.
-func (o *blobOpener) open() error {
+func (o *BlobOpener) open() error {
 	at, _ := o.from.Seek(0, io.SeekCurrent) // a section can tell where it is
 	left := o.from.Size() - at
 	if left <= 0 {
@@ -159,8 +168,14 @@ func (o *blobOpener) open() error {
 	}
 	plain, err := o.aead.Open(o.plain[:0], nil, chunk, o.next(left == int64(len(chunk))))
 	if err != nil {
-		return damagedBlob("cannot be opened with the key in its record")
+		return DamagedBlob("cannot be opened with the key in its record")
 	}
 	o.rest = plain
 	return nil
 }
+
+// DamagedBlob says how the bytes of a blob are not those that were written.
+type DamagedBlob string
+
+// Error implements error.
+func (d DamagedBlob) Error() string { return "reprise: the blob " + string(d) }
