@@ -123,7 +123,7 @@ func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err err
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
 	spool, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Stream: spool.body(), Length: s.Blob.Length()}
+		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Stream: spool.body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
 	var damaged record.DamagedBlob

@@ -31,7 +31,7 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	case s.Flags&record.Offloaded != 0:
 		return g.replayBlob(ctx, req, s)
 	}
-	return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}
+	return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body, Trailer: Header{stored: s.Trailer}}
 }
 
 // withholds reports whether retries get 409 result-unavailable instead of the stored
