@@ -14,8 +14,7 @@
 //
 // # Metrics
 //
-//	reprise.requests             counter    outcomes of the requests with a key:
-//	reprise.label, reprise.outcome
+//	reprise.requests             counter    outcomes of the requests with a key: reprise.label, reprise.outcome
 //	reprise.attempts             counter    how attempts ended: reprise.label, reprise.end
 //	reprise.events               counter    other transitions: reprise.label, reprise.event
 //	reprise.claim.duration       histogram  seconds from the request to the response of the store, without waiting: reprise.label, reprise.outcome

@@ -22,7 +22,7 @@ func ExampleNewInterceptor() {
 	}
 	defer guard.Close(context.Background())
 
-	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: whoever is authenticated
+	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: the authenticated principal
 		if tenant := req.Header().Get("X-Tenant"); tenant != "" {
 			return tenant, nil
 		}

@@ -5,9 +5,9 @@
 //	e.POST("/orders", createOrder, repriseecho5.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication
-// and rate limits belong outside; docs/middlewares.md has the order and the reasons. What
-// clients observe is described in package
-// [github.com/reprise-go/reprise/core/protocol].
+// and rate limits belong outside; docs/middlewares.md has the order and the reasons.
+// Package [github.com/reprise-go/reprise/core/protocol] describes the behaviour for
+// clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
 // error that a handler of Echo returns, and would keep an empty 200 in its place. It
@@ -16,6 +16,6 @@
 // An [echo.Context] is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.
 //
-// The tests here show what is particular to Echo. The rules of the protocol are tested
+// The tests here cover the peculiarities of Echo. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package repriseecho5

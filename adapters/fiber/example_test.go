@@ -22,7 +22,7 @@ func ExampleMiddleware() {
 	}
 	defer guard.Close(context.Background())
 
-	tenantOf := func(c *fiber.Ctx) (string, error) { // from what authenticated the request
+	tenantOf := func(c *fiber.Ctx) (string, error) { // the authenticated principal of the request
 		tenant, _ := c.Locals("tenant").(string)
 		return tenant, nil
 	}

@@ -272,7 +272,7 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 	}
 }
 
-// Fiber refuses a body over its own limit before any handler, and nothing is stored.
+// Fiber refuses a body over its own limit before any handler, and no record is stored.
 func TestR26BodiesOverFibersLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{fiber: fiber.Config{BodyLimit: 100}}, handle(echo))

@@ -32,7 +32,7 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-// line reads one line of a chunked body, which the test knows to be a chunk of its own.
+// line reads one line of a chunked body; it must be a separate chunk.
 func (c *conn) line(tb testing.TB) string {
 	tb.Helper()
 	s, err := c.r.ReadString('\n')
@@ -221,7 +221,7 @@ func TestStreamsWaitForTheCommit(t *testing.T) {
 	}{
 		"whole":     {body: strings.NewReader("body"), status: 200},
 		"too large": {body: strings.NewReader(strings.Repeat("x", 101)), status: 500, code: "response-too-large"},
-		"broken":    {body: failing{Reader: strings.NewReader("body")}, status: 503, code: "not-applied"}, // nothing of it was sent
+		"broken":    {body: failing{Reader: strings.NewReader("body")}, status: 503, code: "not-applied"}, // no part of it was sent
 	} {
 		s := serve(t, options{store: atomicStore{memstore.New()}, guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 100}}}, handle(func(c *fiber.Ctx) error {
 			return c.SendStream(tc.body)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	gin.SetMode(gin.TestMode) // logs nothing
+	gin.SetMode(gin.TestMode) // no debug logs
 	os.Exit(m.Run())
 }
 

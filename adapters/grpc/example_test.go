@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// orders stands for a service of your own.
+// orders stands for your service.
 type orders struct {
 	pb.UnimplementedTestServiceServer
 	created int
@@ -34,7 +34,7 @@ func ExampleUnaryServerInterceptor() {
 	}
 	defer guard.Close(context.Background())
 
-	tenantOf := func(ctx context.Context) (string, error) { // in a service: what an interceptor that authenticates found
+	tenantOf := func(ctx context.Context) (string, error) { // in a service: the principal that an interceptor authenticated
 		if tenant := metadata.ValueFromIncomingContext(ctx, "x-tenant"); len(tenant) == 1 {
 			return tenant[0], nil
 		}

@@ -123,7 +123,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 			}
 			added := finished(t, a, c.fields, c.captured).Added
 			if c.captured.Sent {
-				added = announced // it has left: what Finish says is too late
+				added = announced // it has left: the fields of Finish are too late
 			}
 			if got := slices.ContainsFunc(added, func(f protocol.Field) bool { return f.Name == expires }); got != c.first {
 				t.Errorf("the first response has the fields %v", added)
@@ -139,7 +139,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 	}
 }
 
-// What the policy adds never makes a response too large to be kept.
+// The added fields never make a response too large to be kept.
 func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
@@ -206,7 +206,7 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	}
 }
 
-// By default nothing is added.
+// By default no field is added.
 func TestNothingIsAddedByDefault(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})

@@ -47,8 +47,7 @@ func (r CallResult) Response() Response {
 	return Response{Status: grpcStatuses[code], Header: Header{fields: append(header, own...)}, Body: body, Trailer: r.Trailer}
 }
 
-// result returns what a call gets for a response of the middleware: a replay or a
-// refusal.
+// result returns a call's result for a response of the middleware: a replay or a refusal.
 func (g *Guard) result(ctx context.Context, r Response) CallResult {
 	if r.problem != nil {
 		return problemResult(r.problem)

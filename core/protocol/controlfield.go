@@ -12,7 +12,7 @@ const (
 )
 
 // ControlFields has the names of the response fields in which a guard speaks to clients.
-// Only Expires may come from a handler: the others are removed from what it wrote.
+// Only Expires may come from a handler: the others are removed from its response.
 type ControlFields struct {
 	Replayed string // "true" on a replay
 	Status   string // "unrecorded" or "unprotected": a retry may run again
@@ -30,11 +30,11 @@ func (g *Guard) ControlFields() ControlFields { return g.cfg.ControlFields() }
 
 // IsControlField reports whether name, in any case, is a field that only the protocol
 // sets. An adapter whose framework holds the response in memory removes such fields from
-// what the handler set (R11); a [Recorder] removes them itself.
+// the handler's header (R11); a [Recorder] removes them itself.
 func (x *Exchange) IsControlField(name string) bool { return x.guard.fields.control.reserve(name) }
 
 // marks are the control fields with their values. The responses of a guard share them,
-// and nothing modifies them.
+// and they are never modified.
 type marks struct {
 	replayed                         []Field
 	unrecorded, unprotected, omitted Field
@@ -49,8 +49,8 @@ func newMarks(names ControlFields) marks {
 	}
 }
 
-// reserve reports whether only the protocol sets the field called name, in any case. With
-// the zero value it is what every guard reserves.
+// reserve reports whether only the protocol sets the field called name, in any case. The
+// zero value reserves the names that every guard does.
 func (f *ControlFields) reserve(name string) bool {
 	return strings.EqualFold(name, fieldReplayed) || strings.EqualFold(name, fieldStatus) || strings.EqualFold(name, fieldBody)
 }

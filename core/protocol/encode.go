@@ -12,10 +12,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What a record has instead of a whole response. See [DecodeResponse].
+// The errors for records without a whole response. See [DecodeResponse].
 var (
-	// ErrBodyOmitted says that the body was not kept. Retries get what Config.Oversize
-	// says.
+	// ErrBodyOmitted says that the body was not kept. Retries get the substitute of
+	// Config.Oversize.
 	ErrBodyOmitted = errors.New("reprise: the body of the response was not kept")
 
 	// ErrResultUnavailable says that there is no response: it was cut short, or a part of
@@ -28,10 +28,10 @@ var (
 // handler uses [Payload], which applies the policy of its guard.
 //
 // A response that a replay could not serve is refused, with an error that wraps
-// [store.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
-// that cannot be sent or is never kept (such as Content-Length, which every replay
-// computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
-// MiB, and a body for a status that has none. What it returns, [DecodeResponse] reads.
+// [store.ErrInvalid] and names the mistake: a status outside of 200 to 999, a field that
+// cannot be sent or is never kept (such as Content-Length, which every replay computes,
+// or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63 MiB, and
+// a body for a status that has none. [DecodeResponse] reads the result.
 func EncodeResponse(r Response) ([]byte, error) {
 	if r.Stream != nil {
 		return nil, refuseResponse("the body is a stream")
@@ -41,7 +41,7 @@ func EncodeResponse(r Response) ([]byte, error) {
 		return nil, err
 	}
 	payload := record.Append(make([]byte, 0, s.Size()), &s)
-	if _, err := record.Decode[Field](payload); err != nil { // the last word has what reads it
+	if _, err := record.Decode[Field](payload); err != nil { // the decoder has the last word
 		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
 	}
 	return payload, nil
@@ -51,7 +51,7 @@ func storedOf(r Response) stored {
 	return stored{Status: r.Status, Body: r.Body, Fields: slices.Collect(r.Header.All()), Trailers: slices.Collect(r.Trailer.All())}
 }
 
-// encodable reports what of a response a replay could not serve.
+// encodable reports the part of a response that a replay could not serve.
 func encodable(s *stored) error {
 	switch {
 	case s.Status < 200 || s.Status > 999:
@@ -85,7 +85,7 @@ func refuseResponse(format string, args ...any) error {
 }
 
 // DecodeResponse reads the payload of a record, with the checks of a replay. The response
-// is what a retry gets, without the fields that mark it as a replay. The error wraps
+// is that of a retry, without the fields that mark it as a replay. The error wraps
 // [store.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
 //
 // Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
@@ -94,8 +94,8 @@ func refuseResponse(format string, args ...any) error {
 // Length of that.
 //
 // A response that is sealed (see [Sealing]) cannot be read without the client's key: then
-// the error wraps [ErrSealed], and the response has nothing, or, with Sealing.ClearHead,
-// the status and the fields, which nobody has verified. [Sealing.OpenResponse] opens it.
+// the error wraps [ErrSealed], and the response is empty, or, with Sealing.ClearHead, has
+// the status and the fields, which are not verified. [Sealing.OpenResponse] opens it.
 //
 // The response is a view into payload, which must not be modified.
 func DecodeResponse(payload []byte) (Response, error) {
@@ -117,8 +117,8 @@ func DecodeResponse(payload []byte) (Response, error) {
 	return Response{Status: s.Status, Header: Header{stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}, nil
 }
 
-// Annotation returns what [Config].Annotate kept beside the response in a payload, and an
-// empty text where there is nothing, or the payload is unreadable or sealed as a whole.
+// Annotation returns the text of [Config].Annotate beside the response in a payload. It
+// is empty if there is none, or if the payload is unreadable or sealed as a whole.
 func Annotation(payload []byte) string {
 	if record.IsSealed(payload) {
 		e, err := record.ParseEnvelope(payload)
@@ -131,12 +131,11 @@ func Annotation(payload []byte) string {
 	return s.Annotation
 }
 
-// Resolve ends a lapsed record whose fence is still fence, with r as the answer that its
-// retries get for the given time: see [store.Inspector]. It is the way to resolve a
-// record whose requests a guard reads, because it writes nothing that a replay could not
-// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that
-// the record is not the one that was inspected. A store without an Inspector is
-// ErrInvalid.
+// Resolve ends a lapsed record whose fence is still fence, with r as the response to its
+// retries for the given time: see [store.Inspector]. It is the way to resolve a record
+// whose requests a guard reads, because it refuses a response that a replay could not
+// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that the
+// record is not the one that was inspected. A store without an Inspector is ErrInvalid.
 func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r Response, retention time.Duration) error {
 	inspector, ok := store.As[store.Inspector](st)
 	if !ok {

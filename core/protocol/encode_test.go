@@ -65,7 +65,7 @@ func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
 }
 
 // An operator who resolved a record with JSON made every retry a 500 until the record's
-// retention ended, and nothing said so before.
+// retention ended, without a warning.
 func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	})
 }
 
-// What is kept beside a response reaches the observer of a replay, and no client.
+// The annotation of a response reaches the observer of a replay, and no client.
 func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	t.Parallel()
 	type trace struct{}
@@ -291,8 +291,8 @@ func sameResponse(a, b protocol.Response) bool {
 		slices.Equal(slices.Collect(a.Trailer.All()), slices.Collect(b.Trailer.All()))
 }
 
-// FuzzEncodeResponse encodes any response: what is accepted comes back as it was, and
-// what comes back is encoded as the same bytes.
+// FuzzEncodeResponse encodes any response: an accepted one is decoded unchanged, and
+// encoded again as the same bytes.
 func FuzzEncodeResponse(f *testing.F) {
 	f.Add(201, "Content-Type", "application/json", "Link", "</a>", true, false, []byte(`{"id":7}`))
 	f.Add(204, "X", "", "Set-Cookie", "a=b", false, false, []byte{})
@@ -313,7 +313,7 @@ func FuzzEncodeResponse(f *testing.F) {
 		}
 		got, err := protocol.DecodeResponse(payload)
 		if remove {
-			r.Header = got.Header // Add means nothing for a removal
+			r.Header = got.Header // Add is meaningless for a removal
 		}
 		if err != nil || !sameResponse(got, r) {
 			t.Fatalf("encoded %+v, decoded %+v, %v", r, got, err)
@@ -324,7 +324,7 @@ func FuzzEncodeResponse(f *testing.F) {
 	})
 }
 
-// The bounds of what can be kept are part of it.
+// The bounds of a kept response are inclusive.
 func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
 	t.Parallel()
 	many := make([]protocol.Field, 64)
@@ -354,7 +354,7 @@ func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
 	}
 }
 
-// What nobody can read has no annotation.
+// An unreadable record has no annotation.
 func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for what, payload := range map[string][]byte{
@@ -366,8 +366,8 @@ func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// An operator who knows the client's key seals what the guard replays; what a guard would
-// refuse is refused here.
+// An operator who knows the client's key seals a response that the guard replays; a
+// response that a guard would refuse is refused here.
 func TestSealResponseChecksWhatItSeals(t *testing.T) {
 	t.Parallel()
 	who := protocol.SealedFor{ID: store.DeriveID("tenant", "", "k"), Key: "k"}

@@ -59,7 +59,7 @@ func TestAllowListKeepsOnlyWhatItNames(t *testing.T) {
 	p := setupPolicy(t, []string{"content-TYPE", "X-Total", long})
 	for name, want := range map[string]bool{
 		"Content-Type": true, "x-total": true, strings.ToUpper(long): true, long + "er": false, "Location": false, "Date": false, "X-Tota": false,
-		"Content-Encoding": true, "content-range": true, // what it takes to read the stored body
+		"Content-Encoding": true, "content-range": true, // needed to read the stored body
 	} {
 		if got := p.keeps(name); got != want {
 			t.Errorf("keeps(%s) = %t, want %t", name, got, want)

@@ -112,7 +112,7 @@ func TestR5MaximumIsConfigurable(t *testing.T) {
 	}
 }
 
-// keyErrors are all that parse may answer, and what a guard adds to them.
+// keyErrors are all errors of parse, and those that a guard adds.
 var keyErrors = []keyError{
 	errKeyEmpty, errKeyTooLong, errKeyBytes, errKeyBare, errKeyUnquoted, errKeyString, errKeyRepeated,
 }

@@ -16,14 +16,13 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Requests use the buffers of those before them. The tests of this file show that nothing
-// which refers to a request when it has ended touches the next one: a handler that goes
-// on, a client that left, a request that waited. What the engine keeps is tested in
-// package reprise.
+// Requests use the buffers of those before them. The tests of this file show that no
+// reference to an ended request affects the next one: a handler that goes on, a client
+// that left, a request that waited. Package reprise tests the references of the engine.
 
-// echo sends a request whose handler answers with what it read, and fails the test unless
-// the client gets that, and a retry too. meanwhile is called between the handler's
-// reading and its writing.
+// echo sends a request whose handler echoes its body, and fails the test unless the
+// client gets that, and a retry too. meanwhile is called between the handler's reading
+// and its writing.
 func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
 	b.t.Helper()
 	answer := func(v protocol.Admission, handler bool) string {

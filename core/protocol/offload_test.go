@@ -200,7 +200,7 @@ func (o *offloading) retry(key string) *httptest.ResponseRecorder {
 	return o.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { o.t.Error("the handler ran again") })
 }
 
-// wantSummary demands that a retry gets what stands for a body that was not kept.
+// wantSummary demands that a retry gets the substitute for a body that was not kept.
 func (o *offloading) wantSummary(key string) {
 	o.t.Helper()
 	w := o.replay(key)
@@ -304,7 +304,7 @@ func TestR35LostOrDamagedBlobIsNeverReplayed(t *testing.T) {
 				t.Error("the client is asked to come back")
 			}
 			o.wantReport(o.guard.Stats().BlobsLost, "is not replayed")
-			if name != "missing" { // whoever restores the blob restores the replays
+			if name != "missing" { // a restored blob restores the replays
 				o.store.change(func([]byte) []byte { return original })
 				if !bytes.Equal(o.replay("key").Body.Bytes(), original) {
 					t.Error("the restored blob is not replayed")
@@ -538,7 +538,7 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 	if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
 		t.Error("the retry does not get the body")
 	}
-	// A client that leaves a replay leaves nothing behind, which the bench looks at.
+	// A client that leaves a replay leaves no spool or goroutine, as the bench checks.
 	protocol.WriteResponse(http.Header{}, gone, o.admit("key", "body").Response)
 }
 

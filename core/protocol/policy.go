@@ -20,7 +20,7 @@ import (
 // observer gets it as the error of a refused request.
 type PanicError struct {
 	Function string // "Config.Fingerprint.Func", "scope", …
-	Value    any    // what it panicked with
+	Value    any    // the panic value
 	Where    string // the file and line; empty if unknown
 }
 
@@ -99,7 +99,7 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 	return g.cfg.Fingerprint.Func(&req, key, body)
 }
 
-// annotation returns what is kept beside the response of a handler with ctx.
+// annotation returns the text to keep beside the response of a handler with ctx.
 func (g *Guard) annotation(ctx context.Context) string {
 	if g.cfg.Annotate == nil {
 		return ""

@@ -321,8 +321,7 @@ func TestExchangeKnowsItsOwnContext(t *testing.T) {
 	}
 }
 
-// Decide is asked about whole responses only: what a panic or a cut leaves is decided by
-// the preset.
+// Decide is called for whole responses only: after a panic or a cut, the preset decides.
 func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -354,7 +353,7 @@ func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 	}
 }
 
-// What a panic reports says where it was raised, if that is known.
+// The report of a panic names where it was raised, if that is known.
 func TestPanicErrorSaysWhere(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]protocol.PanicError{

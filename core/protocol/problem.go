@@ -75,7 +75,7 @@ func (ps *problems) ofBlob() Problem {
 // answer returns the response for code in the standard form.
 func (ps *problems) answer(code Code) Response { return ps.ready[code].response }
 
-// completed adds to the response of a configured function what it may not lack: a status,
+// completed adds the required parts to the response of a configured function: a status,
 // that no cache stores it, and the link to the policy.
 func (ps *problems) completed(r Response, p Problem) Response {
 	if r.Status == 0 {
@@ -141,7 +141,7 @@ func problemBody(p Problem) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// retryAfterField rounds up to whole seconds, so that nobody comes back too soon.
+// retryAfterField rounds up to whole seconds, so that no client comes back too soon.
 func retryAfterField(d time.Duration) Field {
 	seconds := int64(d / time.Second)
 	if d%time.Second > 0 {

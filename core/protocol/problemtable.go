@@ -31,8 +31,8 @@ const (
 	CodeInternalError     Code = "internal-error"
 )
 
-// Problem is an answer of the middleware itself, in the terms of RFC 9457 and of gRPC. It
-// contains nothing from the request.
+// Problem is a response of the middleware, in the terms of RFC 9457 and of gRPC. It
+// contains no data from the request.
 type Problem struct {
 	Code       Code
 	Status     int             // of HTTP
@@ -182,7 +182,7 @@ func Codes() []Code {
 	return codes
 }
 
-// Problem returns what a guard with the default configuration answers for the code. It is
+// Problem returns a guard's problem for the code, with the default configuration. It is
 // the zero value for a code that is not one of the constants.
 func (c Code) Problem() Problem {
 	for i := range problemTable {

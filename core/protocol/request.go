@@ -8,16 +8,16 @@ import (
 
 // HeaderValues reads the header of a request. [net/http.Header] implements it.
 type HeaderValues interface {
-	// Values returns the value of every field line called name, in the order in which
-	// they came in and unchanged: neither joined nor trimmed. Names are case-insensitive.
-	// Lines of the trailer section are not part of it. Nobody modifies the slice, and
-	// nobody keeps it, or a string in it, after the request.
+	// Values returns the value of every field line called name, in the order in which they
+	// came in and unchanged: neither joined nor trimmed. Names are case-insensitive. Lines
+	// of the trailer section are not part of it. The slice is not modified, and neither it
+	// nor a string in it is kept after the request.
 	Values(name string) []string
 }
 
-// Request is the part of an HTTP request that the protocol looks at, in the terms of no
-// framework. An adapter fills it for each request. Nothing of it is kept after the
-// request, so an adapter may pass buffers that its framework reuses.
+// Request is the protocol's view of an HTTP request, independent of a framework. An
+// adapter fills it for each request. It is not kept after the request, so an adapter may
+// pass buffers that its framework reuses.
 type Request struct {
 	Method   string // as sent, case-sensitive
 	Path     string // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths

@@ -7,14 +7,14 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ErrUnscoped is what a scope function returns as its error to put a key in the one key
-// space that all clients share. Anyone who learns another client's key can then replay
-// its response. Every adapter's Unscoped returns it.
+// ErrUnscoped is the error with which a scope function puts a key in the one key space
+// that all clients share. Anyone who learns another client's key can then replay its
+// response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
-// SharedScope is the scope of the key space that all clients share, for what derives an
-// ID ([store.DeriveID]). No principal has this name, because a name with a control byte
-// is refused (R43).
+// SharedScope is the scope of the key space that all clients share, for callers of
+// [store.DeriveID]. No principal has this name, because a name with a control byte is
+// refused (R43).
 const SharedScope = "\x00unscoped"
 
 // Why a scope is refused.

@@ -25,13 +25,13 @@ type Sealing struct {
 	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
-	// OtherSecrets only open responses: secrets of before, until the retention of what
-	// they sealed has ended, and the next one, which every process must have before the
-	// first one seals with it.
+	// OtherSecrets only open responses: former secrets, until the retention of their
+	// responses has ended, and the next one, which every process must have before the first
+	// one seals with it.
 	OtherSecrets []Secret
 
 	// ClearHead leaves status, header, trailer and annotation readable for operators. The
-	// body is sealed, and nothing of the rest can be changed without notice.
+	// body is sealed, and any change of the rest is detected.
 	ClearHead bool
 
 	// Strict answers record-corrupt to every response that is not sealed with a secret. It
@@ -41,10 +41,10 @@ type Sealing struct {
 	// ended.
 	Strict bool
 
-	// MaxAge answers record-corrupt to what was sealed longer ago, by the clocks of the
-	// processes. It bounds how long somebody who can write to the store can put an old
-	// response of the same operation back. It is at least the Retention, which a sealed
-	// response otherwise outlives, plus what the clocks differ by. Zero is no bound.
+	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
+	// processes. It bounds how long a writer to the store can put back an old response of
+	// the same operation. It is at least the Retention, which a sealed response otherwise
+	// outlives, plus the difference of the clocks. Zero is no bound.
 	MaxAge time.Duration
 }
 
@@ -219,9 +219,9 @@ func decodeSealed(payload []byte) (Response, error) {
 	return Response{Status: s.Status, Header: Header{stored: s.Header}, Trailer: Header{stored: s.Trailer}}, ErrSealed
 }
 
-// SealResponse is [EncodeResponse], sealed for an operation: what a guard with this
-// policy replays to the request of that key and fingerprint. It is for operators who know
-// the client's key, and for tests. See [Sealing.OpenResponse].
+// SealResponse is [EncodeResponse], sealed for an operation: a guard with this policy
+// replays it to the request of that key and fingerprint. It is for operators who know the
+// client's key, and for tests. See [Sealing.OpenResponse].
 func (c Sealing) SealResponse(r Response, who SealedFor) ([]byte, error) {
 	encoded, err := EncodeResponse(r)
 	if err != nil {

@@ -78,8 +78,7 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 	}
 }
 
-// Whatever is done to an envelope, and whoever else it is given to, nothing of it is
-// served.
+// A modified envelope, or one of another operation, is never served.
 func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 	t.Parallel()
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
@@ -244,7 +243,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 	}
 }
 
-// FuzzOpenSealed opens anything. What is opened was sealed here.
+// FuzzOpenSealed opens anything. An opened envelope was sealed here.
 func FuzzOpenSealed(f *testing.F) {
 	file, err := os.ReadFile("internal/record/testdata/sealed.json")
 	if err != nil {

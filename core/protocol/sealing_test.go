@@ -25,8 +25,7 @@ func secret(t *testing.T, id string) protocol.Secret {
 	return s
 }
 
-// setupSealed returns a guard over a memory store of its own, and what its engine
-// reports.
+// setupSealed returns a guard over a new memory store, and the reports of its engine.
 func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
 	t.Helper()
 	store, log := memstore.New(), new(eventLog)
@@ -68,8 +67,8 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 	}
 }
 
-// The order in which a deployment turns sealing on and off: whatever is recorded on the
-// way is replayed afterwards, and only Strict refuses what is not sealed.
+// The order in which a deployment turns sealing on and off: every response recorded on
+// the way is replayed afterwards, and only Strict refuses unsealed ones.
 func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
 	b, store, log := setupSealed(t, protocol.Config{Name: "orders"})
@@ -125,7 +124,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	}
 }
 
-// What is copied from one record into another is not replayed to its client.
+// A response that is copied into another record is not replayed to its client.
 func TestSealedAnswersDoNotMove(t *testing.T) {
 	t.Parallel()
 	stolen := map[string][]byte{}

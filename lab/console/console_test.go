@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// An operator finds a stuck operation, reads what its client gets, resolves it without
-// touching a mouse, and the client's retry gets exactly that response.
+// An operator finds a stuck operation, reads its client's next response, resolves it
+// without a mouse, and the client's retry gets exactly that response.
 func TestAnOperatorResolvesAStuckOperation(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
@@ -96,8 +96,8 @@ func onlyRefusals(problems []string) bool {
 	return true
 }
 
-// A page of another site sends the form that the console has. The browser sends it, with
-// everything that would authenticate the operator, and nothing changes.
+// A page of another site sends the console's form. The browser sends it, with everything
+// that would authenticate the operator, and the console refuses it.
 func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

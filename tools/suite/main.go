@@ -1,11 +1,11 @@
-// Command suite runs the tests of packages with the race detector, and says at its end
-// how many ran, on which servers, what was skipped and why, and how long it took:
+// Command suite runs the tests of packages with the race detector, and summarizes the
+// run: how many tests ran, on which servers, the skipped ones with reasons, and the time:
 //
 //	suite -name "make test" -servers redis,postgres -short ./core/... ./lab/...
 //
 // With -short, a test that repeats others for breadth skips itself with a reason that
-// starts with [breadth]; the last line counts these as what is left to make check. It
-// exits with 1 if a test failed.
+// starts with [breadth]; the last line counts these as left to make check. It exits with
+// 1 if a test failed.
 package main
 
 import (
@@ -38,10 +38,11 @@ func main() {
 }
 
 // run runs the tests of packages and prints to out as they end. One package more than
-// there are cores runs at once, because some wait for their servers most of the time.
+// there are cores runs at once, because some wait for their servers most of the time. The
+// targets lint and isolated vet the code.
 func run(ctx context.Context, out io.Writer, short bool, packages []string) (*report, error) {
 	args := append([]string{
-		"test", "-json", "-race", "-short=" + strconv.FormatBool(short), "-timeout", "20m", "-p", strconv.Itoa(runtime.NumCPU() + 1),
+		"test", "-json", "-race", "-vet=off", "-short=" + strconv.FormatBool(short), "-timeout", "20m", "-p", strconv.Itoa(runtime.NumCPU() + 1),
 	}, packages...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr

@@ -36,8 +36,10 @@ func TestLastLineSaysWhatRanAndWhatIsLeft(t *testing.T) {
 	}{
 		{"short", true, "", "skipped 1: no valkey\nmake it: 2 tests of 1 packages passed in 3s on redis, postgres; left to make check: 1 long histories\n"},
 		{"full", false, "", "skipped 1: no valkey\nmake it: 3 tests of 1 packages passed in 3s on redis, postgres; left to make check: nothing\n"},
-		{"failure", false, "func TestFails(t *testing.T) { t.Error(\"always\") }\n",
-			"skipped 1: no valkey\nfailed: p TestFails\nmake it: 3 tests of 0 packages passed and 1 failed in 3s on redis, postgres; left to make check: nothing\n"},
+		{
+			"failure", false, "func TestFails(t *testing.T) { t.Error(\"always\") }\n",
+			"skipped 1: no valkey\nfailed: p TestFails\nmake it: 3 tests of 0 packages passed and 1 failed in 3s on redis, postgres; left to make check: nothing\n",
+		},
 	} {
 		tree.Write(t, dir, "p_test.go", tests+row.more)
 		var out bytes.Buffer

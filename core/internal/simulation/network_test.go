@@ -44,15 +44,15 @@ type network struct {
 	store.Store
 	seed   uint64        // of this process
 	faulty *atomic.Bool  // shared: whether anything is lost at all
-	lost   *atomic.Int64 // shared: what was
+	lost   *atomic.Int64 // shared: the lost messages
 	dead   chan struct{} // closed when the process is
 
 	mu     sync.Mutex
-	paused time.Time // the process does nothing until then
+	paused time.Time // the process is stopped until then
 	late   sync.WaitGroup
 }
 
-// pause stops the process for d: what it does next, it does after awake.
+// pause stops the process for d: its next action comes after awake.
 func (n *network) pause(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

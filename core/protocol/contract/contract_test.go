@@ -59,7 +59,7 @@ func contractGuard(t testing.TB, cfg protocol.Config) *protocol.Guard {
 	return guard
 }
 
-// The documents change only when somebody wants it: go test -update.
+// The documents change on request only: go test -update.
 func TestContractDocuments(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range contracts {
@@ -85,7 +85,8 @@ func TestContractDocuments(t *testing.T) {
 	}
 }
 
-// The policy says what the guard does, status by status, also where a function decides.
+// The policy describes the guard's behaviour, status by status, also where a function
+// decides.
 func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -144,7 +145,7 @@ func FuzzKeyPattern(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		if key != strings.Trim(key, " \t") {
-			return // a server trims the value before anybody compares it
+			return // a server trims the value before it is compared
 		}
 		for _, c := range all {
 			accepted := accepts(t, c.guard, key)
@@ -156,8 +157,8 @@ func FuzzKeyPattern(f *testing.F) {
 	})
 }
 
-// accepts reports whether a guard accepts a key. It asks without a scope, which is checked
-// after the key and before anything runs.
+// accepts reports whether a guard accepts a key. It asks without a scope, which is
+// checked after the key and before anything runs.
 func accepts(t *testing.T, g *protocol.Guard, key string) bool {
 	t.Helper()
 	request := protocol.Request{Method: "POST", Path: "/", Header: http.Header{"Idempotency-Key": {key}}}

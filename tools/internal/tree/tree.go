@@ -30,8 +30,8 @@ func Root(t *testing.T) string {
 	return ""
 }
 
-// Copy returns the folder of a copy of the project, without what a build made and without
-// version control.
+// Copy returns the folder of a copy of the project, without built files and version
+// control.
 func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
@@ -87,8 +87,8 @@ func Write(t *testing.T, dir, path, text string) {
 }
 
 // Run runs a program in a tree, away from the make and the workspace mode that run the
-// test itself, with more variables in its environment. It returns what the program
-// printed, both streams, and whether it exited with 0.
+// test itself, with more variables in its environment. It returns the program's output,
+// both streams, and whether it exited with 0.
 func Run(t *testing.T, dir string, env []string, name string, args ...string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -105,6 +105,45 @@ func Run(t *testing.T, dir string, env []string, name string, args ...string) (o
 		t.Fatal(err)
 	}
 	return out.String(), err == nil
+}
+
+// Basics are programs that every machine has.
+var Basics = []string{
+	"awk", "bash", "cat", "cp", "dirname", "env", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sort", "tail",
+	"touch", "tr", "uname", "xargs",
+}
+
+// Link puts programs of this machine into a folder.
+func Link(t *testing.T, folder string, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		program, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// GoOnly returns the environment of a machine that has only Go, make, git, a C compiler
+// and the programs named: no server, no browser, and an empty HOME. The folder of its
+// programs comes first, then HOME. The module and build caches are those of this machine.
+func GoOnly(t *testing.T, programs ...string) []string {
+	t.Helper()
+	path := t.TempDir()
+	Link(t, path, "go", "make", "git", "cc", "gcc", "as", "ld")
+	Link(t, path, slices.Concat(Basics, programs)...)
+	env := []string{"PATH=" + path, "HOME=" + t.TempDir()}
+	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(value)))
+	}
+	return env
 }
 
 func copyFile(from, to, name string) error {

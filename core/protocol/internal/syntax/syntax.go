@@ -1,5 +1,5 @@
-// Package syntax has the rules of RFC 9110 and RFC 9651 for the bytes of names, values and
-// keys that the protocol and the codec of its records share.
+// Package syntax has the rules of RFC 9110 and RFC 9651 for the bytes of names, values
+// and keys that the protocol and the codec of its records share.
 package syntax
 
 import "strings"
@@ -73,7 +73,7 @@ func AppendLower(b []byte, s string) []byte {
 	return b
 }
 
-// Printable reports whether text has nothing but Printable US-ASCII.
+// Printable reports whether text is printable US-ASCII only.
 func Printable(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
