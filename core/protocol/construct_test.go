@@ -64,7 +64,7 @@ func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	} {
 		got, err := c.of()
 		if got != nil || !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, %v; want an error that says %q", name, got, err, c.says)
+			t.Errorf("%s: a guard: %t, %v; want an error that says %q", name, got != nil, err, c.says)
 		}
 	}
 }

@@ -35,10 +35,10 @@ type Sealing struct {
 	ClearHead bool
 
 	// Strict answers record-corrupt to every response that is not sealed with a secret. It
-	// closes the way for somebody
-	// who can write to the store, and closes it for an operator too, who can then resolve
-	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
-	// retention of what was recorded before sealing has ended.
+	// closes the way for an attacker who can write to the store, and for an operator too,
+	// who can then resolve a record only by forgetting it or with [Sealing.SealResponse].
+	// Set it when the retention of the responses that were recorded before sealing has
+	// ended.
 	Strict bool
 
 	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
