@@ -44,8 +44,8 @@ const patience = 10 * time.Second
 
 // New returns an App for the handler that build makes, with its middleware, of a guard
 // with the policy cfg, whose Config.Engine gets short times and no Observer. build is
-// called for each process: shared resources, such as a database, belong outside of it. The
-// test closes the App when it ends.
+// called for each process: shared resources, such as a database, belong outside of it.
+// The test closes the App when it ends.
 //
 //	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
 //		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))

@@ -111,8 +111,8 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 }
 
 // Gin reuses its contexts: a chain that outlived its timeout may find another request in
-// its own. Its writes went to that request, so it has no response to keep, and it
-// restores nothing.
+// its own. Its writes went to that request, so it has no response to keep, and the
+// context is not restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -179,7 +179,7 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	a.Exchange.Finish(protocol.Captured{Status: 201})
 }
 
-// The link is added to what Problems.Write returns, once.
+// The link is added to the result of Problems.Write, once.
 func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	t.Parallel()
 	for name, links := range map[string][]string{"none": nil, "other": {"</a>; rel=help"}, "same": {announcedLink}} {

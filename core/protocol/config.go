@@ -80,14 +80,15 @@ type Config struct {
 	// Limits bounds keys and bodies.
 	Limits Limits
 
-	// Oversize says what retries get if the body was not kept. The default is Summary.
+	// Oversize selects the response to retries if the body was not kept. The default is
+	// Summary.
 	Oversize Oversize
 
 	// Offload keeps the bodies that are longer than Limits.ResponseBody. By default they
 	// are not kept.
 	Offload Offloading
 
-	// Fingerprint says what counts as the same request.
+	// Fingerprint decides which requests count as the same.
 	Fingerprint Fingerprinting
 
 	// Keep says which responses are kept, and which of their fields.
@@ -105,9 +106,9 @@ type Config struct {
 	// printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 
-	// Announce says what responses tell clients about the policy.
+	// Announce selects the fields that inform clients about the policy.
 	Announce Announcing
 
-	// Problems says what refusals look like.
+	// Problems sets the form of refusals.
 	Problems ProblemFormat
 }

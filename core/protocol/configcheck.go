@@ -146,7 +146,7 @@ func (c *Offloading) prepare(kept int) error {
 	return nil
 }
 
-// checkMethods refuses a list that would protect nothing without a word (R9).
+// checkMethods refuses a list that would silently protect no request (R9).
 func checkMethods(methods []string) error {
 	if len(methods) == 0 {
 		return invalid("Methods", "the list is empty, so nothing would be protected; nil means POST and PATCH")

@@ -11,17 +11,17 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Sealing says how a guard encrypts the responses that records keep, so that who reads
-// the store, or a copy of it, learns nothing of them. The zero value seals nothing.
+// Sealing says how a guard encrypts the responses that records keep, so that a reader of
+// the store, or of a copy of it, cannot see them. The zero value does not seal.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
 // from the client's Idempotency-Key and from Secret. No store ever has either of the two.
 // So only a request with the same key can have the response: an operator cannot read it.
 //
-// A guard reads what is not sealed, and what was sealed with Secret or with one of
-// OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
+// A guard reads responses that are not sealed, and those sealed with Secret or with one
+// of OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
 type Sealing struct {
-	// Secret seals the responses that are recorded from now on. Without it nothing is
+	// Secret seals the responses that are recorded from now on. Without it no response is
 	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
@@ -34,11 +34,10 @@ type Sealing struct {
 	// body is sealed, and any change of the rest is detected.
 	ClearHead bool
 
-	// Strict answers record-corrupt to every response that is not sealed with a secret. It
-	// closes the way for somebody
-	// who can write to the store, and closes it for an operator too, who can then resolve
-	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
-	// retention of what was recorded before sealing has ended.
+	// Strict makes record-corrupt of every response that is not sealed with a secret. It
+	// prevents forgery by a writer to the store. An operator can then resolve a record only
+	// by forgetting it or with [Sealing.SealResponse]. Set it when the retention of the
+	// responses from before sealing has ended.
 	Strict bool
 
 	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
