@@ -150,7 +150,7 @@ func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
+func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{Background: limits})
@@ -202,7 +202,7 @@ func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 
 // A task that always fails does not keep the others from being done, nor is it tried
 // without pause.
-func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
+func TestFailingTaskDelaysNoOther(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var down atomic.Bool
@@ -304,7 +304,7 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 }
 
 // A task that can never succeed is given up like one without room.
-func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
+func TestBackgroundReportsTasksThatItGivesUp(t *testing.T) {
 	for _, final := range []error{store.ErrCorrupt, store.ErrInvalid} {
 		inTimeNamed(t, final.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})

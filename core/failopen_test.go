@@ -163,7 +163,7 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 	}
 }
 
-func TestFailOpenOpensForNothingElse(t *testing.T) {
+func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
 	for _, err := range []error{store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})

@@ -72,7 +72,7 @@ func TestMaxAttemptsAllowsThatMany(t *testing.T) {
 
 // After the local deadline the table of the process no longer speaks for an attempt,
 // whose handler may not even notice.
-func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing.T) {
+func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := 0

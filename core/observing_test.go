@@ -175,7 +175,7 @@ func TestReportPassesTheCallersEventOn(t *testing.T) {
 }
 
 // Not parallel: it replaces the default logger.
-func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
+func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	log := &buffer{}
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
@@ -326,7 +326,7 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 
 // The log for operators says how many messages of a kind it left out, where it left some
 // out, and tells a stream with a key from a store that is away.
-func TestOperatorLogSaysWhatItLeftOut(t *testing.T) {
+func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}
 		log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(text, nil)))

@@ -182,7 +182,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 	}
 }
 
-func TestAnswersToARenewal(t *testing.T) {
+func TestStatusesOfARenewal(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer func(try int, rs []store.RenewRequest) ([]store.RenewStatus, error)

@@ -63,7 +63,7 @@ func TestHijackAfterTheBodyFails(t *testing.T) {
 
 // R17: Gin's own writer takes 103 as the final status; behind the middleware it goes out
 // at once, and past layers that can be passed.
-func TestR17InformationalAnswers(t *testing.T) {
+func TestR17InformationalResponses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	other := b.middleware(protocol.Config{Endpoint: "other"})

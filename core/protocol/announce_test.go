@@ -89,7 +89,7 @@ func contains(h protocol.Header, f protocol.Field) bool {
 
 // Only a response that retries get, and that was recorded before it left, says until when
 // it is replayed.
-func TestExpiryOfWhatIsReplayed(t *testing.T) {
+func TestExpiryOfReplays(t *testing.T) {
 	t.Parallel()
 	const expires = "Idempotency-Key-Expires"
 	long := protocol.Captured{Status: 200, Body: make([]byte, 9)}
@@ -207,7 +207,7 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 }
 
 // By default no field is added.
-func TestNothingIsAddedByDefault(t *testing.T) {
+func TestNoFieldIsAddedByDefault(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
 	a := admitted(t, guard, "k")

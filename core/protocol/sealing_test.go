@@ -125,7 +125,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 }
 
 // A response that is copied into another record is not replayed to its client.
-func TestSealedAnswersDoNotMove(t *testing.T) {
+func TestSealedResponsesDoNotMove(t *testing.T) {
 	t.Parallel()
 	stolen := map[string][]byte{}
 	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
@@ -167,7 +167,7 @@ func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimR
 
 // An attempt that finds the answer of another one in the record opens it, whether its own
 // policy seals or not.
-func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
+func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
 		store := &spying{Store: memstore.New()}
