@@ -276,7 +276,7 @@ func BenchmarkUnkeyed(b *testing.B) {
 
 // A chain may meet the middleware twice, on a group and on its route: the run must not
 // take itself for its duplicate.
-func TestRetryIsNotADuplicateOfItself(t *testing.T) {
+func TestRequestWithinItsRunPasses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	var ctx context.Context

@@ -33,7 +33,7 @@ type requestIdentity struct {
 	fingerprint store.Fingerprint
 }
 
-// Decode implements [reprise.Decoder].
+// Decode implements the Decoder of [reprise.Operation].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
 	a := &s.identity
 	if record.IsSealed(payload) {
