@@ -185,6 +185,7 @@ func TestPostgresSQLTransactionalKills(t *testing.T) {
 // between, and speaks for the server when it is gone.
 func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.StartPostgres(t)
 	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
 	f := pgSetup(t, server)
