@@ -66,7 +66,7 @@ func (a *Attempt) View() AttemptView { return AttemptView{a} }
 func (a *Attempt) Atomic() bool { return a.atomic }
 
 // Unprotected reports whether the attempt runs without a claim, because
-// [Operation.FailOpen] allows it. Its answer is not recorded; end it by Release.
+// [Operation.FailOpen] allows it. Its result is not recorded; end it by Release.
 func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.

@@ -279,7 +279,7 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 	}
 }
 
-// A store that keeps leases and never takes an answer blocked its key until the process
+// A store that keeps leases and never takes a result blocked its key until the process
 // ended.
 func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -517,7 +517,7 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 }
 
 // A completion that the store refuses is given up when its lease is lost, at once; one
-// that is on its way to the store then, when it has its answer.
+// that is on its way to the store then, when it has its result.
 func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"waiting": 0, "on its way": 3 * time.Second} {
 		inTimeNamed(t, name, func(t *testing.T) {

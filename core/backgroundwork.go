@@ -116,7 +116,7 @@ func (b *background) poke() {
 	}
 }
 
-// reschedule moves the backoff by the answer to a try, and puts the task back if it is to
+// reschedule moves the backoff by the result of a try, and puts the task back if it is to
 // be done again. b.mu is held.
 func (b *background) reschedule(t *task, err error, again bool) {
 	probe := t.probe

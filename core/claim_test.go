@@ -147,7 +147,7 @@ func TestClaimOfUnknownOutcomeIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
 		}
 		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			if releases.add(o) <= 2 {
-				return store.ErrUnavailable // and repeated until it has an answer
+				return store.ErrUnavailable // and repeated until it has a result
 			}
 			return nil
 		}

@@ -58,7 +58,7 @@ type Config struct {
 // BackgroundLimits bounds an engine's work after the responses left.
 type BackgroundLimits struct {
 	Tasks int   // completions and releases, in all; default 1,000
-	Bytes int64 // of the answers to be kept; default 64 MiB
+	Bytes int64 // of the results to be kept; default 64 MiB
 
 	// Age is how long a completion or release is repeated. Then it is given up, and its
 	// lease is not renewed any more. Default 10 min; 1 s to 10 years.

@@ -49,7 +49,7 @@ import (
 //
 //	Do returned                                          the message
 //	no error: fn ran, or its result was replayed          ack
-//	Kept, Answer: fn said Keep, now or before             ack; the refusal is the answer
+//	Kept, Answer: fn said Keep, now or before             ack; the refusal is the result
 //	EndUnrecorded: fn ran, the record may not exist       ack; the value is returned beside the error
 //	InProgress: another attempt runs                      nack, after Remaining
 //	a released error of fn                                nack, after a pause of the consumer's

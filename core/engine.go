@@ -68,7 +68,7 @@ func (e *Engine) Config() Config { return e.cfg }
 // the transaction in which their effects commit: see [store.ContextBinder].
 func (e *Engine) Binds() bool { return e.store.binder != nil }
 
-// Result is the answer to [Engine.Begin].
+// Result is the result of [Engine.Begin].
 type Result struct {
 	Outcome Outcome
 	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
@@ -192,7 +192,7 @@ type Stats struct {
 	Leases  int // attempts of Running whose lease is kept; the others have lost theirs
 	Waiting int // callers that wait for an attempt of another
 
-	SharedClaims uint64 // duplicates that got the answer to another caller's claim
+	SharedClaims uint64 // duplicates that got the result of another caller's claim
 
 	Background        int    // completions and releases that the background still has to make
 	BackgroundBytes   int64  // of their payloads

@@ -111,7 +111,7 @@ var kindNames = [...]string{
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over
 // a lapsed record is a "takeover", an attempt that ended as EndRecorded is "completed",
-// and a request that got no answer because of itself, its policy or the store is
+// and a request that got no result because of itself, its policy or the store is
 // "refused". Every other event has the name of its Outcome, End or Kind.
 func (e Event) Name() string {
 	switch {

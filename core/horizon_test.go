@@ -244,7 +244,7 @@ func TestOnlyACompletedRecordExpires(t *testing.T) {
 	})
 }
 
-// An answer that is old enough for one retention is not too old for another: duplicates
+// A result that is old enough for one retention is not too old for another: duplicates
 // of two retentions wait apart.
 func TestWaitersOfTwoRetentionsDoNotShareAResult(t *testing.T) {
 	inTime(t, func(t *testing.T) {

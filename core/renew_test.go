@@ -268,7 +268,7 @@ func TestLossOfOneLeavesTheOthers(t *testing.T) {
 	})
 }
 
-// Attempts that end while their renewal is out are not called lost by its answer.
+// Attempts that end while their renewal is out are not called lost by its result.
 func TestEndDuringARenewal(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -169,7 +169,7 @@ func TestFinishedClaimRefersToNoOther(t *testing.T) {
 	first, second := &call{id: store.ID{1}}, &call{id: store.ID{1, 0, 2}}
 	_, older, _ := table.join(first)
 	_, newer, _ := table.join(second)
-	table.join(second) // a duplicate waits for its answer
+	table.join(second) // a duplicate waits for its result
 	if newer.next != older {
 		t.Fatal("not in one row")
 	}

@@ -41,7 +41,7 @@ func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Opera
 	synctest.Wait()
 }
 
-// of returns the answers with an outcome; zero: the errors.
+// of returns the results with an outcome; zero: the errors.
 func (s *answers) of(outcome reprise.Outcome) (list []answer) {
 	synctest.Wait()
 	s.mu.Lock()

@@ -169,7 +169,7 @@ func (s *service) do(tb testing.TB, raw string) answer {
 	return c.receive(tb)
 }
 
-// wantReplay sends a request twice and checks that the second answer is the first,
+// wantReplay sends a request twice and checks that the second response is the first,
 // marked.
 func (s *service) wantReplay(tb testing.TB, raw string) (first answer) {
 	tb.Helper()

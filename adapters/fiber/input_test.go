@@ -202,7 +202,7 @@ func TestR27BrokenBodiesDoNotRun(t *testing.T) {
 			}
 			resp, err := http.ReadResponse(c.r, nil)
 			if err != nil {
-				continue // closed without an answer
+				continue // closed without a response
 			}
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusBadRequest || !resp.Close {

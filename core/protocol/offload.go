@@ -132,7 +132,7 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 		g.reportBlob(ctx, store.ID{}, err)
 		return g.problem(ctx, req, CodeResultUnavailable)
 	}
-	if ctx.Err() == nil { // the client waits for the answer
+	if ctx.Err() == nil { // the client waits for the response
 		g.counts.blobsUnread.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
 	}

@@ -292,7 +292,7 @@ func FuzzOpenSealed(f *testing.F) {
 	})
 }
 
-// An answer without fields, whose head is as short as it can be, is shown as well.
+// A response without fields, whose head is as short as it can be, is shown as well.
 func TestSealedClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
 	c := Sealing{ClearHead: true}

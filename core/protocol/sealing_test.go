@@ -150,7 +150,7 @@ func TestSealedResponsesDoNotMove(t *testing.T) {
 	}
 }
 
-// swapping is a store whose every answer is one payload.
+// swapping is a store whose every result has one payload.
 type swapping struct {
 	*memstore.Store
 
@@ -165,8 +165,8 @@ func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimR
 	return res, err
 }
 
-// An attempt that finds the answer of another one in the record opens it, whether its own
-// policy seals or not.
+// An attempt that finds the response of another one in the record opens it, whether its
+// own policy seals or not.
 func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {

@@ -45,7 +45,7 @@ type RecordState uint8
 const (
 	StateRunning    RecordState = iota + 1 // an attempt holds it, and its lease runs
 	StateLapsed                            // the lease of its last attempt ran out: the outcome is unknown
-	StateCompleted                         // it has an answer, which retries get
+	StateCompleted                         // it has a result, which retries get
 	StateUnreadable                        // this release does not know its form; requests get an error
 )
 
@@ -123,8 +123,8 @@ type Page struct {
 type Resolution struct {
 	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
 	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its answer: see protocol.EncodeResponse; ignored with Forget
-	Retention time.Duration // of the answer; ignored with Forget
+	Payload   []byte        // or keep this as its result: see protocol.EncodeResponse; ignored with Forget
+	Retention time.Duration // of the result; ignored with Forget
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every

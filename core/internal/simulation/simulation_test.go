@@ -171,7 +171,7 @@ func (s *simulation) leave(key string, h *simHandler) {
 	delete(s.handlers[key], h)
 }
 
-// recorded notes an answer that the store keeps. There is one for each key.
+// recorded notes a result that the store keeps. There is one for each key.
 func (s *simulation) recorded(key, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
