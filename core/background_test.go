@@ -16,7 +16,7 @@ import (
 )
 
 // Every claim of unknown outcome has to be released. A goroutine for each of them was 124
-// MiB for 20,000, and 23,000 calls a second to a store that was in trouble.
+// MiB for 20,000, and 23,000 calls a second to a failing store.
 func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const claims = 20_000

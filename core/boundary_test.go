@@ -99,8 +99,8 @@ func TestLateBackgroundSuccessIsNoError(t *testing.T) {
 	}
 }
 
-// A completion that goes on in the background, and finds the record with another owner,
-// ends with the loss of the lease.
+// A completion in the background that finds another owner in the record ends with the
+// loss of the lease.
 func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -118,8 +118,8 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
 }
 
-// completeLater lets the response leave, unrecorded, and goes on completing where that is
-// of use.
+// completeLater lets the response leave, unrecorded, and repeats the completion where
+// that is useful.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
 		a.observe(Event{End: EndUnrecorded, Err: err})

@@ -256,7 +256,7 @@ func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
 	})
 }
 
-// The store lost its data, and is down when the record is to be made anew.
+// The store lost its data, and is down when the record must be made anew.
 func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

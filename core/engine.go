@@ -83,9 +83,9 @@ type Result struct {
 // Begin claims op and returns how to go on. It takes one round trip to the store, or none
 // when this process knows the outcome: simultaneous duplicates share one claim.
 //
-// The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does
-// not stop it. With op.Wait, Begin waits for another attempt to end until ctx ends or
-// op.Wait has passed, and then answers InProgress. The context of the attempt carries the
+// The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
+// not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
+// op.Wait has passed, and then returns InProgress. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome

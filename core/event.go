@@ -58,7 +58,7 @@ type Event struct {
 	// of [Engine.Stats]. The others with an Outcome or an End are:
 	//
 	//	Unprotected    a streaming call with a key passed through
-	//	EndUnrecorded  a response left before its record, and the background goes on:
+	//	EndUnrecorded  a response left before its record, and the background continues:
 	//	               EndRecorded or EndDropped follows, and is counted
 	//	EndReleased    a claim that no caller got was released
 	//	EndDropped     the release of such a claim was given up

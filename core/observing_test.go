@@ -324,8 +324,8 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 	})
 }
 
-// The log for operators says how many messages of a kind it left out, where it left some
-// out, and tells a stream with a key from a store that is away.
+// The log for operators counts the skipped messages of each kind, and distinguishes a
+// stream with a key from an unreachable store.
 func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}

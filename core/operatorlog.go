@@ -131,8 +131,8 @@ func storeNotice(err error) string {
 	}
 }
 
-// due reports whether a message is to be logged now, and how often it was not since the
-// last time.
+// due reports whether to log a message now, and how often it was skipped since the last
+// time.
 func (l *operatorLog) due(message string) (skipped int, due bool) {
 	at := now()
 	l.mu.Lock()

@@ -15,7 +15,7 @@ import (
 type Outcome uint8
 
 // The outcomes of a request. The zero value is not one of them. Those that a store
-// answers have the numbers of [store.Outcome].
+// returns have the numbers of [store.Outcome].
 const (
 	Claimed    = Outcome(store.Claimed)    // an attempt started: the handler runs
 	InProgress = Outcome(store.InProgress) // refused: another attempt is running
@@ -55,8 +55,8 @@ func Outcomes() []Outcome { return enumerate[Outcome](len(outcomeNames)) }
 // caller ended has exactly one, which the engine counts under the label of its policy
 // (see [Stats]), and which exactly one counted [Event] carries.
 //
-// An attempt whose completion goes on in the background has not ended: its response left
-// unrecorded, and it ends as EndRecorded or EndDropped.
+// An attempt whose completion continues in the background has not ended: its response
+// left unrecorded, and it ends as EndRecorded or EndDropped.
 type AttemptEnd uint8
 
 // The ends of an attempt. The zero value is not one of them.

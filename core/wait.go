@@ -207,8 +207,7 @@ func (r *waiters) drop(q *queue) {
 }
 
 // wake makes the heads that wait for id look now. Most of the time there are no waiters;
-// a head that joins only now looks at the store later than the change it would be woken
-// for.
+// a head that joins only now reads the store after the change, and needs no signal.
 func (r *waiters) wake(id store.ID) {
 	if r.total.Load() == 0 {
 		return

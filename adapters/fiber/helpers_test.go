@@ -27,7 +27,7 @@ const patience = 10 * time.Second
 type service struct {
 	app     *fiber.App
 	protect fiber.Handler
-	runs    atomic.Int64 // a handler that is to be counted adds to it
+	runs    atomic.Int64 // runs of a handler that counts them
 	addr    string
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// timeout answers while the chain runs on in a goroutine, as the layer of gin-contrib
-// does. It waits for a value of over instead of a clock, and tells ended when the chain
+// timeout responds while the chain still runs in a goroutine, as the layer of gin-contrib
+// does. It waits for a value of over instead of a clock, and signals ended when the chain
 // returned.
 func timeout(over <-chan struct{}, ended chan<- struct{}, abort bool) gin.HandlerFunc {
 	return func(c *gin.Context) {

@@ -113,7 +113,7 @@ func (x *Exchange) blobFailed(err error) {
 
 // putBlob writes a spool to the blob store.
 func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // losing the lease is told by the completion
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
 	defer cancel()
 	defer recovered("Config.Offload.Blobs.Put", &err)
 	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))

@@ -514,7 +514,7 @@ func TestR35BodyCutShortIsNotOffloaded(t *testing.T) {
 	}
 }
 
-// goneWire is the way to a client that left.
+// goneWire is the wire of a client that left.
 type goneWire struct{ httptest.ResponseRecorder }
 
 func (*goneWire) Write([]byte) (int, error) { return 0, errors.New("connection reset") }

@@ -60,8 +60,8 @@ type problemRow struct {
 	only func(*Guard) bool // which guards answer with the code; nil: all
 }
 
-// problemTable has every code. All that is said of a code elsewhere comes from here, or
-// is compared with it: the responses of HTTP and of RPC, the outcomes of requests,
+// problemTable has every code. Every other statement about a code comes from here, or is
+// compared with it: the responses of HTTP and of RPC, the outcomes of requests,
 // contracts, suites, the client and docs/problems.md.
 var problemTable = [...]problemRow{
 	{
