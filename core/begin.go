@@ -135,7 +135,7 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 		case <-claim.done: // both are ready: prefer the result
 			return nil
 		default:
-			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
+			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no result within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
 		}
 	}
 }
