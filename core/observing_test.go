@@ -288,7 +288,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%+v is logged as %q", e, text)
 		}
 	}
-	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no answer") {
+	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
 	}
 	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
