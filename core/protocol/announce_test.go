@@ -89,7 +89,7 @@ func contains(h protocol.Header, f protocol.Field) bool {
 
 // Only a response that retries get, and that was recorded before it left, says until when
 // it is replayed.
-func TestExpiryOfWhatIsReplayed(t *testing.T) {
+func TestExpiryOfReplays(t *testing.T) {
 	t.Parallel()
 	const expires = "Idempotency-Key-Expires"
 	long := protocol.Captured{Status: 200, Body: make([]byte, 9)}
@@ -179,7 +179,7 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	a.Exchange.Finish(protocol.Captured{Status: 201})
 }
 
-// The link is added to what Problems.Write returns, once.
+// The link is added to the result of Problems.Write, once.
 func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	t.Parallel()
 	for name, links := range map[string][]string{"none": nil, "other": {"</a>; rel=help"}, "same": {announcedLink}} {
@@ -207,7 +207,7 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 }
 
 // By default no field is added.
-func TestNothingIsAddedByDefault(t *testing.T) {
+func TestNoFieldIsAddedByDefault(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
 	a := admitted(t, guard, "k")

@@ -76,7 +76,7 @@ func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, err
 // errStream is the error that the observer gets for a streaming call with a key.
 var errStream = errors.New("reprise: a streaming call came with a key; only unary calls are protected")
 
-// PassStream tells a client and the observer that a streaming call runs unprotected,
+// PassStream informs a client and the observer that a streaming call runs unprotected,
 // although it has a key. It returns the field to add to the header of the response; its
 // name is empty if there is no key, or if a unary call would pass through untouched: one
 // of a safe procedure, one that Config.Skip leaves out, and every call if Config.Methods

@@ -357,7 +357,7 @@ func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 	}
 }
 
-// TestStreamWithKey shows who is told about it.
+// TestStreamWithKey shows who is notified.
 func TestStreamWithKey(t *testing.T) {
 	t.Parallel()
 	var events []reprise.Event

@@ -41,8 +41,8 @@ type canonicalizer struct {
 	out  []byte
 }
 
-// next returns the first byte of the next token. It skips commas and colons, which add
-// nothing to the order in valid JSON.
+// next returns the first byte of the next token. It skips commas and colons, which do not
+// affect the order in valid JSON.
 func (c *canonicalizer) next() byte {
 	c.rest = bytes.TrimLeft(c.rest, " \t\r\n,:")
 	return c.rest[0]

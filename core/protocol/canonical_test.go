@@ -38,7 +38,7 @@ func TestCanonicalJSONComparesValues(t *testing.T) {
 	}
 }
 
-func TestCanonicalJSONTellsValuesApart(t *testing.T) {
+func TestCanonicalJSONDistinguishesValues(t *testing.T) {
 	t.Parallel()
 	bodies := []string{
 		`null`, `true`, `false`, `0`, `1`, `-1`, `10`, `1e1000`, `0.1`, `11`, `"1"`, `""`, `"z"`, `[]`, `{}`, `[[]]`, `[{}]`, `[null]`, `["a"]`,

@@ -71,7 +71,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 //
 //	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
 //
-// It is how routes, tenants or API versions get a policy of their own; [Config.Select]
+// It is how routes, tenants or API versions get their own policies; [Config.Select]
 // chooses between guards by the request. The new guard counts its own Stats. Make guards
 // when the service starts, not for each request. Config.Engine is unset, and must stay
 // so, because the engine is shared. The error is that of [New].

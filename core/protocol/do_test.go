@@ -15,7 +15,7 @@ import (
 
 // A result of Do is no response, and a response no result of Do: each takes a record of
 // the other for corrupt, and does not run.
-func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
+func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 	t.Parallel()
 	result, err := reprise.EncodeResult(nil, map[string]int{"status": 200}, nil)
 	if err != nil {

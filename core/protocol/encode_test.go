@@ -18,7 +18,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
+func TestEncodeResponseRefusesUnservableResponses(t *testing.T) {
 	t.Parallel()
 	field := func(name, value string) protocol.Response {
 		return protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: name, Value: value})}
@@ -66,7 +66,7 @@ func TestEncodeResponseRefusesWhatAReplayCouldNotServe(t *testing.T) {
 
 // An operator who resolved a record with JSON made every retry a 500 until the record's
 // retention ended, without a warning.
-func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
+func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()
@@ -231,7 +231,7 @@ func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
 	}
 }
 
-func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
+func TestDecodeResponseOfAPartialRecord(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		captured protocol.Captured
@@ -325,7 +325,7 @@ func FuzzEncodeResponse(f *testing.F) {
 }
 
 // The bounds of a kept response are inclusive.
-func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
+func TestEncodeResponseBoundsAreInclusive(t *testing.T) {
 	t.Parallel()
 	many := make([]protocol.Field, 64)
 	for i := range many {
@@ -355,7 +355,7 @@ func TestEncodeResponseKeepsWhatIsWithinTheBounds(t *testing.T) {
 }
 
 // An unreadable record has no annotation.
-func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
+func TestAnnotationOfAnUnreadableRecordIsEmpty(t *testing.T) {
 	t.Parallel()
 	for what, payload := range map[string][]byte{
 		"nothing": nil, "garbage": []byte("\x01garbage of some length"), "half an envelope": {0x81}, "an envelope of another version": []byte("\x82 of some length"),
@@ -368,7 +368,7 @@ func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
 
 // An operator who knows the client's key seals a response that the guard replays; a
 // response that a guard would refuse is refused here.
-func TestSealResponseChecksWhatItSeals(t *testing.T) {
+func TestSealResponseValidatesTheResponse(t *testing.T) {
 	t.Parallel()
 	who := protocol.SealedFor{ID: store.DeriveID("tenant", "", "k"), Key: "k"}
 	good := protocol.Response{Status: 201, Body: []byte("body")}

@@ -138,7 +138,7 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 
 // Captured.Body is ignored with Oversize: an adapter that sets it does not have the whole
 // body.
-func TestBodyOfWhatIsTooLargeIsIgnored(t *testing.T) {
+func TestBodyOfAnOversizeResponseIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 999, 1000} {
 		o := offload(t, nil)

@@ -105,8 +105,8 @@ func (s HeaderSection) flaw(http10 bool) flaw {
 	return worst
 }
 
-// closing adds to a refusal that the connection is not to be used again, if its request
-// has a flaw: the next bytes on the connection may be a part of it.
+// closing makes a refusal close the connection, if its request has a flaw: the next bytes
+// on the connection may be a part of it.
 func (f flaw) closing(a Admission) Admission {
 	if f != sound {
 		a.Response.Header = a.Response.Header.with(Field{Name: "Connection", Value: "close"})

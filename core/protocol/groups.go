@@ -87,8 +87,8 @@ type Fingerprinting struct {
 	// Headers names request fields that belong to the content of a request, and adds them to
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
 	// process serves several hosts: without it, and with one key space for all of them, a
-	// request to the live host may get the replay of the sandbox host's response. A change
-	// of the list answers the retries of requests that are in flight or recorded with 422.
+	// request to the live host may get the replay of the sandbox host's response. After a
+	// change of the list, retries of requests that are in flight or recorded get 422.
 	Headers []string
 }
 

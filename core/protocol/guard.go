@@ -133,7 +133,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if s == nil {
 		return answer
 	}
-	op.Decoder, s.asked = s, asked{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
+	op.Decoder, s.identity = s, requestIdentity{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
 	res, _ := g.engine.Begin(ctx, op) // the outcome classifies the error for a client
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)

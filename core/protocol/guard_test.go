@@ -135,7 +135,7 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 }
 
 // R43: no principal has the name of the key space that all share.
-func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
+func TestR43SharedKeySpaceIsNoPrincipal(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	seen := map[store.ID]string{}
@@ -276,7 +276,7 @@ func BenchmarkUnkeyed(b *testing.B) {
 
 // A chain may meet the middleware twice, on a group and on its route: the run must not
 // take itself for its duplicate.
-func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
+func TestRequestWithinItsRunPasses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	var ctx context.Context

@@ -61,7 +61,7 @@ func TestRestoreUndoesEveryChange(t *testing.T) {
 	}
 }
 
-func TestR17TrailersAreTold(t *testing.T) {
+func TestR17TrailersAreAnnounced(t *testing.T) {
 	t.Parallel()
 	header := map[string][]string{
 		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},

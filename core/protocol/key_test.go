@@ -141,7 +141,7 @@ func TestCommonKeysDoNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzKey checks of any line: one answer for each, never a panic, errors that are
+// FuzzKey checks of any line: one result for each, never a panic, errors that are
 // constants, and keys that are the same however they are spelled.
 func FuzzKey(f *testing.F) {
 	for _, line := range []string{

@@ -57,7 +57,7 @@ func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
 // bodyOf is the body of the nth request: long enough that buffers are used again.
 func bodyOf(n int) string { return strings.Repeat(fmt.Sprintf("%06d", n), 300) }
 
-func TestHandlerThatGoesOnTouchesNothingOfTheNextRequest(t *testing.T) {
+func TestAbandonedHandlerDoesNotAffectTheNextRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	stop := make(chan struct{})
@@ -150,7 +150,7 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 }
 
 // Clients that leave while they wait give their buffers back once, and get no run.
-func TestClientThatLeavesTouchesNothingOfTheNextRequest(t *testing.T) {
+func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	for n := range 30 {

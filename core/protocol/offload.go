@@ -113,7 +113,7 @@ func (x *Exchange) blobFailed(err error) {
 
 // putBlob writes a spool to the blob store.
 func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // losing the lease is told by the completion
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
 	defer cancel()
 	defer recovered("Config.Offload.Blobs.Put", &err)
 	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))
@@ -132,7 +132,7 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 		g.reportBlob(ctx, store.ID{}, err)
 		return g.problem(ctx, req, CodeResultUnavailable)
 	}
-	if ctx.Err() == nil { // the client waits for the answer
+	if ctx.Err() == nil { // the client waits for the response
 		g.counts.blobsUnread.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
 	}

@@ -360,7 +360,7 @@ func (r waitingReader) Read([]byte) (int, error) {
 	return 0, r.ctx.Err()
 }
 
-func TestR35ClientGetsItsResponseWhateverTheBlobStoreDoes(t *testing.T) {
+func TestR35ClientGetsItsResponseDespiteTheBlobStore(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(ctx context.Context, name string, body *io.SectionReader) error{
 		"refuses": func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") },
@@ -514,7 +514,7 @@ func TestR35BodyCutShortIsNotOffloaded(t *testing.T) {
 	}
 }
 
-// goneWire is the way to a client that left.
+// goneWire is the wire of a client that left.
 type goneWire struct{ httptest.ResponseRecorder }
 
 func (*goneWire) Write([]byte) (int, error) { return 0, errors.New("connection reset") }
@@ -562,7 +562,7 @@ func TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore(t *testing.T) {
 	}
 }
 
-func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
+func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
 	t.Parallel()
 	o := offload(t, nil)
 	body := large(5000)
@@ -668,7 +668,7 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 	o.wantSummary("omitted")
 }
 
-func TestDecodeResponseTellsWhereTheBodyIs(t *testing.T) {
+func TestDecodeResponseNamesTheBlob(t *testing.T) {
 	t.Parallel()
 	records := memstore.New()
 	o := offloadIn(t, records, nil)

@@ -14,7 +14,7 @@ import (
 // writes the same response, is kept under the same bytes: the store would take others for
 // the response of another attempt. That is so although an envelope has a random nonce and
 // a time, and an expiry has a time.
-func TestTheExchangeKeepsWhatPayloadMade(t *testing.T) {
+func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*protocol.Config){
 		"plain":   func(*protocol.Config) {},

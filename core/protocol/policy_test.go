@@ -354,7 +354,7 @@ func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 }
 
 // The report of a panic names where it was raised, if that is known.
-func TestPanicErrorSaysWhere(t *testing.T) {
+func TestPanicErrorNamesItsOrigin(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]protocol.PanicError{
 		"reprise: Config.Skip panicked at skip.go:7: bug": {Function: "Config.Skip", Value: "bug", Where: "skip.go:7"},

@@ -26,21 +26,21 @@ func validURI(text string) bool {
 	return text != ""
 }
 
-// problems holds the answers of one guard. It is immutable and safe for concurrent use.
+// problems holds the responses of one guard. It is immutable and safe for concurrent use.
 type problems struct {
 	headerName string
 	link       Field // to the policy; none if its name is empty
 	ready      map[Code]prepared
 }
 
-// prepared is a problem with its answer.
+// prepared is a problem with its response.
 type prepared struct {
 	problem  Problem
 	response Response
 }
 
-// newProblems returns the answers whose type URIs begin with base, whose details name the
-// header headerName, and which link to the policy.
+// newProblems returns the responses whose type URIs begin with base, whose details name
+// the header headerName, and which link to the policy.
 func newProblems(base, headerName string, link Field) problems {
 	ps := problems{headerName: headerName, link: link, ready: make(map[Code]prepared, len(problemTable))}
 	for i := range problemTable {
@@ -99,7 +99,7 @@ func (ps *problems) completed(r Response, p Problem) Response {
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// response is the standard form of an answer: RFC 9457, in JSON.
+// response is the standard form of a response: RFC 9457, in JSON.
 func (ps *problems) response(p Problem) Response {
 	return Response{Status: p.Status, Header: ps.header(p), Body: problemBody(p)}
 }

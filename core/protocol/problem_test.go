@@ -183,7 +183,7 @@ func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 	}
 }
 
-func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
+func TestKeyProblemsDescribeTheMistake(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, err := range keyErrors {
@@ -203,7 +203,7 @@ func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestR45OwnAnswersLackNothing(t *testing.T) {
+func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	p := ps.of(CodeInProgress)
@@ -219,7 +219,7 @@ func TestR45OwnAnswersLackNothing(t *testing.T) {
 }
 
 // A problem that is not worth a retry names no time for one, in any form.
-func TestR46OwnAnswersHaveNoTimeForARetryThatIsOfNoUse(t *testing.T) {
+func TestR46ConfiguredProblemsHaveNoRetryAfterInVain(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {

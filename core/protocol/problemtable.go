@@ -37,13 +37,13 @@ type Problem struct {
 	Code       Code
 	Status     int             // of HTTP
 	GRPC       uint32          // the status code of gRPC and Connect
-	Outcome    reprise.Outcome // that the request is counted as; 0: one that other answers have too
+	Outcome    reprise.Outcome // that the request is counted as; 0: one that other responses have too
 	Title      string          // the same for every problem of the code
 	Type       string          // a URI, the base of the guard's configuration followed by the code
 	When       string          // a sentence for documents: when the code is given
 	Detail     string          // a sentence or two for a person
 	Retryable  bool            // whether the same request with the same key may succeed later
-	RetryAfter time.Duration   // how long the client should wait before; 0: the answer does not say
+	RetryAfter time.Duration   // how long the client should wait before; 0: the response does not say
 }
 
 // How long a client is asked to wait before it tries again.
@@ -60,8 +60,8 @@ type problemRow struct {
 	only func(*Guard) bool // which guards answer with the code; nil: all
 }
 
-// problemTable has every code. All that is said of a code elsewhere comes from here, or
-// is compared with it: the answers of HTTP and of RPC, the outcomes of requests,
+// problemTable has every code. Every other statement about a code comes from here, or is
+// compared with it: the responses of HTTP and of RPC, the outcomes of requests,
 // contracts, suites, the client and docs/problems.md.
 var problemTable = [...]problemRow{
 	{
@@ -206,7 +206,7 @@ func (g *Guard) Problems() []Problem {
 }
 
 // codeOfOutcome returns the code for a request whose handler does not run. Without a
-// definite answer of the store it is store-unavailable.
+// definite result of the store it is store-unavailable.
 func codeOfOutcome(outcome reprise.Outcome) Code {
 	for i := range problemTable {
 		if r := &problemTable[i]; r.Outcome == outcome && outcome != 0 {

@@ -82,7 +82,7 @@ func (r *Recorder) WriteHeader(status int) {
 }
 
 // Write takes a part of the body. It succeeds although the client has left: the handler
-// goes on, and its response is kept for the retry (R23). Only when the response streams
+// continues, and its response is kept for the retry (R23). Only when the response streams
 // and its body is too long to be kept, so that the rest is useless, Write fails as it
 // does without the middleware.
 func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
@@ -241,7 +241,7 @@ func (r *Recorder) wrongLength() bool {
 }
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
-// its goroutine. The panic goes on. If no byte has been sent, the header is as it was
+// its goroutine. The panic continues. If no byte has been sent, the header is as it was
 // before the handler. After Finish it is a no-op, so that it can be deferred; Close calls
 // it.
 func (r *Recorder) Abandon() {
@@ -276,7 +276,7 @@ func (r *Recorder) commit(status int) {
 	r.x.scratch.committed = committed
 }
 
-// declaredLength returns the Content-Length in header, -1 if there is none that is valid.
+// declaredLength returns the Content-Length in header, -1 if it is missing or invalid.
 func declaredLength(header map[string][]string) int64 {
 	lines := header["Content-Length"]
 	if len(lines) == 0 {

@@ -78,7 +78,7 @@ func (b *bench) replay(key string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestR12ReplayIsTheFirstAnswer(t *testing.T) {
+func TestR12ReplayIsTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	body := make([]byte, 256)
@@ -234,7 +234,7 @@ func TestR33PanicsGoByThePreset(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenAfterTheExchange(t *testing.T) {
+func TestWritesAfterTheExchangeAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	var late *protocol.Recorder
@@ -495,7 +495,7 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSentAgainIsNotKept(t *testing.T) {
+func TestFieldsThatCannotBeSentAgainAreNotKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	a := b.admit("k", "body")
@@ -694,7 +694,7 @@ func TestR16ResponseWithoutABody(t *testing.T) {
 
 // R33: a length of 0 is a length, and a handler that writes more than it declared gets an
 // error.
-func TestR33BodyWhereNoneIsDeclared(t *testing.T) {
+func TestR33BodyWithoutADeclaredLength(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	for body, kept := range map[string]bool{"": true, "x": false} {
@@ -716,7 +716,7 @@ func TestR33BodyWhereNoneIsDeclared(t *testing.T) {
 }
 
 // A Flush sends the handler's status, or else 200, and the written bytes.
-func TestR34FlushSendsWhatThereIs(t *testing.T) {
+func TestR34FlushSendsTheWrittenPart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(*protocol.Recorder)

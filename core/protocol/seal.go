@@ -11,17 +11,17 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Sealing says how a guard encrypts the responses that records keep, so that who reads
-// the store, or a copy of it, learns nothing of them. The zero value seals nothing.
+// Sealing says how a guard encrypts the responses that records keep, so that a reader of
+// the store, or of a copy of it, cannot see them. The zero value does not seal.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
 // from the client's Idempotency-Key and from Secret. No store ever has either of the two.
 // So only a request with the same key can have the response: an operator cannot read it.
 //
-// A guard reads what is not sealed, and what was sealed with Secret or with one of
-// OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
+// A guard reads responses that are not sealed, and those sealed with Secret or with one
+// of OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
 type Sealing struct {
-	// Secret seals the responses that are recorded from now on. Without it nothing is
+	// Secret seals the responses that are recorded from now on. Without it no response is
 	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 

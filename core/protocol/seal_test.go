@@ -42,7 +42,7 @@ func sealedSample(c *Sealing, body []byte) (encoded, payload []byte) {
 	return encoded, c.appendSealed(nil, encoded, &testSealedFor)
 }
 
-func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
+func TestSealedResponseIsReplayedAndHidden(t *testing.T) {
 	t.Parallel()
 	secret := testSecret(t, "2026-11")
 	body := bytes.Repeat([]byte("the account of Jane Doe "), 200)
@@ -79,7 +79,7 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 }
 
 // A modified envelope, or one of another operation, is never served.
-func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
+func TestSealedResponseOfAnotherIsCorrupt(t *testing.T) {
 	t.Parallel()
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
 	c := Sealing{Secret: secret, ClearHead: true}
@@ -292,7 +292,7 @@ func FuzzOpenSealed(f *testing.F) {
 	})
 }
 
-// An answer without fields, whose head is as short as it can be, is shown as well.
+// A response without fields, whose head is as short as it can be, is shown as well.
 func TestSealedClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
 	c := Sealing{ClearHead: true}

@@ -125,7 +125,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 }
 
 // A response that is copied into another record is not replayed to its client.
-func TestSealedAnswersDoNotMove(t *testing.T) {
+func TestSealedResponsesDoNotMove(t *testing.T) {
 	t.Parallel()
 	stolen := map[string][]byte{}
 	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
@@ -150,7 +150,7 @@ func TestSealedAnswersDoNotMove(t *testing.T) {
 	}
 }
 
-// swapping is a store whose every answer is one payload.
+// swapping is a store whose every result has one payload.
 type swapping struct {
 	*memstore.Store
 
@@ -165,9 +165,9 @@ func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimR
 	return res, err
 }
 
-// An attempt that finds the answer of another one in the record opens it, whether its own
-// policy seals or not.
-func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
+// An attempt that finds the response of another one in the record opens it, whether its
+// own policy seals or not.
+func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
 		store := &spying{Store: memstore.New()}

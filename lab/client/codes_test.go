@@ -56,7 +56,7 @@ var retryable = map[Code]bool{
 	}
 }
 
-// The client has the name of the marker as a default of its own.
+// The client has its own default for the name of the marker.
 func TestClientFindsTheMarkerOfAReplay(t *testing.T) {
 	t.Parallel()
 	marked := http.Header{}

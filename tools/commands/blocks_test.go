@@ -17,7 +17,7 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/markdown"
 )
 
-// block is what a reader copies.
+// block is a shell block, as a reader copies it.
 type block struct {
 	at       string // file:line
 	language string
@@ -25,15 +25,15 @@ type block struct {
 	how
 }
 
-// how is what a directive says.
+// how is the parsed directive of a block.
 type how struct {
-	until   []string // what the first commands, which serve, print or listen on
+	until   []string // the output of the first commands, which serve, to wait for
 	needs   []string // servers
 	prints  []string
 	long    bool   // not under -short
 	because string // not run
 
-	continues bool // what the block above it began
+	continues bool // whether the block continues the processes of the one above
 }
 
 // Languages of blocks: run, compiled, and not meant for a machine. Any other needs a
@@ -43,11 +43,11 @@ var (
 	data   = []string{"text", "json", "yaml", "mermaid"}
 )
 
-// program matches the first word of what a package comment has to run.
+// program matches the first word of a command in a package comment.
 var program = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(go|make|curl|reprise|psql|redis-cli|nats|nats-server|docker|git|npm) `)
 
-// read returns the blocks of the files, whose names are relative to root, and what is
-// wrong with their directives.
+// read returns the blocks of the files, whose names are relative to root, and the
+// mistakes in their directives.
 func read(root string, files []string) (found []block, wrong []string) {
 	for _, file := range files {
 		if strings.Contains(file, "testdata/") {
@@ -158,8 +158,8 @@ func parse(directive string) (how, error) {
 	return h, nil
 }
 
-// commands returns the lines of a block without comments and empty lines, and without the
-// calls of make, which it returns by themselves.
+// commands returns the lines of a block without comments and empty lines, and the calls
+// of make separately.
 func (b block) commands() (run, makes []string) {
 	for line := range strings.Lines(b.text) {
 		line = strings.TrimRight(line, "\n")

@@ -79,7 +79,7 @@ func committed(t *testing.T, root string, patterns ...string) []string {
 	return strings.Fields(files)
 }
 
-// A block that fails, or does not print what it should, fails the test.
+// A block that fails, or prints something else, fails the test.
 func TestABlockThatFailsIsReported(t *testing.T) {
 	t.Parallel()
 	m := &world{clone: t.TempDir(), env: os.Environ(), place: strings.NewReplacer(), serving: new(sync.Mutex), port: portOf(t, freeAddr(t))}
@@ -96,7 +96,7 @@ func TestABlockThatFailsIsReported(t *testing.T) {
 	}
 }
 
-// What sentences say to run names folders that are there.
+// Commands in sentences name existing folders.
 func TestCommandsInSentencesNamePackages(t *testing.T) {
 	t.Parallel()
 	root := tree.Root(t)

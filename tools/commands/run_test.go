@@ -26,16 +26,16 @@ import (
 type startFunc = func(context.Context) (*servers.Server, error)
 
 // missing matches the line with which a program of the examples says that it needs a
-// server, and how to get it. What the operator's program needs is a store that is there.
+// server, and how to get it. The operator's program needs an existing store.
 var missing = map[string]*regexp.Regexp{
 	"redis":    regexp.MustCompile(`(?m)Redis.*apt-get install redis-server|^✗ unreachable: .*redis: |redis-cli: .*not found`),
 	"postgres": regexp.MustCompile(`PostgreSQL.*apt-get install postgresql`),
 }
 
-// moduleOfOurs matches what go get gets.
+// moduleOfOurs matches the arguments of go get.
 var moduleOfOurs = regexp.MustCompile(regexp.QuoteMeta(ours) + `\S+`)
 
-// run runs a block, and reports where it does not do what its directive says.
+// run runs a block, and reports deviations from its directive.
 func (w *world) run(t *testing.T, b block) {
 	t.Helper()
 	for _, name := range b.needs {
@@ -54,7 +54,7 @@ func (w *world) run(t *testing.T, b block) {
 	}
 }
 
-// try returns what the commands of a block print.
+// try returns the output of a block's commands.
 func (w *world) try(t *testing.T, b block) (output string, err error) {
 	t.Helper()
 	lines, _ := b.commands()
@@ -119,7 +119,7 @@ func (w *world) folder(t *testing.T, lines []string) string {
 		return w.clone
 	case strings.HasPrefix(lines[0], "go get "):
 		dir := w.newModule(t)
-		for i, line := range lines { // nothing is released: see docs/checkout.md
+		for i, line := range lines { // no release exists yet: see docs/checkout.md
 			lines[i] = moduleOfOurs.ReplaceAllString(line, "$0@v0.0.0")
 		}
 		return dir
@@ -205,7 +205,7 @@ func uncommented(line string) string {
 	return strings.TrimSpace(command)
 }
 
-// buffer takes what several processes print.
+// buffer takes the output of several processes.
 type buffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -74,7 +74,7 @@ var given = map[string]string{
 	"order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "from": "string",
 }
 
-// theirs are the names that stand for what a reader has.
+// theirs are the names that stand for the reader's own.
 var theirs = []string{
 	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest",
 }
@@ -136,7 +136,7 @@ func (w *world) typeCheck(t *testing.T, module string, blocks map[string]block) 
 	for _, p := range found {
 		b := blocks[filepath.Base(p.PkgPath)]
 		for _, e := range p.Errors {
-			if e.Kind != packages.TypeError && !strings.HasPrefix(e.Msg, "# ") { // "# " is the compiler's list of what TypeErrors has
+			if e.Kind != packages.TypeError && !strings.HasPrefix(e.Msg, "# ") { // "# " begins the compiler's list of the errors in TypeErrors
 				t.Errorf("%s: %v", b.at, e)
 			}
 		}
@@ -149,8 +149,8 @@ func (w *world) typeCheck(t *testing.T, module string, blocks map[string]block) 
 	}
 }
 
-// soft reports what does not matter in a block: a variable or an import that the reader
-// goes on with.
+// soft reports errors that do not matter in a block: a variable or an import for later
+// use.
 func soft(e types.Error) bool { return e.Soft }
 
 // dots matches the three dots that stand for statements.
@@ -197,7 +197,7 @@ func sourceOf(text string) (string, error) {
 	imports, variables := map[string]string{}, map[string]string{}
 	for _, free := range parsed.Unresolved {
 		path, typ := packageOf(text, free.Name), given[free.Name]
-		for _, adapter := range slices.Sorted(maps.Keys(givenBeside)) { // what is named beside two adapters is that of reprisegrpc
+		for _, adapter := range slices.Sorted(maps.Keys(givenBeside)) { // beside two adapters, a name is that of reprisegrpc
 			its := givenBeside[adapter]
 			if strings.Contains(text, adapter+".") && its[free.Name] != "" {
 				typ = its[free.Name]

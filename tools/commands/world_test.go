@@ -66,8 +66,8 @@ func replacer(places map[string][]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// withoutServers is a machine with Go, git, make, a C compiler, and what else the pages
-// call that is no server.
+// withoutServers is a machine with Go, git, make, a C compiler, and the other programs of
+// the pages, without servers.
 func (w *world) withoutServers(t *testing.T) *world {
 	t.Helper()
 	return w.machine(t, freeAddr(t), "postgres://"+freeAddr(t)+"/postgres", tree.GoOnly(t, "curl"))

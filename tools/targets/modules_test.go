@@ -13,9 +13,9 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// On a machine with an empty module cache, and a proxy that refuses what a framework
-// needs, everything else is built. The start and the last line name what is missing, also
-// after a failure.
+// On a machine with an empty module cache, and a proxy that refuses a dependency of a
+// framework, all other modules are built. The start and the last line name the missing
+// ones, also after a failure.
 func TestRefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)

@@ -1,6 +1,6 @@
 // Package simulation proves the engine in universes: processes over a memory store that
 // pause and crash, a network that loses requests and replies or delivers them late, and
-// clients that retry until they have their answer. A violation prints the seed and the
+// clients that retry until they have their result. A violation prints the seed and the
 // history of its key.
 //
 // A pause lasts longer than a lease. During a pause the process sends no request and

@@ -158,8 +158,8 @@ func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) e
 	return nil
 }
 
-// sent makes a call over n, and forgets its answer where the reply is lost. The process
-// looks at the answer, or at the time, when it is awake.
+// sent makes a call over n, and forgets its result where the reply is lost. The process
+// looks at the result, or at the time, when it is awake.
 func sent[T any](ctx context.Context, n *network, d *dice, do func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T

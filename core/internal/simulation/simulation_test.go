@@ -171,7 +171,7 @@ func (s *simulation) leave(key string, h *simHandler) {
 	delete(s.handlers[key], h)
 }
 
-// recorded notes an answer that the store keeps. There is one for each key.
+// recorded notes a result that the store keeps. There is one for each key.
 func (s *simulation) recorded(key, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *simulation) recorded(key, answer string) {
 }
 
 // handle runs a handler to its end, and reports false when its process crashed under it.
-// Some do not look at their context.
+// Some ignore their context.
 func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attempt) bool {
 	h := &simHandler{a.Context(), p}
 	s.enter(key, h)
@@ -197,7 +197,7 @@ func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attem
 		work = d.upTo(4 * s.lease)
 	}
 	p.net.pass(ctx, work)
-	p.net.awake(d) // it goes on, or finds that it was cancelled, not before
+	p.net.awake(d) // it continues, or finds that it was cancelled, not before
 	return !p.net.isDead()
 }
 

@@ -68,7 +68,7 @@ type Policy struct {
 	Expires     bool
 	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool               // Config.Problems.Write decides what they look like
+	OwnProblems bool               // Config.Problems.Write decides their form
 }
 
 // StatusRange is a range of statuses, with its ends.

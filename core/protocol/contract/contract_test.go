@@ -88,7 +88,7 @@ func TestContractDocuments(t *testing.T) {
 
 // The policy describes the guard's behaviour, status by status, also where a function
 // decides.
-func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
+func TestPolicyAgreesWithTheGuard(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"default": "307–308 401 407–408 425 429 500–599", "payments": "307–308 401 407–408 425 429", "own-errors": "307–308 400–599",
@@ -211,7 +211,7 @@ func TestPatternCountsAsFarAsItCan(t *testing.T) {
 	}
 }
 
-func TestSpansAndSizesAsPeopleSayThem(t *testing.T) {
+func TestSpansAndSizesForPeople(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		24 * time.Hour: "24 hours", 48 * time.Hour: "2 days", time.Hour: "1 hour", 90 * time.Minute: "90 minutes",

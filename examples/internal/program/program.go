@@ -44,7 +44,7 @@ var build = sync.OnceValue(func() error {
 })
 
 // BuildTo compiles the program in the folder of the tests. It has the race detector if
-// they have it, so that they share what is compiled.
+// they have it, so that they share compiled packages.
 func BuildTo(path string) error {
 	args := []string{"build", "-o", path}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {

@@ -1,4 +1,4 @@
-// Package servers starts private servers for what needs one and is no test of the lab.
+// Package servers starts private servers for tests and tools outside of the lab.
 package servers
 
 import (

@@ -144,7 +144,7 @@ func (b *sealBuffers) associated(start []byte, who *SealedFor) []byte {
 	return b.data
 }
 
-// Secret is a master secret. The zero value is none.
+// Secret is a master secret. The zero value is no secret.
 type Secret struct {
 	ID  string // up to 32 bytes of printable US-ASCII
 	Key []byte

@@ -102,7 +102,7 @@ func sealedSample(body []byte) (encoded, payload []byte) {
 }
 
 // An envelope is as long as it says, and has a nonce and a tag in any case.
-func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
+func TestEnvelopeHasItsDeclaredLength(t *testing.T) {
 	t.Parallel()
 	_, payload := sealedSample(bytes.Repeat([]byte("a"), 1000))
 	e, err := ParseEnvelope(payload)

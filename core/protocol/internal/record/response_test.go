@@ -295,7 +295,7 @@ func refused() map[string][]byte {
 	}
 }
 
-func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
+func TestR42UnreadablePayloadIsCorrupt(t *testing.T) {
 	t.Parallel()
 	for name, payload := range refused() {
 		if _, err := Decode[Field](payload); !errors.Is(err, store.ErrCorrupt) {
